@@ -25,13 +25,11 @@ from biaskit.compare.personas import Texts, change_rows, one_vector_model, pair_
 from biaskit.compare.personas import comparable as texts_comparable
 from biaskit.compare.probe import (
     Answers,
-    LeftOut,
     answers_of,
     forms_apart,
     groups_apart,
     pair_rows,
     same_templates,
-    say_left_out,
 )
 from biaskit.compare.relations import gap_tests, relation_rows
 from biaskit.compare.same_prompts import PromptTexts
@@ -40,9 +38,6 @@ from biaskit.runs.collection import Collection, Model, StoredRun
 from biaskit.stats.contrasts import Row as TestRow
 from biaskit.stats.contrasts import adjust
 from biaskit.wording import short
-
-MOST_NAMED = 3
-"""Pairs named in a sentence that holds for several."""
 
 
 @dataclass(slots=True)
@@ -139,7 +134,7 @@ class _Comparison:
         """Rows of tests between models that were probed."""
         models = [model for model in self.models("probe") if model.label in self.answers]
         outcomes = self._outcomes()
-        left_out: list[tuple[SidePair, LeftOut]] = []
+        left_out: dict[str, None] = {}
         notes: list[PairNote] = []
         for pair in self._pairs(models, "probe"):
             if note := groups_apart(pair, self.answers):
@@ -148,11 +143,14 @@ class _Comparison:
             rows, left = pair_rows(pair, self.answers, self.margins)
             self.made.tests += rows
             self.made.tests += pair_rows_of_outcomes(pair, outcomes, self.margins)
-            left_out.append((pair, left))
+            left_out |= dict.fromkeys(left)
             if note := forms_apart(pair, self.answers, rows):
                 notes.append(note)
         self.made.notes += say_apart(notes, {model.label: model.prompt_form for model in models})
-        self.made.notes += _left_out_notes(left_out)
+        if left_out:
+            self.made.notes.append(
+                f"Not asked of all models in the same words, and left out: {'; '.join(left_out)}."
+            )
         self.made.notes += measured_differently(self.runs("probe"), models)
         self.made.notes += without_answers([model.label for model in models], outcomes)
 
@@ -281,18 +279,6 @@ def _by_own_label(runs: Sequence[StoredRun]) -> dict[str, list[tuple[str, Stored
 
 
 # --- notes -------------------------------------------------------------------------------------------
-
-
-def _left_out_notes(left_out: Sequence[tuple[SidePair, LeftOut]]) -> Iterator[str]:
-    """Each sentence once, with the pairs it holds for."""
-    pairs: dict[str, list[str]] = {}
-    for (later, earlier), left in left_out:
-        if sentence := say_left_out(left):
-            pairs.setdefault(sentence, []).append(f"{later.name} against {earlier.name}")
-    for sentence, named in pairs.items():
-        n = len(named) - MOST_NAMED
-        more = f" and {n} more pair{'s' if n > 1 else ''}" if n > 0 else ""
-        yield f"{', '.join(named[:MOST_NAMED])}{more}: {sentence}."
 
 
 def _own_groups(runs: Sequence[StoredRun]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,8 +26,6 @@ from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 CONTRAST = "models"
 OTHER_TEXT = "another text or other expressions"
-OTHER_GROUP = "in another job group"
-ONE_ALONE = "not asked of all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +37,6 @@ class Answers:
     blocks: Mapping[Arm, CrossedCells]
     group_of: Mapping[str, str]  # job → job group
     asked: PromptTexts = field(default_factory=PromptTexts)
-
-
-@dataclass(slots=True)
-class LeftOut:
-    """Cells that only some of the models compared have, by what keeps them out."""
-
-    n_cells: int
-    causes: Counter[tuple[str, str]]  # (cause, what) → cells
-
-    @property
-    def n_out(self) -> int:
-        """How many cells are left out."""
-        return sum(self.causes.values())
 
 
 def answers_of(
@@ -99,8 +83,8 @@ def pair_rows(
     *,
     quantity: str = "share",
     contrast: str = CONTRAST,
-) -> tuple[list[Row], LeftOut]:
-    """Rows paired and crossed of the later side minus the earlier, and the cells left out of them.
+) -> tuple[list[Row], list[str]]:
+    """Rows paired and crossed of the later side minus the earlier, and the arms without a row.
 
     Every arm that all models of both sides have: bias type, instruction, setting and prompt form apart,
     on the jobs all have and the templates that are the same text and complete in all. A side's share in a
@@ -109,32 +93,28 @@ def pair_rows(
     """
     later, earlier = pair
     members = [answers[model] for model in (*later.models, *earlier.models)]
-    left = LeftOut(0, Counter())
     rows: list[Row] = []
-    for arm in _arms(members):
+    left_out: list[str] = []
+    for arm in dict.fromkeys(arm._replace(model="") for member in members for arm in member.blocks):
         blocks = [member.blocks.get(arm._replace(model=member.model)) for member in members]
         there = [block for block in blocks if block is not None]
-        common = _common(arm, members, there, left) if len(there) == len(members) else None
+        common = _common(arm, members, there) if len(there) == len(members) else None
         if common is None:
-            _count_alone(arm, members, there, left)
+            if len(there) == len(members) or not _in_another_form(arm, members):
+                left_out.append(f"{arm.bias_type}, instruction {arm.instruction_id}, {arm.setting}")
             continue
         note = _cut(there, common)
         common = [block.by_frame(members[0].asked.frames(arm.bias_type)) for block in common]
         scope = _scope(pair, arm, quantity, contrast)
         rows += _rows(pair, scope, common, members[0], margins, note)
-    return rows, left
-
-
-def _arms(members: Sequence[Answers]) -> list[Arm]:
-    """Arms of any model, without the model, in order of appearance."""
-    return list(dict.fromkeys(arm._replace(model="") for member in members for arm in member.blocks))
+    return rows, left_out
 
 
 # --- which cells are the same ----------------------------------------------------------------------
 
 
 def _common(
-    arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells], left: LeftOut
+    arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells]
 ) -> list[CrossedCells] | None:
     """The blocks cut to the jobs all have and the templates that say the same; None: another arm."""
     instructions = [member.asked.instruction(arm.instruction_id) for member in members]
@@ -148,7 +128,6 @@ def _common(
         for template in block.templates:
             asked.setdefault(template, []).append(member.asked.template(arm.bias_type, template))
     other = {template for template, texts in asked.items() if not all_equal(texts)}
-    _count(arm, blocks, jobs, moved, other, left)
     return [
         block.cut(sorted(jobs - moved), [t for t in block.templates if t not in other]) for block in blocks
     ]
@@ -166,43 +145,8 @@ def _cut(blocks: Sequence[CrossedCells], common: Sequence[CrossedCells]) -> str 
     )
 
 
-def _count(
-    arm: Arm, blocks: Sequence[CrossedCells], jobs: set[str], moved: set[str], other: set[int], left: LeftOut
-) -> None:
-    """Every cell of any of the blocks, and which of them are not in all, each under one cause."""
-    first = blocks[0]
-    if not (moved or other) and all(
-        (block.jobs, block.templates) == (first.jobs, first.templates) for block in blocks
-    ):
-        left.n_cells += len(first.jobs) * len(first.templates)  # as most pairs: none is left out
-        return
-    shared = set(blocks[0].templates).intersection(*(block.templates for block in blocks[1:]))
-    for job, template in {(j, t) for block in blocks for j in block.jobs for t in block.templates}:
-        left.n_cells += 1
-        if template in other:
-            left.causes[OTHER_TEXT, f"template {template} ({arm.bias_type})"] += 1
-        elif template not in shared:
-            left.causes[ONE_ALONE, f"template {template} ({arm.bias_type})"] += 1
-        elif job not in jobs:
-            left.causes[ONE_ALONE, job] += 1
-        elif job in moved:
-            left.causes[OTHER_GROUP, job] += 1
-
-
-def _count_alone(arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells], left: LeftOut) -> None:
-    """An arm that some models lack in this form, or that has another instruction or conversation."""
-    cells = {(job, template) for block in blocks for job in block.jobs for template in block.templates}
-    left.n_cells += len(cells)
-    name = f"{arm.bias_type}, instruction {arm.instruction_id}, {arm.setting}"
-    if len(blocks) == len(members):
-        left.causes[OTHER_TEXT, name] += len(cells)
-    elif not _in_another_form(arm, members):  # two forms have a sentence of their own
-        left.causes[ONE_ALONE, name] += len(cells)
-    else:
-        left.n_cells -= len(cells)
-
-
 def _in_another_form(arm: Arm, members: Sequence[Answers]) -> bool:
+    """Whether all models were asked this in some prompt form: of two forms there is a sentence of its own."""
     own = arm._replace(prompt_form="")
     return all(
         any(other._replace(model="", prompt_form="") == own for other in member.blocks) for member in members
@@ -303,16 +247,3 @@ def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[R
         text = f"{pair[0].name} and {pair[1].name} have no cell in common, so there is no test between them."
         return PairNote("no common cell", text)
     return None
-
-
-def say_left_out(left: LeftOut, *, at_most: int = 5) -> str | None:
-    """How many cells were left out of a comparison, and which: by cause, named."""
-    if not left.n_out:
-        return None
-    causes = []
-    for cause in dict.fromkeys(cause for cause, _ in sorted(left.causes)):
-        own = sorted((-n, what) for (c, what), n in left.causes.items() if c == cause)
-        named = ", ".join(what for _, what in own[:at_most])
-        more = f" and {len(own) - at_most} more" if len(own) > at_most else ""
-        causes.append(f"{-sum(n for n, _ in own)} {cause}: {named}{more}")
-    return f"{left.n_out} of {left.n_cells} cells are left out ({'; '.join(causes)})"

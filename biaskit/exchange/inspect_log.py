@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from biaskit.exchange.cells import rows_of_cells
 from biaskit.exchange.source import ExportFiles, Source, package
 from biaskit.probe.analysis import CELL
 from biaskit.provenance import key_of
@@ -56,7 +55,7 @@ _Found = dict[tuple[str, str], list[_Sample]]
 def _cells(source: Source, run: StoredRun) -> _Found:
     """The answered cells of each model and bias type, in the order of the study."""
     rows: dict[tuple[Any, ...], list[Row]] = {}
-    for cell, row in rows_of_cells(source, run):
+    for cell, row in source.cells(run):
         rows.setdefault((cell.model, *(getattr(cell, name) for name in CELL)), []).append(row)
     found: _Found = {}
     for said in run.tables.get("probe_cells", ()):

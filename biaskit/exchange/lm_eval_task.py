@@ -9,22 +9,19 @@ model gets the BOS that its tokenizer gives plain text, as ours does.
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from biaskit.errors import UsageError
-from biaskit.exchange.cells import design_of, rows_of_cells
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.models.conversation import forms_of
-from biaskit.probe.design import ProbeDesign, cells
+from biaskit.probe.design import cells
 from biaskit.probe.shares.cells import extensions_of
-from biaskit.provenance import digest
-from biaskit.records import NO_INSTRUCTION, Cell, PromptForm, ScoreRequest
+from biaskit.probe.stored_design import read_design
+from biaskit.records import NO_INSTRUCTION, Cell, ScoreRequest
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.manifest import estimator_of
 from biaskit.runs.store import slug
@@ -32,43 +29,37 @@ from biaskit.wording import count
 
 UTILS = Path(__file__).with_name("lm_eval_utils.py")
 """What the tasks call: goes into the folder as it is, and imports nothing of ours."""
-Json = dict[str, Any]
-_Lines = list[tuple[Cell, Json]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What one or several models were asked, as the harness is to ask it."""
-
-    study: str
-    models: list[str]
-    lines: _Lines
-    groups: tuple[str, ...]
+Lines = dict[str, list[dict[str, Any]]]
+"""Task, without the name of its study → its cells."""
 
 
 def as_lm_eval(source: Source) -> ExportFiles:
-    """A task for each bias type, group of jobs, instruction and setting, and groups of tasks above them.
+    """A task for each bias type, group of jobs, instruction and setting, and a group of them for each study.
 
     Models that were asked the same texts in the same words share their tasks. Raises `UsageError` for runs of
     texts and for cells that the harness cannot ask.
     """
     source.takes_only()
     notes: list[str] = []
-    found: dict[tuple[str, str], _Asked] = {}
+    asked: list[tuple[str, str, Lines, list[str]]] = []  # study, model, lines, groups
     for run in source.collection.runs:
         for label, lines, groups in _models(source, run, notes):
             study = str(run.manifest["study"])
-            alike = digest([[line for _, line in lines], groups])
-            asked = found.setdefault((study, alike), _Asked(study, [], lines, groups))
-            asked.models.append(label)
-    if not found:
+            if not any((study, lines, groups) == (one[0], *one[2:]) for one in asked):
+                asked.append((study, label, lines, groups))
+    if not asked:
         raise UsageError(f"Nothing is left that lm-evaluation-harness could ask: {'; '.join(notes)}.")
     files: dict[str, bytes] = {"utils.py": UTILS.read_bytes()}
     tops = []
-    for (study, _), asked in found.items():
-        alone = sum(one.study == study for one in found.values()) == 1
-        top = f"biaskit_{slug(study)}" + ("" if alone else f"_{slug(asked.models[0])}")
-        files |= _tasks(top, asked)
+    for study, label, lines, groups in asked:
+        alone = sum(one[0] == study for one in asked) == 1
+        top = f"biaskit_{slug(study)}" + ("" if alone else f"_{slug(label)}")
+        listed = "".join(f'  - "{top}_{name}"\n' for name in lines)
+        files[f"{top}.yaml"] = f'group: "{top}"\ntask:\n{listed}metadata:\n  version: 1.0\n'.encode()
+        for name, own in lines.items():
+            content = "".join(f"{json.dumps(line)}\n" for line in own)
+            files[f"{top}_{name}.jsonl"] = content.encode("ascii")
+            files[f"{top}_{name}.yaml"] = _task(f"{top}_{name}", groups)
         tops.append(top)
     notes.append(
         f"lm_eval run --include_path FOLDER --tasks {','.join(tops)} --model hf --model_args pretrained=…"
@@ -76,151 +67,88 @@ def as_lm_eval(source: Source) -> ExportFiles:
     return ExportFiles(files, f"{tops[0]}.yaml", tuple(notes))
 
 
-# --- from a run to lines ----------------------------------------------------------------------------------
-
-
-def _models(
-    source: Source, run: StoredRun, notes: list[str]
-) -> Iterator[tuple[str, _Lines, tuple[str, ...]]]:
+def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[str, Lines, list[str]]]:
     """Each model of a run with its cells as lines; what cannot be asked is left out with a note."""
     if run.engine != "probe":
         raise UsageError(
             f"{run.path} is a run of texts, and --to lm-eval makes tasks of a probe's cells: name one."
         )
-    design = design_of(run)
-    if design.study.word_boundary == "word":
+    design = read_design(run.manifest["resolved"])
+    boundary = design.study.word_boundary
+    if boundary == "word":
         raise UsageError(
             f"{run.path} asks for the end of each word (word_boundary = word), which lm-evaluation-harness"
             " cannot: probe once more with --set word_boundary=token."
         )
-    stored = _Stored(source, run)
+    # What the rows add to the design: rendered chat prompts, and words with their tokens.
+    prompts: dict[Cell, str] = {}
+    words_of: dict[tuple[str, str, int], Sequence[dict[str, Any]]] = {}
+    for cell, row in source.cells(run):
+        prompts[cell] = row["prompt"]
+        if row["estimator"] != "sampling":  # whose rows hold words without their space
+            words_of.setdefault((cell.model, cell.bias_type, cell.template_id), row["expressions"])
+    # A comma would end a metric's name, a bar its column of the harness's table.
+    groups: list[str] = []
+    for group in design.groups:
+        plain = re.sub(r"[^\w.+-]+", "-", group).strip("-") or "group"
+        groups.append(plain if plain not in groups else f"{plain}-{len(groups) + 1}")
+    metric_of = dict(zip(design.groups, groups, strict=True))
     for label, entry in run.manifest["models"].items():
         form = entry["prompt_form"]
         if form != "raw" and entry["where"] != "local":
             notes.append(f"{label} was asked with messages that its server puts together: no tasks for it")
             continue
-        lines = list(_lines(label, form, design, stored))
-        if missing := design.n_cells - len(lines):
-            notes.append(f"{label}: {count(missing, 'cell')} of a chat form without an answer left out")
-        if (how := estimator_of(entry)) != "exact":
-            notes.append(f"{label} answered by {how}; the harness asks for every log-probability")
-        if lines:
-            yield label, lines, _metric_names(design.groups)
-
-
-class _Stored:
-    """What the rows of a run add to its design: rendered chat prompts, and words with their tokens."""
-
-    def __init__(self, source: Source, run: StoredRun) -> None:
-        self.prompts: dict[Cell, str] = {}
-        self.words: dict[tuple[str, str, int], Sequence[Json]] = {}
-        for cell, row in rows_of_cells(source, run):
-            if row["estimator"] != "sampling":  # whose rows hold words without their space
-                self.words.setdefault(_wording(cell), row["expressions"])
-            if cell.prompt_form != "raw":
-                self.prompts[cell] = row["prompt"]
-
-
-def _wording(cell: Cell) -> tuple[str, str, int]:
-    return cell.model, cell.bias_type, cell.template_id
-
-
-def _lines(label: str, form: PromptForm, design: ProbeDesign, stored: _Stored) -> Iterator[tuple[Cell, Json]]:
-    """Each cell of a model with its line, in study order: jobs run fastest."""
-    names = dict(zip(design.groups, _metric_names(design.groups), strict=True))
-    for cell, asked, expressions in cells(design, label, form):
-        prompt = asked.text if form == "raw" else stored.prompts.get(cell)
-        if prompt is None:
-            continue
-        words = stored.words.get(_wording(cell)) or [
-            {"group": e.group, "text": text}
-            for e, text in forms_of(ScoreRequest("", asked, expressions), prompt)
-        ]
-        bare = prompt.rstrip()
-        space = prompt[len(bare) :]
-        choices = [space + word["text"] for word in words]
-        yield (
-            cell,
-            {
+        lines: Lines = {}
+        for cell, asked, expressions in cells(design, label, form):
+            prompt = asked.text if form == "raw" else prompts.get(cell)
+            if prompt is None:
+                continue
+            words = words_of.get((label, cell.bias_type, cell.template_id)) or [
+                {"group": e.group, "text": text}
+                for e, text in forms_of(ScoreRequest("", asked, expressions), prompt)
+            ]
+            bare = prompt.rstrip()
+            space = prompt[len(bare) :]
+            choices = [space + word["text"] for word in words]
+            line = {
                 "template_id": cell.template_id,
                 "job": cell.job,
                 "prompt": bare,
                 "choices": [space, *choices] if space else choices,
                 "boundary": bool(space),
-                "group_of": [names[word["group"]] for word in words],
-                "longer_of": extensions_of(words, design.study.word_boundary),
-            },
-        )
-
-
-def _metric_names(groups: Sequence[str]) -> tuple[str, ...]:
-    """Groups as the harness's metrics are called: a comma would end the name, a bar the table's column."""
-    names: list[str] = []
-    for group in groups:
-        plain = re.sub(r"[^\w.+-]+", "-", group).strip("-") or "group"
-        others = (f"{plain}-{number}" for number in itertools.count(2))
-        names.append(next(name for name in itertools.chain([plain], others) if name not in names))
-    return tuple(names)
-
-
-# --- from lines to files ------------------------------------------------------------------------------------
-
-
-def _tasks(top: str, asked: _Asked) -> dict[str, bytes]:
-    """Files of one set of tasks, by name: lines, tasks, and the groups above them."""
-    lines: dict[str, list[Json]] = {}
-    kinds: dict[str, list[str]] = {}
-    for cell, line in asked.lines:
-        kind = f"{top}_{cell.bias_type}"
-        name = f"{kind}_{slug(cell.job_group)}{_arm(cell)}"
-        if name not in lines:
-            kinds.setdefault(kind, []).append(name)
-        lines.setdefault(name, []).append(line)
-    files = {f"{top}.yaml": _group(top, list(kinds))}
-    for kind, names in kinds.items():
-        files[f"{kind}.yaml"] = _group(kind, names)
-    for name, own in lines.items():
-        files[f"{name}.jsonl"] = "".join(f"{json.dumps(line)}\n" for line in own).encode("ascii")
-        files[f"{name}.yaml"] = _task(name, asked.groups)
-    return files
-
-
-def _arm(cell: Cell) -> str:
-    said = "" if cell.instruction_id == NO_INSTRUCTION else f"_instruction-{cell.instruction_id}"
-    return said + ("" if cell.setting == "plain" else f"_{cell.setting}")
-
-
-def _group(name: str, members: Sequence[str]) -> bytes:
-    listed = "".join(f"  - {_quoted(member)}\n" for member in members)
-    return f"group: {_quoted(name)}\ntask:\n{listed}metadata:\n  version: 1.0\n".encode()
+                "group_of": [metric_of[word["group"]] for word in words],
+                "longer_of": extensions_of(words, boundary),
+            }
+            arm = "" if cell.instruction_id == NO_INSTRUCTION else f"_instruction-{cell.instruction_id}"
+            arm += "" if cell.setting == "plain" else f"_{cell.setting}"
+            lines.setdefault(f"{cell.bias_type}_{slug(cell.job_group)}{arm}", []).append(line)
+        if missing := design.n_cells - sum(map(len, lines.values())):
+            notes.append(f"{label}: {count(missing, 'cell')} of a chat form without an answer left out")
+        if (how := estimator_of(entry)) != "exact":
+            notes.append(f"{label} answered by {how}; the harness asks for every log-probability")
+        if lines:
+            yield label, lines, groups
 
 
 def _task(name: str, groups: Sequence[str]) -> bytes:
     metrics = [*(f"{group}_share" for group in groups), "coverage", *(f"{group}_mass" for group in groups)]
     # A share is neither better nor worse: `null` leaves the harness's arrow out.
     shown = "".join(
-        f"  - metric: {_quoted(metric)}\n"
-        "    aggregation: !function utils.crossed_mean\n"
-        "    higher_is_better: null\n"
+        f'  - metric: "{metric}"\n    aggregation: !function utils.crossed_mean\n    higher_is_better: null\n'
         for metric in metrics
     )
-    settings: Mapping[str, str] = {
-        "task": _quoted(name),
-        "custom_dataset": "!function utils.cells",
-        "dataset_kwargs": f"{{file: {_quoted(f'{name}.jsonl')}}}",
-        "test_split": "test",
-        "output_type": "multiple_choice",
-        "doc_to_text": "prompt",
-        "doc_to_choice": "choices",
-        "doc_to_target": "0",
-        "target_delimiter": '""',
-        "num_fewshot": "0",
-        "process_results": "!function utils.process_results",
-    }
-    head = "".join(f"{key}: {value}\n" for key, value in settings.items())
-    return f"{head}metric_list:\n{shown}metadata:\n  version: 1.0\n".encode()
-
-
-def _quoted(name: str) -> str:
-    """A name of letters, digits, dots, hyphens and underscores as YAML."""
-    return f'"{name}"'
+    return f"""task: "{name}"
+custom_dataset: !function utils.cells
+dataset_kwargs: {{file: "{name}.jsonl"}}
+test_split: test
+output_type: multiple_choice
+doc_to_text: prompt
+doc_to_choice: choices
+doc_to_target: 0
+target_delimiter: ""
+num_fewshot: 0
+process_results: !function utils.process_results
+metric_list:
+{shown}metadata:
+  version: 1.0
+""".encode()

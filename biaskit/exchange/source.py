@@ -9,6 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from biaskit.errors import UsageError
+from biaskit.probe.analysis import places_of
+from biaskit.probe.stored_design import read_design
+from biaskit.records import Cell
 from biaskit.report.content import Content
 from biaskit.runs.collection import Collection, StoredRun
 from biaskit.runs.store import read_rows, rows_file
@@ -36,6 +39,16 @@ class Source:
         file = rows_file(run.path, run.engine)
         skip = bool(run.manifest["resolved"]["study"].get("skip_bad_lines", False))
         return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
+
+    def cells(self, run: StoredRun) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        """(cell, row) for every stored row of a run's own question, in the order of the rows.
+
+        Cells are named as in the collection. A row of two labels of one model comes twice, a drawn cell once
+        for each round; rows of other questions in the folder are passed over, as in the analysis.
+        """
+        cells, places = places_of(run.manifest, read_design(run.manifest["resolved"]))
+        for row in self.rows(run):
+            yield from ((cells[place], row) for place in places(row))
 
     def takes_only(self, *names: str) -> None:
         """Refuse options that belong to another format. Raises `UsageError`."""

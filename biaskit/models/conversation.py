@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.records import Expression, Prompt, ScoreRequest
 
@@ -45,11 +43,7 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
             "the prompt ends in white space, so the expression's own space would be a second one:"
             " end the template in a letter or a punctuation mark"
         )
-    return _forms(request.expressions, ("", " ") if starts_turn else (" ",))
-
-
-@lru_cache(maxsize=64)  # few sets of expressions, asked after very many prompts
-def _forms(
-    expressions: tuple[Expression, ...], spaces: tuple[str, ...]
-) -> tuple[tuple[Expression, str], ...]:
-    return tuple((expression, space + expression.text) for expression in expressions for space in spaces)
+    spaces = ("", " ") if starts_turn else (" ",)
+    return tuple(
+        (expression, space + expression.text) for expression in request.expressions for space in spaces
+    )

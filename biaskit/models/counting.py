@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -43,12 +42,12 @@ def tokens_for(longest: int) -> int:
 
 def draws_of(request: ScoreRequest, n: int, sampling: Sampling) -> list[DrawRequest]:
     """A cell's n draws; key and seed (31 bits of its SHA-256) follow from the cell's key and the number."""
-    found = []
+    draws = []
     for number in range(request.first_draw, request.first_draw + n):
         key = key_of({"cell": request.key, "draw": number})
         seed = int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1
-        found.append(DrawRequest(key, request.prompt, sampling, seed, number, request.key))
-    return found
+        draws.append(DrawRequest(key, request.prompt, sampling, seed, number, request.key))
+    return draws
 
 
 def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Scored:
@@ -80,8 +79,8 @@ def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Sco
 class SampledScorer:
     """A `TextGenerator` as a `ContinuationScorer`: a cell is `draws` texts and a count per expression.
 
-    It estimates `word_boundary = word`. A batch is one cell, whole. A draw that fails is repeated once; if
-    it fails again, so does its cell. Refusals and filtered texts are draws that say no expression.
+    It estimates `word_boundary = word`. A batch is one cell, whole. Where a draw fails, so does its cell.
+    Refusals and filtered texts are draws that say no expression.
     """
 
     whole_batches = False
@@ -92,12 +91,12 @@ class SampledScorer:
         """`longest`: characters of the longest expression; `new_tokens`: of a draw, where it says more."""
         if draws < FEWEST_DRAWS:
             raise UsageError(f"{draws} draws are too few for an interval: give at least {FEWEST_DRAWS}.")
-        own = generator.identity
-        takes = set(own.forms)
+        identity = generator.identity
+        takes = set(identity.forms)
         if "chat" in takes:
             # A model in process takes an answer's beginning too; of a server that must have been found out.
-            takes |= {"chat-continue"} if own.where == "api" else {"chat-prefill", "chat-continue"}
-        self.identity = replace(own, forms=tuple(form for form in PROBE_FORMS if form in takes))
+            takes |= {"chat-continue"} if identity.where == "api" else {"chat-prefill", "chat-continue"}
+        self.identity = replace(identity, forms=tuple(form for form in PROBE_FORMS if form in takes))
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
         self._n = draws
@@ -132,9 +131,9 @@ class SampledScorer:
         for request in requests:
             with naming(request):
                 check_expressions(request)
-            own = draws_of(request, self._n, self._sampling)
-            draws += own
-            cell_of |= {draw.key: request.key for draw in own}
+            of_cell = draws_of(request, self._n, self._sampling)
+            draws += of_cell
+            cell_of |= {draw.key: request.key for draw in of_cell}
         try:
             planned = self._generator.plan_draws(draws)
         except ModelError as error:
@@ -159,18 +158,31 @@ class SampledScorer:
         return self._generator.estimate_seconds(n_draws * self._sampling.max_new_tokens)
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
-        """Answer each cell as soon as all its draws are in, whatever the order they arrive in."""
-        flight = _CellsInFlight(iter(batches), self._batches, self._n)
-        while True:
-            with closing_stream(self._generator.generate(flight.draws())) as groups:
-                for group in groups:
-                    ready = [cell for answer in group if (cell := flight.take(answer)) is not None]
-                    if ready:
-                        yield ready
-            if not flight.again:  # else draws failed after the last was sent
-                break
-        if lost := flight.unanswered():
-            yield lost
+        """Answer each cell as soon as its draws are in or one has failed, whatever order they arrive in."""
+        cell_of: dict[str, _OpenCell] = {}  # key of a draw without an answer → its cell
+
+        def draws() -> Iterator[Sequence[DrawRequest]]:
+            """Pulled by the generator, perhaps from a thread of its own: one operation writes `cell_of`."""
+            for request in (request for batch in batches for request in batch):
+                keys = [draw.key for part in self._batches[request.key] for draw in part]
+                cell_of.update(dict.fromkeys(keys, _OpenCell(request, keys)))
+                yield from self._batches[request.key]
+
+        with closing_stream(self._generator.generate(draws())) as groups:
+            for group in groups:
+                ready: list[Scored | Failed] = []
+                for answer in group:
+                    cell = cell_of.pop(answer.key, None)  # None: it was answered before
+                    if cell is not None and (done := cell.take(answer)) is not None:
+                        ready.append(done)
+                if ready:
+                    yield ready
+        lost = {cell.request.key: cell for cell in cell_of.values() if not cell.failed}
+        if lost:
+            yield [
+                Failed(key, f"only {len(cell.drawn)} of {self._n} draws were answered")
+                for key, cell in lost.items()
+            ]
 
     def close(self) -> None:
         """Free what the generator holds."""
@@ -178,89 +190,27 @@ class SampledScorer:
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenCell:
     """A cell whose draws are on their way."""
 
     request: ScoreRequest
-    asked: dict[str, DrawRequest]
-    drawn: list[Draw] = field(default_factory=list)
-    failed: set[str] = field(default_factory=set)  # keys of draws that failed once
-
-
-class _CellsInFlight:
-    """Which cells are in flight: draws go out cell by cell, answers come back in any order.
-
-    A generator may pull `draws` from a thread of its own: what both sides touch is changed by single
-    operations of dict and deque.
-    """
-
-    def __init__(
-        self,
-        batches: Iterator[Sequence[ScoreRequest]],
-        planned: Mapping[str, Sequence[tuple[DrawRequest, ...]]],
-        n_draws: int,
-    ) -> None:
-        self._waiting = (request for batch in batches for request in batch)
-        self._planned = planned
-        self._n = n_draws
-        self._open: dict[str, _Open] = {}
-        self._cell_of: dict[str, str] = {}  # key of a draw without an answer → its cell's
-        self.again: deque[tuple[str, DrawRequest]] = deque()  # draws that failed once, with their cell's key
-
-    def draws(self) -> Iterator[Sequence[DrawRequest]]:
-        """Batches of draws, the failed ones before those of new cells."""
-        while True:
-            yield from self._once_more()
-            request = next(self._waiting, None)
-            if request is None:
-                return
-            batches = self._planned[request.key]
-            own = {draw.key: draw for batch in batches for draw in batch}
-            self._cell_of.update(dict.fromkeys(own, request.key))
-            self._open[request.key] = _Open(request, own)
-            for batch in batches:
-                yield batch
-                yield from self._once_more()
-
-    def _once_more(self) -> Iterator[Sequence[DrawRequest]]:
-        while self.again:
-            cell, draw = self.again.popleft()
-            if cell in self._open:  # else it has failed meanwhile
-                self._cell_of[draw.key] = cell
-                yield (draw,)
+    keys: Sequence[str]  # of its draws, in order
+    drawn: dict[str, Draw] = field(default_factory=dict)
+    failed: bool = False
 
     def take(self, answer: Draw | Failed) -> Scored | Failed | None:
-        """Put an answer to its cell; the cell's own answer where that decides it."""
-        key = self._cell_of.pop(answer.key, "")  # "": it was answered before, a second answer is none
-        cell = self._open.get(key)
-        if cell is None:
-            return None  # or a late draw of a cell that has failed
-        if isinstance(answer, Draw):
-            cell.drawn.append(answer)
-            if len(cell.drawn) < self._n:
-                return None
-            del self._open[key]
-            if len({draw.answered.by.split(ANSWERED_SEPARATOR)[0] for draw in cell.drawn}) > 1:
-                return Failed(key, "two models answered the draws of one cell")
-            return _scored(cell)
-        if answer.key in cell.failed:
-            del self._open[key]
-            return Failed(key, answer.reason)
-        cell.failed.add(answer.key)
-        self.again.append((key, cell.asked[answer.key]))
-        return None
-
-    def unanswered(self) -> list[Scored | Failed]:
-        """Cells of which a draw never came back, after all were requested."""
-        return [
-            Failed(key, f"only {len(cell.drawn)} of {self._n} draws were answered")
-            for key, cell in self._open.items()
-        ]
-
-
-def _scored(cell: _Open) -> Scored:
-    place = {key: i for i, key in enumerate(cell.asked)}
-    return count_draws(cell.request, sorted(cell.drawn, key=lambda draw: place[draw.key]), cell.drawn[-1])
+        """The cell's own answer, where the answer to one of its draws decides it."""
+        if self.failed:
+            return None
+        if isinstance(answer, Failed):
+            self.failed = True
+            return Failed(self.request.key, answer.reason)
+        self.drawn[answer.key] = answer
+        if len(self.drawn) < len(self.keys):
+            return None
+        if len({draw.answered.by.split(ANSWERED_SEPARATOR)[0] for draw in self.drawn.values()}) > 1:
+            return Failed(self.request.key, "two models answered the draws of one cell")
+        return count_draws(self.request, [self.drawn[key] for key in self.keys], answer)
 
 
 def check_expressions(request: ScoreRequest) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,7 +15,6 @@ from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.next_tokens import SaidNext
-from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.rows import fault_of
 from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
@@ -27,6 +25,7 @@ from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
+from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet
 from biaskit.wording import listed, percent
 
@@ -38,10 +37,15 @@ CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "seed", "skip_ba
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 
 
-def effects_of(cells: Sequence[CellShares], design: ProbeDesign) -> dict[str, list[dict[str, Any]]]:
-    """Tables of the cells' shares by name, as the design asks for them (`probe/effects.py`)."""
-    study = design.study
-    return effect_tables(
+def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
+    """Make every table of a run from its rows; whoever adds no more to the set writes it."""
+    manifest, tables = read_manifest(run), TableSet(run)
+    design = read_design(manifest["resolved"], overrides)
+    reading = Reading()
+    answerers = Answerers()
+    stored = _read_cells(run, manifest, design, reading, answerers)
+    cells, study = stored.cells, design.study
+    made = effect_tables(
         cells,
         groups=design.groups,
         contrast=design.contrast,
@@ -52,17 +56,6 @@ def effects_of(cells: Sequence[CellShares], design: ProbeDesign) -> dict[str, li
         seed=study.seed,
         frames=design.frames,
     )
-
-
-def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
-    """Make every table of a run from its rows; whoever adds no more to the set writes it."""
-    manifest, tables = read_manifest(run), TableSet(run)
-    design = read_design(manifest["resolved"], overrides)
-    reading = Reading()
-    answerers = Answerers()
-    stored = _read_cells(run, manifest, design, reading, answerers)
-    cells, study = stored.cells, design.study
-    made = effects_of(cells, design)
     order = [one.cell for one in cells]
     made["probe_next"] = stored.said_next.rows(order)
     answers = stored.answers
@@ -77,13 +70,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
-    notes += [*_prefix_notes(stored, study.word_boundary), *_notes(cells, made, study.coverage_floor)]
-    notes += _low_coverage(cells, manifest["models"])
-    if stored.n_open:
-        notes.append(
-            f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
-            f" and fewer than {study.max_draws_per_cell} draws: the same command draws on"
-        )
+    notes += _notes(stored, made["probe_groups"], study, manifest["models"])
     if n_unused := stored.n_unused + n_not_used:
         notes.append(f"{n_unused} stored rows are not part of this question and were not used")
     choices = {name: getattr(study, name) for name in CHOICES}
@@ -119,8 +106,11 @@ class _StoredCells:
 def _read_cells(
     run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
 ) -> _StoredCells:
+    path, study = rows_file(run, "probe"), design.study
+    if not path.is_file():
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Give the probe command again.")
     cells, places = places_of(manifest, design)
-    found: list[CellShares | None] = [None] * len(cells)
+    known: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
     expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
@@ -128,49 +118,45 @@ def _read_cells(
     n_unused = n_open = 0
 
     def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
-        boundary, contrast = design.study.word_boundary, design.contrast
-        return cell_shares(cells[i], row, design.groups, word_boundary=boundary, contrast=contrast)
+        return cell_shares(
+            cells[i], row, design.groups, word_boundary=study.word_boundary, contrast=design.contrast
+        )
 
-    path, skip_bad = _rows_of(run), design.study.skip_bad_lines
-    for row in answerers.counting(read_rows(path, skip_bad=skip_bad, reading=reading)):
-        own = places(row)
-        n_unused += not own
-        if own and (why := _why_not(row, cells[own[0]], design, found[own[0]], drawn.get(own[0], {}))):
-            reading.refuse(path, why, skip_bad=skip_bad)
+    for row in answerers.counting(read_rows(path, skip_bad=study.skip_bad_lines, reading=reading)):
+        answered = places(row)
+        n_unused += not answered
+        if not answered:
             continue
-        for i in own:
+        first = cells[answered[0]]
+        fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
+        if known[answered[0]] is not None or row.get("round", 0) in drawn.get(answered[0], ()):
+            fault = "another row answers the same cell"
+        if fault is not None:
+            reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
+            continue
+        for i in answered:
             expressions.setdefault(_wording(cells[i]), row["expressions"])
-            said_next.add(cells[i], row, design.study.word_boundary)
+            said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
                 # Its other rounds may lie anywhere in the file.
                 kept = {**{name: row[name] for name in _OF_DRAWS}, "said": answers.read(cells[i], row)}
                 drawn.setdefault(i, {})[row.get("round", 0)] = kept
             else:
-                found[i], digests[i] = shares(i, row), _digest(row)
-    rounds_of = _rounds_of(manifest, design)
+                known[i], digests[i] = shares(i, row), _digest(row)
+    rounds_of = {
+        label: Rounds.of(draws_of(entry), study.max_draws_per_cell)
+        for label, entry in manifest["models"].items()
+    }
     for i, rows_of_cell in drawn.items():
         whole, used, goes_on = add_up(rows_of_cell, rounds_of[cells[i].model])
-        found[i], digests[i] = shares(i, whole), b"".join(_digest(rows_of_cell[number]) for number in used)
+        known[i], digests[i] = shares(i, whole), b"".join(_digest(rows_of_cell[number]) for number in used)
         for number in used:
             answers.add(cells[i], rows_of_cell[number]["said"])
         n_open += goes_on and whole is not None
         n_unused += len(rows_of_cell) - len(used)
-    known = [x or shares(i, None) for i, x in enumerate(found)]
+    all_cells = [x or shares(i, None) for i, x in enumerate(known)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(known, digest, n_unused, n_open, answers, said_next, expressions)
-
-
-def _why_not(
-    row: Mapping[str, Any],
-    cell: Cell,
-    design: ProbeDesign,
-    found: CellShares | None,
-    drawn: Mapping[int, Mapping[str, Any]],
-) -> str | None:
-    """Why a row cannot be the answer of its cell; None where it can."""
-    if found is not None or (drawn and row.get("round", 0) in drawn):
-        return "another row answers the same cell"
-    return fault_of(row, design.expressions[cell.bias_type, cell.template_id])
+    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, expressions)
 
 
 _ANSWERED = ("k", "listed", "listed_next", "draws", "counts")
@@ -181,12 +167,6 @@ _OF_DRAWS = ("key", "estimator", "expressions", "draws", "counts")
 def _digest(row: Mapping[str, Any]) -> bytes:
     numbers = [row["key"], row["expressions"], *(row[name] for name in _ANSWERED if name in row)]
     return hashlib.sha256(canonical_json(numbers).encode("ascii")).digest()
-
-
-def _rounds_of(manifest: Mapping[str, Any], design: ProbeDesign) -> dict[str, Rounds]:
-    """How the cells of each model of a manifest are drawn."""
-    cap = design.study.max_draws_per_cell
-    return {label: Rounds.of(draws_of(entry), cap) for label, entry in manifest["models"].items()}
 
 
 def _wording(cell: Cell) -> tuple[str, str, int]:
@@ -211,100 +191,73 @@ def places_of(
             places.setdefault((shared, *(getattr(cell, name) for name in CELL)), []).append(len(cells))
             cells.append(cell)
 
-    @cache
-    def by_key() -> dict[str, list[int]]:
-        """For rows of before they held a `model_key`: every prompt is put together and its key made again."""
-        found: dict[str, list[int]] = {}
-        requests = (
-            request
-            for label, entry in manifest["models"].items()
-            for request in PlannedCells(
-                design, label, entry["prompt_form"], entry["fingerprint"], entry.get("estimator", "exact")
-            ).requests
-        )
-        for i, request in enumerate(requests):
-            found.setdefault(request.key, []).append(i)
-        return found
-
-    def of(row: Mapping[str, Any]) -> Sequence[int]:
-        if "model_key" not in row:
-            return by_key().get(row["key"], ())
+    def find(row: Mapping[str, Any]) -> Sequence[int]:
         try:
-            return places.get((row["model_key"], *(row.get(name) for name in CELL)), ())
+            return places.get((row.get("model_key"), *(row.get(name) for name in CELL)), ())
         except TypeError:  # a list or a table where a label belongs
             return ()
 
-    return cells, of
+    return cells, find
 
 
-def _rows_of(run: Path) -> Path:
-    path = rows_file(run, "probe")
-    if not path.is_file():
-        raise RunError(f"{run} has no {path.name}: nothing was stored there. Give the probe command again.")
-    return path
+# --- what a careful reader must know ----------------------------------------------------------------
 
 
-def _prefix_notes(stored: _StoredCells, word_boundary: str) -> list[str]:
-    """One line for each model in whose tokens an expression begins one of another group."""
-    found: dict[str, dict[str, None]] = {}  # model → its pairs, each once
-    for wording in dict.fromkeys(_wording(one.cell) for one in stored.cells):
-        for short, long in begun_by_other_groups(stored.expressions.get(wording, ()), word_boundary):
-            begun = f"{short['text']!r} ({short['group']}) begins {long['text']!r} ({long['group']})"
-            found.setdefault(wording[0], {})[f"{begun}: {short['text']!r} counts without it"] = None
-    return [f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)" for model, pairs in found.items()]
-
-
-def _notes(cells: list[CellShares], made: Mapping[str, list[dict[str, Any]]], floor: float) -> list[str]:
-    """The warnings that belong beside the tables."""
-    notes = []
-    missing = sum(c.shares is None for c in cells)
-    if missing:
-        notes.append(f"{missing} of {len(cells)} cells have no share; probe_cells.csv gives each reason")
-    below = sum(c.coverage is not None and c.coverage < floor for c in cells)
-    if below:
-        notes.append(
+def _notes(
+    stored: _StoredCells,
+    groups: Sequence[Mapping[str, Any]],
+    study: ProbeStudy,
+    models: Mapping[str, Mapping[str, Any]],
+) -> Iterator[str]:
+    """The warnings that belong beside the tables; `groups`: rows of probe_groups.csv."""
+    cells = stored.cells
+    begun: dict[str, dict[str, None]] = {}  # model → in whose tokens an expression begins another group's
+    for wording in dict.fromkeys(_wording(one.cell) for one in cells):
+        for short, long in begun_by_other_groups(stored.expressions.get(wording, ()), study.word_boundary):
+            pair = f"{short['text']!r} ({short['group']}) begins {long['text']!r} ({long['group']})"
+            begun.setdefault(wording[0], {})[f"{pair}: {short['text']!r} counts without it"] = None
+    for model, pairs in begun.items():
+        yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
+    if len({row["prompt_form"] for row in groups}) > 1:
+        yield "prompt forms differ between the models: they are not comparable and not tested"
+    labels: dict[str, list[str]] = {}
+    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
+        labels.setdefault(estimator, []).append(model)
+    if len(labels) > 1:
+        named = "; ".join(f"{estimator}: {', '.join(own)}" for estimator, own in labels.items())
+        yield f"estimators differ between the models ({named}): a difference between models holds theirs too"
+        if "sampling" in labels:
+            yield "sampling counts an expression where its word ends, as word_boundary = word does"
+    if missing := sum(c.shares is None for c in cells):
+        yield f"{missing} of {len(cells)} cells have no share; probe_cells.csv gives each reason"
+    floor = study.coverage_floor
+    if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
+        yield (
             f"in {below} of {len(cells)} cells the listed words have less than {floor:g} of the probability"
             " (coverage): their shares rest on little; groups whose median is below are in brackets"
         )
-    edge = sum(
-        row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in made.get("probe_groups", [])
-    )
-    if edge:
-        notes.append(f"group means under 0.05 or over 0.95 ({edge} here) may have too short intervals")
-    notes = [*_estimator_notes(cells), *notes]
-    if len({row["prompt_form"] for row in made.get("probe_groups", [])}) > 1:
-        notes.insert(0, "prompt forms differ between the models: they are not comparable and not tested")
-    return notes
+    if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
+        yield f"group means under 0.05 or over 0.95 ({edge} here) may have too short intervals"
+    yield from _low_coverage(cells, models)
+    if stored.n_open:
+        yield (
+            f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
+            f" and fewer than {study.max_draws_per_cell} draws: the same command draws on"
+        )
 
 
-def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Where the listed words hold little: what shows which question reaches the model."""
-    notes = []
-    for label, entry in models.items():
-        own = [x for x in cells if x.cell.model == label]
-        coverage: dict[str, list[float]] = {}
-        for shares in own:
-            if shares.coverage is not None:
-                coverage.setdefault(shares.cell.bias_type, []).append(shares.coverage)
-        low = {bias_type: mean for bias_type, x in coverage.items() if (mean := fmean(x)) < LOW}
-        if low and not entry["spec"].startswith("scripted:"):
+def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Name the models of which the listed words hold little, and what shows which question reaches them."""
+    coverage: dict[str, dict[str, list[float]]] = {label: {} for label in models}
+    for x in cells:
+        if x.coverage is not None:
+            coverage[x.cell.model].setdefault(x.cell.bias_type, []).append(x.coverage)
+    for label, of_model in coverage.items():
+        low = {bias_type: mean for bias_type, values in of_model.items() if (mean := fmean(values)) < LOW}
+        spec = models[label]["spec"]
+        if low and not spec.startswith("scripted:"):
             held = listed([f"{percent(value)} % of {bias_type} prompts" for bias_type, value in low.items()])
-            notes.append(
-                f"{label}: the listed words hold {held}; `biaskit doctor {entry['spec']} --forms` shows which"
-                " question reaches the model"
+            yield (
+                f"{label}: the listed words hold {held}; `biaskit doctor {spec} --forms` shows which question"
+                " reaches the model"
             )
-    return notes
-
-
-def _estimator_notes(cells: list[CellShares]) -> list[str]:
-    """What a reader of several estimators' numbers must know; of one, its table says it."""
-    models: dict[str, list[str]] = {}
-    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
-        models.setdefault(estimator, []).append(model)
-    if len(models) < 2:
-        return []
-    named = "; ".join(f"{estimator}: {', '.join(labels)}" for estimator, labels in models.items())
-    notes = [f"estimators differ between the models ({named}): a difference between models holds theirs too"]
-    if "sampling" in models:
-        notes.append("sampling counts an expression where its word ends, as word_boundary = word does")
-    return notes

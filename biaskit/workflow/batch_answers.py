@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,17 +12,18 @@ from biaskit.errors import RunError, UsageError
 from biaskit.foreign import visible
 from biaskit.inputs import expanded
 from biaskit.models.options import Account, LocalOptions
-from biaskit.models.spec import open_generator, open_scorer
+from biaskit.models.spec import is_api, open_generator, open_scorer
 from biaskit.personas.sampling.draws import draw_texts
 from biaskit.personas.sampling.merging import what_is_open as open_draws
 from biaskit.personas.sampling.stored_design import read_design as read_personas
 from biaskit.probe.merging import n_open as open_cells
 from biaskit.probe.stored_design import read_design as read_probe
 from biaskit.progress import Watcher, watching
+from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
-from biaskit.runs.store import count_rows, read_rows, rows_file
+from biaskit.runs.store import read_rows, rows_file
 from biaskit.wording import count
 from biaskit.workflow.batch_requests import form_of
 from biaskit.workflow.probe import fill_probe, scoring_of
@@ -31,6 +31,9 @@ from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     from biaskit.models.api.answer_files import AnswerFiles
+
+MOST_NAMED = 3
+"""Lines that a message names by their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +44,9 @@ class Imported:
         path: the run's folder.
         added: rows that it has now and had not before.
         stored: answers whose row was there before.
-        refused: why an answer is no row → how many.
+        refused: why a line or an answer is not used → how many.
         unknown: names of answers that are to no question of the run.
         left: questions that are still to be asked, at least.
-        short: answers that hold fewer texts than were asked for; `--batch-size 1` asks for one at a time.
         notes: all of it in sentences.
     """
 
@@ -54,13 +56,12 @@ class Imported:
     refused: Mapping[str, int]
     unknown: tuple[str, ...]
     left: int
-    short: int
     notes: tuple[str, ...]
 
     @property
     def complete(self) -> bool:
         """Whether every answer was used, now or before."""
-        return not self.refused and not self.unknown and not self.short
+        return not self.refused and not self.unknown
 
 
 @checked(answers=PATH)
@@ -89,18 +90,18 @@ def import_answers(
 
     path = run_path(run)
     manifest = read_manifest(path)
-    models = {label: entry for label, entry in manifest["models"].items() if entry.get("where") == "api"}
+    models = {label: entry for label, entry in manifest["models"].items() if is_api(entry["spec"])}
     if not models:
         raise RunError(f"{path} asked no model behind an API: there is nothing to import into it.")
-    files = AnswerFiles.of([expanded(one) for one in answers])
-    known = _answered_by(path, manifest["engine"])
-    files.any_model = accept_drift
-    files.choose_names({name for label in models for name in known.names.get(label, ())})
+    files = AnswerFiles.of([expanded(answer) for answer in answers])
+    keys, names = _stored(path, manifest["engine"])
+    if not accept_drift:
+        files.names = frozenset(names) or files.most_frequent_model()
     with watching(watcher) as seen:
         outcome = _fill(path, manifest, models, files, accept_drift=accept_drift)
         for label, why in outcome.failed_models.items():
             seen.note(f"{label}: {why}")
-    return _imported(path, manifest, files, known)
+    return _imported(path, manifest["engine"], files, keys)
 
 
 def _fill(
@@ -111,6 +112,7 @@ def _fill(
     *,
     accept_drift: bool,
 ) -> Outcome:
+    """Give the run's command once more, the files in the place of its server."""
     from biaskit.models.api.offline import Offline
     from biaskit.models.api.options import ApiOptions
 
@@ -122,8 +124,7 @@ def _fill(
 
     def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:  # noqa: ARG001
         # Continuations open the model anew, as a plain sampler: the endpoint is the same.
-        name = models[label]["details"]["endpoint"]
-        api = ApiOptions(endpoint_name=name, offline=offline)
+        api = ApiOptions(endpoint_name=models[label]["details"]["endpoint"], offline=offline)
         local = LocalOptions(batch_size=known.get("batch_size"))
         opener: Any = open_scorer if probe else open_generator
         return opener(spec, label=label, local=local, api=api, known=known, **(usual | how))
@@ -137,105 +138,50 @@ def _fill(
     return draw_texts(design, session, dict(resolved))
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What a run had stored before an import."""
-
-    n_rows: int
-    names: Mapping[str, set[str]]  # label → models that answered
-    keys: Collection[str]
-
-
-def _answered_by(run: Path, engine: str) -> _Known:
-    from biaskit.runs.drift import model_of
-
-    names: dict[str, set[str]] = {}
-    keys = set()
-    for name in _files_of(engine):
+def _stored(run: Path, engine: str) -> tuple[set[str], set[str]]:
+    """Keys of a run's rows, and the names of the models that answered them."""
+    keys, names = set(), set()
+    for name in ("probe", "continuations") if engine == "probe" else (engine,):
         path = rows_file(run, name)
         for row in read_rows(path, skip_bad=True) if path.exists() else ():
             keys.add(row["key"])
-            if isinstance(by := row.get("answered_by"), str) and isinstance(label := row.get("model"), str):
-                names.setdefault(label, set()).add(model_of(by))
-    return _Known(len(keys), names, keys)
+            if isinstance(by := row.get("answered_by"), str):
+                names.add(model_of(by))
+    return keys, names
 
 
-def _files_of(engine: str) -> tuple[str, ...]:
-    return ("probe", "continuations") if engine == "probe" else (engine,)
-
-
-def _imported(path: Path, manifest: Mapping[str, Any], files: AnswerFiles, known: _Known) -> Imported:
+def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]) -> Imported:
     from biaskit.models.api.offline import row_of_name
 
-    engine = manifest["engine"]
-    added = sum(count_rows(rows_file(path, name)) for name in _files_of(engine)) - known.n_rows
-    rest = [one for one in files.identifiers if one not in files.read and one not in files.refused]
-    stored = [one for one in rest if row_of_name(one) in known.keys]
-    unknown = tuple(one for one in rest if row_of_name(one) not in known.keys)
-    left, later, _ = _left(path, engine)
-    refused = Counter({why: len(places) for why, places in files.broken.items()})
-    refused.update(why.rpartition(" (")[0] for why in files.refused.values())
+    added = len(_stored(path, engine)[0] - keys_before)
+    rest = [name for name in files.lines if name not in files.asked]
+    unknown = tuple(name for name in rest if row_of_name(name) not in keys_before)
+    n_stored = len(rest) - len(unknown)
+    manifest, later = read_manifest(path), 0
+    if engine == "probe":
+        left = open_cells(path, manifest, read_probe(manifest["resolved"]), skip_bad=True)
+    else:
+        left, later, _ = open_draws(path, manifest, read_personas(manifest["resolved"]), skip_bad=True)
     notes = [
         f"{count(files.n_lines, 'line')} read: {count(added, 'row')} added to {path},"
-        f" {count(len(stored), 'answer')} stored before"
+        f" {count(n_stored, 'answer')} stored before"
     ]
-    notes += _said_of_trouble(files, unknown)
+    for why, places in files.problems.items():
+        notes.append(f"{count(len(places), 'line')} not used, {why}: {_some(places)}")
+    if unknown:
+        n = count(len(unknown), "answer")
+        notes.append(f"{n} to no question of this run (custom_id {_some(unknown)})")
     if left:
         still = count(left, "text" if engine == "personas" else "cell")
         notes.append(f"{still} still to be asked: the same command with --write-requests")
         notes += [f"and up to {later:,} more may follow (Algorithm 5)"] if later else []
     else:
         notes.append(f"every question has its row: biaskit analyze {path}")
-    return Imported(
-        path,
-        added,
-        len(stored),
-        dict(refused),
-        unknown,
-        left,
-        files.n_short,
-        tuple(map(visible, notes)),
-    )
+    refused = {why: len(places) for why, places in files.problems.items()}
+    return Imported(path, added, n_stored, refused, unknown, left, tuple(map(visible, notes)))
 
 
-def _left(path: Path, engine: str) -> tuple[int, int, int]:
-    manifest = read_manifest(path)
-    if engine == "probe":
-        return open_cells(path, manifest, read_probe(manifest["resolved"]), skip_bad=True), 0, 0
-    return open_draws(path, manifest, read_personas(manifest["resolved"]), skip_bad=True)
-
-
-def _said_of_trouble(files: AnswerFiles, unknown: Sequence[str]) -> list[str]:
-    """A sentence for each kind of answer that is no row, with the places of the first."""
-    notes = []
-    reasons: dict[str, list[str]] = {}
-    for said in files.refused.values():
-        why, _, where = said.rpartition(" (")
-        reasons.setdefault(why, []).append(where.removesuffix(")"))
-    for why, places in reasons.items():
-        notes.append(f"{count(len(places), 'answer')} not believed, {why}: {_some(places)}")
-    for why, places in files.broken.items():
-        notes.append(f"{count(len(places), 'line')} left out, {why}: {_some(places)}")
-    if files.n_twice:
-        notes.append(f"{count(files.n_twice, 'answer')} stood there twice: of each the first good one counts")
-    if files.n_short:
-        notes.append(
-            f"{count(files.n_short, 'answer')} hold fewer texts than were asked for: --batch-size 1, in"
-            " another --out, asks for one at a time"
-        )
-    if files.n_unsaid:
-        notes.append(
-            f"{count(files.n_unsaid, 'answer')} did not say which model gave them: taken for the one asked"
-        )
-    if unknown:
-        notes.append(
-            f"{count(len(unknown), 'answer')} to no question of this run (custom_id {_some(unknown)})"
-        )
-    return notes
-
-
-def _some(places: Sequence[str]) -> str:
-    from biaskit.models.api.answer_files import MOST_NAMED
-
-    shown = "; ".join(places[:MOST_NAMED])
-    return f"{shown} and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else shown
+def _some(places: Iterable[str]) -> str:
+    named = list(places)
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    return f"{'; '.join(named[:MOST_NAMED])}{more}"

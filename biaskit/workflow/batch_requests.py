@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import UsageError
 from biaskit.files import check_replaceable, streamed
@@ -20,7 +20,6 @@ from biaskit.study.keys import Study
 from biaskit.wording import count
 
 if TYPE_CHECKING:
-    from biaskit.models.api.offline import Offline
     from biaskit.models.api.request_file import RequestFile
 
 MOST_OF_OPENAI = 50_000, 200 * 2**20
@@ -35,14 +34,17 @@ def write_requests(
     max_cost: float | None,
 ) -> list[str]:
     """Write what is still to ask of a run's model to a file instead of asking; returns the notes."""
+    from biaskit.models.api.offline import Offline
+    from biaskit.models.api.request_file import RequestFile
+
     path = _check(target, session.models, max_cost)
-    with _requests_to(path, study, dry_run=session.dry_run) as (offline, written):
-        session.outcome.offline = offline
+    with contextlib.nullcontext(io.BytesIO()) if session.dry_run else streamed(path) as file:
+        written = RequestFile(file)
+        session.outcome.offline = Offline(written, form_of(study))
         notes = list(fill(session).notes)
     if session.dry_run:
         return notes
-    notes += _said_of_requests(session.run, path, written, session)
-    return notes + _said_of_rounds(session.run)
+    return notes + _notes(path, written, session)
 
 
 def _check(target: str | Path, models: Mapping[str, str], max_cost: float | None) -> Path:
@@ -53,9 +55,7 @@ def _check(target: str | Path, models: Mapping[str, str], max_cost: float | None
         )
     [(label, spec)] = models.items()
     if not is_api(spec):
-        raise UsageError(
-            f"--write-requests is for models behind an API, and {label} runs in this process: leave it out."
-        )
+        raise UsageError(f"--write-requests is for models behind an API, and {label} is none: leave it out.")
     if max_cost is not None:
         raise UsageError("--max-cost holds what biaskit asks itself; with --write-requests it asks nothing.")
     path = expanded(target)
@@ -65,32 +65,16 @@ def _check(target: str | Path, models: Mapping[str, str], max_cost: float | None
     return path
 
 
-@contextmanager
-def _requests_to(path: Path, study: Study, *, dry_run: bool) -> Iterator[tuple[Offline, RequestFile]]:
-    """An exchange that writes requests to a file, which is put in place at the end; a dry run has none."""
-    from biaskit.models.api.offline import Offline
-    from biaskit.models.api.request_file import RequestFile
-
-    def exchange(file: BinaryIO) -> tuple[Offline, RequestFile]:
-        written = RequestFile(file)
-        return Offline(written, form_of(study)), written
-
-    if dry_run:
-        yield exchange(io.BytesIO())
-    else:
-        with streamed(path) as file:
-            yield exchange(file)
-
-
 def form_of(study: Study) -> str:
     """The prompt form that says what a service must take."""
     return "raw" if getattr(study, "task", "") == "continuation" else study.prompt_form
 
 
-def _said_of_requests(run: Path, path: Path, written: RequestFile, session: Session[Any]) -> list[str]:
+def _notes(path: Path, written: RequestFile, session: Session[Any]) -> list[str]:
     """What is said after the requests were written."""
-    notes = []
-    for label, entry in session.manifest["models"].items():
+    run, notes = session.run, []
+    manifest = read_manifest(run)
+    for label, entry in manifest["models"].items():
         found = entry.get("found") or {}
         if found.get("assumed"):
             taken = found["findings"][0]["answer"].removeprefix("assumed: ")
@@ -100,26 +84,18 @@ def _said_of_requests(run: Path, path: Path, written: RequestFile, session: Sess
             )
     if not written.n:
         return [*notes, f"no request is left to write: every question of {run} has its row"]
-    doors = ", ".join(written.doors)
     notes.append(
-        f"{count(written.n, 'request')} to {doors} in {path}; nothing was asked. When they are answered:"
-        f" biaskit import {run} ANSWERS"
+        f"{count(written.n, 'request')} to {', '.join(written.doors)} in {path}; nothing was asked. When they"
+        f" are answered: biaskit import {run} ANSWERS"
     )
     most, size = MOST_OF_OPENAI
     if written.n > most or written.size > size:
         notes.append(f"OpenAI takes {most:,} requests and 200 MB a file: split -l {most} {path}")
+    if manifest["engine"] == "personas":
+        _, later, rounds = what_is_open(run, manifest, read_design(manifest["resolved"]))
+        if later:
+            notes.append(
+                f"up to {count(later, 'text')} in up to {count(rounds, 'more round')} may follow, as the"
+                " answers decide (Algorithm 5): after each import the same command writes the next round"
+            )
     return notes
-
-
-def _said_of_rounds(run: Path) -> list[str]:
-    """How many texts and rounds Algorithm 5 may still ask for after those that are due."""
-    manifest = read_manifest(run)
-    if manifest["engine"] != "personas":
-        return []
-    _, later, rounds = what_is_open(run, manifest, read_design(manifest["resolved"]))
-    if not later:
-        return []
-    return [
-        f"up to {count(later, 'text')} in up to {count(rounds, 'more round')} may follow, as the answers"
-        " decide (Algorithm 5): after each import the same command writes the next round"
-    ]

@@ -83,27 +83,20 @@ def test_models_of_two_runs_are_compared_on_the_cells_both_have(tmp_path: Path) 
     assert row["estimate"] > 0.08
     assert "5 jobs that not every model has left out" in row["reason"]
     assert "only the 2 templates that all arms have" in row["reason"]
-    said = note(made, "cells are left out")
-    assert said.startswith("new+0.1 against old: 27 of 39 cells are left out")
-    assert "template 4 (explicit), template 1 (explicit)" in said
-    assert "Nurse" in said
 
 
 @pytest.mark.parametrize(
     ("change", "left"),
     [
-        ({"texts": {"explicit template 2": ["Another [JOB]?", ""]}}, "template 2 (explicit)"),
-        ({"expressions": {"explicit:3": [["male", "man"], ["female", "she"]]}}, "template 3 (explicit)"),
+        ({"texts": {"explicit template 2": ["Another [JOB]?", ""]}}, 2),
+        ({"expressions": {"explicit:3": [["male", "man"], ["female", "she"]]}}, 3),
     ],
 )
 def test_an_id_is_the_same_template_only_if_text_and_expressions_are(
-    tmp_path: Path, change: Any, left: str
+    tmp_path: Path, change: Any, left: int
 ) -> None:
     made = compared(probe_run(tmp_path / "one", "a"), probe_run(tmp_path / "two", "b", **change))
-    said = note(made, "cells are left out")
-    assert f"11 of 33 cells are left out (11 another text or other expressions: {left})" in said
-    number = int(left.split()[1])
-    kept = [t for t in TEMPLATES if t != number]
+    kept = [t for t in TEMPLATES if t != left]
     row = find(made.tests, kind="crossed", gender="female", group_a="men's")
     men = [job for job in JOBS if LABOUR[job] < 0.5]
     a, b = (np.mean([share_of(m, job, t) for job in men for t in kept]) for m in ("b", "a"))
@@ -125,13 +118,13 @@ def test_an_instruction_of_another_text_is_not_compared_and_is_named(tmp_path: P
     two = probe_run(tmp_path / "two", "b", instructions=(0, 1, 2), texts={"instruction 2": "Be unfair."})
     made = compared(one, two)
     assert {"0", "1"} == {row["instruction_a"] for row in made.tests}
-    assert "explicit, instruction 2, plain" in note(made, "33 of 99 cells are left out")
+    assert "explicit, instruction 2, plain" in note(made, "left out")
 
 
 def test_a_job_in_another_group_is_left_out_and_named(tmp_path: Path) -> None:
     two = probe_run(tmp_path / "two", "b", job_group={"clerk": "men's"})
     made = compared(probe_run(tmp_path / "one", "a"), two)
-    assert "3 in another job group: clerk" in note(made, "3 of 33 cells are left out")
+    assert all("1 jobs that not every model has left out" in str(row["reason"]) for row in made.tests)
     women = sum(LABOUR[job] >= 0.5 for job in JOBS)
     for group, n in (("women's", women - 1), ("men's", len(JOBS) - women)):
         assert n == find(made.tests, kind="paired", gender="female", group_a=group)["n_a"]

@@ -63,7 +63,7 @@ def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -
         "study": "made-up",
         "question": question,
         "resolved": {
-            "study": {**study, "seed": 1, "papers": []},
+            "study": {**study, "seed": 1, "papers": [], "summary": "made up"},
             "slot": "[JOB]",
             **lists,
             **own,

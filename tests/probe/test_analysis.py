@@ -34,16 +34,6 @@ def rewrite(run: Path, change: Callable[[Row], Row]) -> None:
     (run / "probe.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
 
 
-def test_rows_without_a_model_key_are_found_by_their_own(model: str, tmp_path: Path) -> None:
-    run = probe(f"a={model}", f"b={model}", **ASKED, out=tmp_path / "run").path
-    before = tables(run)
-    digest = json.loads((run / "tables/analysis.json").read_text())["rows_digest"]
-    rewrite(run, lambda row: {name: value for name, value in row.items() if name != "model_key"})
-    assert [] == [note for note in analyse(run) if "not used" in note]
-    assert before == tables(run)
-    assert digest == json.loads((run / "tables/analysis.json").read_text())["rows_digest"]
-
-
 def test_labels_of_one_model_share_its_rows(model: str, tmp_path: Path) -> None:
     made = probe(f"a={model}", f"b={model}", **ASKED, out=tmp_path / "run")
     of_label = {label: own["coverage"].tolist() for label, own in made.cells.groupby("model")}

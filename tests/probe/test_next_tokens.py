@@ -259,7 +259,7 @@ def test_the_line_names_models_only_where_there_are_several() -> None:
     "broken", [None, "x", [["a", -1.0]], [["a", "b", 1]], [["a", 0.5, 1]], [["a", -1.0, 1.5]], [[1, -1.0, 2]]]
 )
 def test_a_list_that_is_none_is_not_believed(broken: object) -> None:
-    stored = {**row([], ("female", "She", [1], 0.5)), "listed_next": broken}
+    stored = {**row([], ("female", "She", [1], 0.5)), "prompt": "", "listed_next": broken}
     assert "listed_next" in str(fault_of(stored, (Expression("female", "She"),)))
 
 

@@ -30,12 +30,7 @@ class RequestFile:
         """How many requests the file holds."""
         return len(self._written)
 
-    def ask(
-        self,
-        call: Call,
-        read: Callable[[Reply], T],  # noqa: ARG002 (there is no answer to read)
-        endpoint: Endpoint,  # noqa: ARG002
-    ) -> T:
+    def ask(self, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:  # noqa: ARG002
         """Write a call down. Raises `GaveUp` always."""
         if call.name not in self._written:
             self._written.add(call.name)
