@@ -6,34 +6,31 @@ of their own: no number of the cells' shares depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from biaskit.errors import AskingStopped, ModelError
-from biaskit.models.base import ContinuationScorer, closing_stream
+from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.probe.answers import AnswersOfRun
-from biaskit.probe.design import ProbeDesign, model_key
-from biaskit.probe.planned import PlannedCells
+from biaskit.probe.design import ProbeDesign
 from biaskit.probe.rounds import Rounds
 from biaskit.probe.rows import fault_of, row_of
-from biaskit.probe.scoring import hold_prompts
+from biaskit.probe.scoring import CellWork
 from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
 from biaskit.records import Cell, Failed, PromptForm, Scored, ScoreRequest
-from biaskit.runs.drift import Drift
+from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.manifest import write_manifest
-from biaskit.runs.prompts import SamePrompts
 from biaskit.runs.session import Session
-from biaskit.runs.store import ModelSpans, Reading, RowWriter, read_rows, rows_file
-from biaskit.runs.usage import Usage
+from biaskit.runs.shards import Shard
+from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_file
 
 ROWS = "continuations"
 _ROUND = 5
 """Texts of a row, where their number is a multiple of it: more of them later take over those of before."""
-Batches = Sequence[tuple[ScoreRequest, ...]]
 
 
 def continuing(design: ProbeDesign) -> ScoringOptions:
@@ -53,157 +50,121 @@ def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) ->
     `session` has planned the probabilities: its plans name the models and their forms. A model that cannot
     be continued in its form is named and keeps its probabilities.
     """
-    forms = {plan.label: plan.form for plan in session.outcome.plans}
-    gone = session.outcome.failed_models
-    asked = {label: form for label, form in forms.items() if label not in gone}
+    outcome = session.outcome
+    forms = {plan.label: plan.form for plan in outcome.plans if plan.label not in outcome.failed_models}
+    stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
     if session.dry_run:
-        path, reading = rows_file(session.run, ROWS), Reading()
-        stored: set[str] = set()
-        spans = ModelSpans()
-        for row in read_rows(path, reading=reading) if path.exists() else ():
-            stored.add(row["key"])
-            spans.add(row, reading.start, reading.good_end)
-        for label, form in asked.items():
-            _plan(design, label, form, stored, spans, session)
+        stored.read(rows_file(session.run, ROWS), skip_bad=True)
+        for label, form in forms.items():
+            _continue(design, label, form, stored, session, None)
         return
-    with session.writing(ROWS, design.study) as writer:
-        for label, form in asked.items():
-            _continue(design, label, form, writer, session)
-
-
-def _open(
-    design: ProbeDesign, label: str, form: PromptForm, session: Session[ContinuationScorer]
-) -> ContinuationScorer | None:
-    try:
-        spec = session.models[label]
-        scorer = session.open_model(label, spec, NEW, session.account(label), scoring=continuing(design))
-        scorer.estimator_for(form)
-    except ModelError as error:
-        session.outcome.notes.append(f"{label} has no continuations: {error}")
-        return None
-    return scorer
-
-
-Asked = Mapping[str, tuple[Cell, ScoreRequest]]
-"""Key of a round → its cell, and what is asked."""
-Planned = tuple[ContinuationScorer, Asked, Batches]
-
-
-def _plan(
-    design: ProbeDesign,
-    label: str,
-    form: PromptForm,
-    stored: set[str],
-    spans: ModelSpans,
-    session: Session[ContinuationScorer],
-) -> Planned | None:
-    """The model, its cells and the batches of those without a row; None where it cannot be continued."""
-    scorer = _open(design, label, form, session)
-    if scorer is None:
-        return None
-    estimator, rounds = scorer.estimator_for(form), _rounds(design)
-    model = scorer.identity.fingerprint
-    cells = PlannedCells(design, label, form, model, estimator.in_key(), session.shard)
-    requests = {
-        asked.key: (cell, asked)
-        for cell, request in zip(cells.cells, cells.requests, strict=True)
-        for asked in (rounds.request(request, number) for number in range(rounds.most))
-    }
-    try:
-        own = spans.rows(rows_file(session.run, ROWS), cells.model_key, skip_bad=True)
-        hold_prompts(own, cells, SamePrompts(scorer))
-    except ModelError as error:
-        session.outcome.notes.append(f"no continuations: {error}")
-        return None
-    due = [asked for key, (_, asked) in requests.items() if key not in stored]
-    plan = scorer.plan_scores(due)
-    seconds = scorer.estimate_seconds(plan.batches) if due else 0.0
-    session.show_plan(
-        ModelPlan(
-            run=session.run,
-            label=label,
-            form=form,
-            n_cells=len(requests) * rounds.size,
-            n_stored=(len(requests) - len(due)) * rounds.size,
-            n_batches=len(plan.batches),
-            prompt_tokens=plan.prompt_tokens,
-            new_tokens=plan.new_tokens_max,
-            seconds=seconds,
-            unit="continuations",
-            estimator="sampling",
-            calls=plan.calls if due and scorer.identity.where == "api" else None,
-            cost=plan.cost_max if due else 0.0,
-        )
-    )
-    return scorer, requests, plan.batches
+    with session.writing(ROWS, design.study, stored) as writer:
+        for label, form in forms.items():
+            _continue(design, label, form, stored, session, writer)
 
 
 def _continue(
     design: ProbeDesign,
     label: str,
     form: PromptForm,
-    writer: RowWriter,
+    stored: StoredRows[int],
     session: Session[ContinuationScorer],
+    writer: RowWriter | None,
 ) -> None:
-    usage = Usage(session.run, label, starts=0)
-    found = _plan(design, label, form, writer.keys, writer.spans, session)
-    if found is None:
-        return
-    scorer, asked, batches = found
+    """One model's texts; without a writer they are only planned."""
+    scorer = None
     try:
-        _note_in_manifest(design, scorer, form, session)
-        if batches:
-            _draw(design, scorer, form, asked, batches, writer, session)
+        spec, account = session.models[label], session.account(label)
+        scorer = session.open_model(label, spec, NEW, account, scoring=continuing(design))
+        work = _ContinuationWork(design, scorer, form, stored, session.shard)
+        if writer is None:
+            plan_work(work, session)
+            return
+        entry = session.manifest["models"][label]
+        # By this fingerprint and estimator the analysis finds the rows.
+        fingerprint = scorer.identity.fingerprint
+        entry["continuations"] = {"fingerprint": fingerprint, "estimator": work.estimator.in_key()}
+        session.manifest["signature"] = design_signature(design, session.manifest["models"])
+        write_manifest(session.run, session.manifest)
+        ask(work, session, writer, starts=0)
+    except ModelError as error:
+        session.outcome.notes.append(f"{label} has no continuations: {error}")
     except AskingStopped as stopped:
         session.outcome.notes.append(f"{label}: continuations were stopped: {stopped}")
         session.outcome.stopped.add(label)
     finally:
-        usage.note(dict(scorer.used()), last=True)
-        scorer.close()
+        if scorer is not None:
+            scorer.close()
 
 
-def _note_in_manifest(
-    design: ProbeDesign, scorer: ContinuationScorer, form: PromptForm, session: Session[ContinuationScorer]
-) -> None:
-    """By which fingerprint and estimator analysis finds the rows."""
-    entry = session.manifest["models"][scorer.identity.label]
-    entry["continuations"] = {
-        "fingerprint": scorer.identity.fingerprint,
-        "estimator": scorer.estimator_for(form).in_key(),
-    }
-    session.manifest["signature"] = design_signature(design, session.manifest["models"])
-    write_manifest(session.run, session.manifest)
+class _ContinuationWork(CellWork):
+    """One model's texts: every round of every cell."""
 
+    engine = ROWS
+    extra = True
 
-def _draw(
-    design: ProbeDesign,
-    scorer: ContinuationScorer,
-    form: PromptForm,
-    asked: Asked,
-    batches: Batches,
-    writer: RowWriter,
-    session: Session[ContinuationScorer],
-) -> None:
-    label, estimator = scorer.identity.label, scorer.estimator_for(form)
-    shared = model_key(scorer.identity.fingerprint, design.study, estimator.in_key())
-    rounds = _rounds(design)
-    drift = Drift(scorer.identity, writer.answered.get(label, ()), accept=session.accept_drift)
-    n, done = sum(map(len, batches)), 0
-    session.watcher.progress(label, 0, n)
-    with closing_stream(scorer.score(batches)) as groups:
-        for group in drift.watch(groups):
-            rows = []
-            for answer in group:
-                if isinstance(answer, Scored):
-                    cell, request = asked[answer.key]
-                    row = row_of(answer, cell, request.prompt, estimator, rounds.number_of(request))
-                    rows.append({**row, "model_key": shared})
-            writer.append(rows)
-            failed = [a for a in group if isinstance(a, Failed)]
-            named = [replace(a, reason=f"its continuations: {a.reason}") for a in failed]
-            session.outcome.count_failures(label, named)
-            done += len(group)
-            session.watcher.progress(label, done, n)
+    def __init__(
+        self,
+        design: ProbeDesign,
+        scorer: ContinuationScorer,
+        form: PromptForm,
+        stored: StoredRows[int],
+        shard: Shard,
+    ) -> None:
+        super().__init__(design, scorer, form, stored, shard)
+        self.rounds = _rounds(design)
+        self._asked = {
+            asked.key: (cell, asked)
+            for cell, request in zip(self.cells.cells, self.cells.requests, strict=True)
+            for asked in (self.rounds.request(request, number) for number in range(self.rounds.most))
+        }
+        self._done = 0
+
+    def pending(self) -> Sequence[ScoreRequest]:
+        """The rounds that have no row."""
+        return [request for key, (_, request) in self._asked.items() if key not in self.stored.values]
+
+    def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
+        """What the rounds without a row take."""
+        due, size = pending.requests, self.rounds.size
+        plan = self.model.plan_scores(due)
+        self._batches, self._n_due = plan.batches, len(due)
+        return ModelPlan(
+            run=session.run,
+            label=self.label,
+            form=self.form,
+            n_cells=len(self._asked) * size,
+            n_stored=(len(self._asked) - len(due)) * size,
+            n_batches=len(plan.batches),
+            prompt_tokens=plan.prompt_tokens,
+            new_tokens=plan.new_tokens_max,
+            seconds=self.model.estimate_seconds(plan.batches) if due else 0.0,
+            unit="continuations",
+            estimator="sampling",
+            calls=plan.calls if due and self.model.identity.where == "api" else None,
+            cost=plan.cost_max if due else 0.0,
+        )
+
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
+        """The planned batches."""
+        for group in self.model.score(self._batches):
+            self._done += len(group)
+            yield group
+
+    def row(self, answer: Scored) -> dict[str, Any]:
+        """A row of continuations.jsonl."""
+        cell, request = self._asked[answer.key]
+        row = row_of(answer, cell, request.prompt, self.estimator, self.rounds.number_of(request))
+        return {**row, "model_key": self.cells.model_key}
+
+    def failures(self, answers: Sequence[Scored | Failed]) -> Sequence[Scored | Failed]:
+        """Failed ones, told from those of the probabilities."""
+        failed = [answer for answer in answers if isinstance(answer, Failed)]
+        return [replace(answer, reason=f"its continuations: {answer.reason}") for answer in failed]
+
+    def progress(self) -> tuple[str, int, int]:
+        """Rounds that were answered, of those that were due."""
+        return self.label, self._done, self._n_due
 
 
 # --- and read back ----------------------------------------------------------------------------------------

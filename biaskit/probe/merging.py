@@ -10,11 +10,12 @@ from biaskit.errors import RunError
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.planned import PlannedCells
 from biaskit.probe.rounds import OpenCells, Rounds
+from biaskit.probe.scoring import matched_draws
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.runs.manifest import draws_of
 from biaskit.runs.merge import Engine, united
 from biaskit.runs.shards import shard_of
-from biaskit.runs.store import read_rows, rows_file
+from biaskit.runs.store import StoredRows, rows_file
 
 
 def merging() -> Engine[ProbeDesign]:
@@ -30,15 +31,13 @@ def merging() -> Engine[ProbeDesign]:
 
 def n_open(run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_bad: bool = False) -> int:
     """Cells of a stored run, of all its models, that lack a row or a round of draws."""
-    path, shard = rows_file(run, "probe"), shard_of(manifest)
-    rows = read_rows(path, skip_bad=skip_bad) if path.exists() else ()
-    stored = {row["key"]: sum(row.get("counts", {}).values()) for row in rows}
+    stored = StoredRows(matched_draws, 0).read(rows_file(run, "probe"), skip_bad=skip_bad)
     left = 0
     for label, entry in manifest["models"].items():
-        how = entry.get("estimator", "exact")
-        cells = PlannedCells(design, label, entry["prompt_form"], entry["fingerprint"], how, shard)
+        form, model, how = (entry[name] for name in ("prompt_form", "fingerprint", "estimator"))
+        cells = PlannedCells(design, label, form, model, how, shard_of(manifest))
         rounds = Rounds.of(draws_of(entry), design.study.max_draws_per_cell)
-        left += OpenCells(cells.requests, rounds, stored).n_left
+        left += OpenCells(cells.requests, rounds, stored.values).n_left
     return left
 
 

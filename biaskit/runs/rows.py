@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from biaskit.inputs import parse_json
@@ -37,8 +37,8 @@ class NoRow(ValueError):
     """A line that is no row, or a row whose content is not what was written; says which."""
 
 
-def read_row(line: bytes) -> tuple[dict[str, Any], bool]:
-    """The row of a line, without its checksum, and whether it had one. Raises `NoRow`.
+def read_row(line: bytes) -> dict[str, Any]:
+    """The row of a line, without its checksum. Raises `NoRow`.
 
     A checksum is that of the content: another order of names, or spaces between them, is the same row.
     """
@@ -48,27 +48,15 @@ def read_row(line: bytes) -> tuple[dict[str, Any], bool]:
         raise NoRow("is no row of biaskit") from None
     if not isinstance(row, dict) or not isinstance(row.get("key"), str):
         raise NoRow("is no row of biaskit: it has no key")
-    if "sum" not in row:
-        return row, False
-    stated = row.pop("sum")
+    stated = row.pop("sum", None)
     head = f'{{"key":{json.dumps(row["key"])},'
     prefix = f'{head}"sum":"{stated}",'.encode("ascii", "replace")
     text = line.rstrip(b"\r\n")
     if text.startswith(prefix) and stated == _sum(head + text[len(prefix) :].decode("ascii", "replace")):
-        return row, True
+        return row
     if stated != _sum("".join(_head_and_rest(row))):
         raise NoRow("does not fit its checksum: something changed it")
-    return row, True
-
-
-def lines_under(keys: Collection[str]) -> Callable[[bytes], bool]:
-    """Whether a line can be a row under one of these keys, by its first bytes.
-
-    One that does not begin as biaskit writes rows may be.
-    """
-    start = b'{"key":"'
-    heads = {f'{{"key":{json.dumps(key)}'.encode("ascii") for key in keys}
-    return lambda line: line[: line.find(b'"', len(start)) + 1] in heads or not line.startswith(start)
+    return row
 
 
 def is_unfinished(line: bytes) -> bool:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from biaskit.errors import AskingStopped, BiaskitError, ModelError
+from biaskit.files import write_atomically
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import NEW, Account
 from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
-from biaskit.runs.before import Before
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, start_manifest, write_manifest
-from biaskit.runs.prompts import EarlierPrompts, earlier_prompts
-from biaskit.runs.reuse import Answers, RowsOf, find_answers
 from biaskit.runs.shards import WHOLE, Shard
-from biaskit.runs.store import RowWriter
-from biaskit.runs.usage import promise, spent
+from biaskit.runs.store import LOCK, RowWriter, StoredRows
+from biaskit.runs.usage import USAGE, any_spent, promise, spent
 from biaskit.study.keys import Study
 
 if TYPE_CHECKING:
@@ -48,7 +46,6 @@ class Outcome:
 
 
 M = TypeVar("M", ContinuationScorer, TextGenerator)
-V = TypeVar("V")
 OpenModel = Callable[..., M]
 """(label, spec, the model's entry in the manifest, what the run has spent, how it is opened) → model."""
 
@@ -67,7 +64,7 @@ class Session(Generic[M]):
     manifest: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)
     reuse: bool = True  # take over what runs beside this one have stored
-    earlier: dict[str, EarlierPrompts] = field(default_factory=dict)  # of models that are not what they were
+    beside: dict[Path, StoredRows[Any]] = field(default_factory=dict)  # rows of other runs that were read
     shard: Shard = WHOLE  # which part of the plan is asked
 
     def begin(
@@ -96,7 +93,6 @@ class Session(Generic[M]):
                 shard=self.shard,
             )
         opened: dict[str, M] = {}
-        changed: list[str] = []
         for label, spec in self.models.items():
             known = self.manifest["models"].get(label, NEW)
             try:
@@ -108,9 +104,7 @@ class Session(Generic[M]):
                 self.outcome.notes.append(
                     f"{label} is not the model it was: its earlier rows stay in the file and are not used."
                 )
-                changed.append(label)
             opened[label] = model
-        self.earlier = earlier_prompts(self.run, engine, changed)
         return opened
 
     def account(self, label: str) -> Account:
@@ -125,15 +119,19 @@ class Session(Generic[M]):
         self.watcher.note(f"{label} is left out: {error}")
 
     @contextmanager
-    def writing(self, engine: str, study: Study) -> Iterator[RowWriter]:
-        """The run's rows, open to be added to. A start that stores nothing and spends nothing leaves nothing.
+    def writing(self, engine: str, study: Study, stored: StoredRows[Any]) -> Iterator[RowWriter]:
+        """The run's rows, open to be added to; `stored` takes in those that are there.
 
-        A declined plan, Ctrl-C before the first answer, or the only model's error make no run, so the newest
-        run stays the last real one.
+        A declined plan, Ctrl-C before the first answer, or the only model's error leave the folder as it was,
+        but for what was spent: the newest run stays the last real one.
         """
-        before = Before.of(self.run, engine)
+        manifest = self.run / MANIFEST
+        before = manifest.read_bytes() if manifest.exists() else None
+        made = [path for path in (self.run, *self.run.parents) if not path.exists()]
+        there = {path.name for path in self.run.iterdir()} if self.run.exists() else set()
+        lock, skip_bad = study.lock, study.skip_bad_lines
         try:
-            with RowWriter(self.run, engine, lock=study.lock, skip_bad=study.skip_bad_lines) as writer:
+            with RowWriter(self.run, engine, lock=lock, skip_bad=skip_bad, stored=stored) as writer:
                 n_before = len(writer.keys)
                 self.outcome.notes += writer.reading.notes
                 done = False
@@ -141,10 +139,17 @@ class Session(Generic[M]):
                     yield writer
                     done = bool(self.outcome.failed) or not self.outcome.failed_models
                 finally:
-                    if not done and len(writer.keys) == n_before:
-                        before.restore(engine)
+                    if done or len(writer.keys) > n_before:
+                        pass
+                    elif before is not None:
+                        write_atomically(manifest, before)
+                    elif not any_spent(self.run):
+                        for name in {MANIFEST, USAGE, LOCK, writer.path.name} - there:
+                            (self.run / name).unlink(missing_ok=True)
         finally:
-            before.remove_folders()
+            with suppress(OSError):
+                for path in made:
+                    path.rmdir()
 
     @contextmanager
     def turn(
@@ -167,32 +172,6 @@ class Session(Generic[M]):
             self.watcher.note(f"{label} was stopped: {stopped}")
         finally:
             model.close()
-            if label in self.earlier:
-                self.outcome.notes += self.earlier[label].notes()
-
-    def note_prompts(self, label: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Hold the prompts of new rows against those of the model that had the label before."""
-        if label in self.earlier:
-            self.earlier[label].compare(rows)
-
-    def find_answers(
-        self,
-        engine: str,
-        model: M,
-        fits: Callable[[Mapping[str, Any], str], V | None],
-        answered: Collection[str],
-        rows_of: RowsOf,
-    ) -> Answers[V]:
-        """What runs beside this one have stored of a model's questions (`runs/reuse.py`); none if refused."""
-        if not self.reuse:
-            return Answers()
-        drift = self.accept_drift
-        found = find_answers(
-            self.run, engine, model.identity, fits,
-            answered=answered, accept_drift=drift, rows_of=rows_of,
-        )  # fmt: skip
-        self.outcome.notes += [note for note in found.notes if note not in self.outcome.notes]
-        return found
 
     def show_plan(self, plan: ModelPlan) -> None:
         """Show what a model is still to be asked, before it is asked."""

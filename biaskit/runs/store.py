@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import math
 import os
 import re
 import socket
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
@@ -25,16 +23,16 @@ from biaskit.errors import RunError
 from biaskit.files import sync_directory, write_atomically
 from biaskit.inputs import Inputs, expanded, unpacked
 from biaskit.provenance import digest
+from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import MANIFEST, is_comparison
 from biaskit.runs.rows import NoRow, is_unfinished, looks_like, read_row, row_line
 
+V = TypeVar("V")
 DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_AT_ONCE = 2_000
 """Rows that are at hand in one write and one fsync."""
 LOCK = ".lock"
 _ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
-NAMES_MODEL = {"personas": "model"}
-"""The column by which rows of an engine are found for a model, where it is no `model_key`."""
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
 
 
@@ -98,10 +96,8 @@ class Reading:
     n_rows: int = 0
     n_twice: int = 0
     n_skipped: int = 0
-    n_unsummed: int = 0  # rows without a checksum
     n_unfit: int = 0  # rows left out because they do not fit their study
     cut_bytes: int = 0  # of an unfinished tail
-    start: int = 0  # the byte where the row at hand begins
     good_end: int = 0  # where the last whole line ends
     notes: list[str] = field(default_factory=list)
 
@@ -115,34 +111,22 @@ class Reading:
         self.n_unfit += 1
 
 
-Span = tuple[int, int]
-"""The bytes of a row file from which to which, whole lines."""
-
-
 def read_rows(
     path: Path,
     *,
     skip_bad: bool = False,
     reading: Reading | None = None,
-    span: Span | None = None,
-    wanted: Callable[[bytes], bool] = bool,
 ) -> Iterator[dict[str, Any]]:
-    """Every row of a file, or of a part of it, as a stream; the first of two with one key.
-
-    Lines that are not `wanted` are passed by, whatever they hold.
+    """Every row of a file as a stream; the first of two with one key.
 
     An unfinished end, which is what a killed writer leaves, is left out with a note. Any other line that is
     no row, or is not what was written, is a `RunError` with its number, unless `skip_bad`.
     """
     reading = Reading() if reading is None else reading
     seen: set[str] = set()
-    for reading.line, line in _lines(path, span):
-        reading.start = reading.good_end
-        if not wanted(line):
-            reading.good_end += len(line)
-            continue
+    for reading.line, line in _lines(path):
         try:
-            row, summed = read_row(line)
+            row = read_row(line)
         except NoRow as error:
             if not line.strip():  # an editor's empty line
                 reading.good_end += len(line)
@@ -157,7 +141,6 @@ def read_rows(
             continue
         reading.good_end += len(line)
         reading.n_rows += 1
-        reading.n_unsummed += not summed
         if row["key"] in seen:
             reading.n_twice += 1
             continue
@@ -187,13 +170,6 @@ def _notes(name: str, reading: Reading) -> Iterator[str]:
         yield f"{name}: rows left out as not fitting the study: {reading.n_unfit}"
     if reading.n_twice:
         yield f"{name}: rows that stand there twice, of which the first counts: {reading.n_twice}"
-    if reading.n_unsummed:
-        n = (
-            "no row has"
-            if reading.n_unsummed == reading.n_rows
-            else f"{reading.n_unsummed:,} rows do not have"
-        )
-        yield f"{name}: {n} a checksum, so changes would not be noticed (an older biaskit wrote none)"
 
 
 def count_rows(path: Path) -> int:
@@ -201,51 +177,58 @@ def count_rows(path: Path) -> int:
     return sum(1 for _ in read_rows(path, skip_bad=True)) if path.is_file() else 0
 
 
-def _lines(path: Path, span: Span | None = None) -> Iterator[tuple[int, bytes]]:
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
-    place, end = span or (0, math.inf)
-    with _ROWS.saying(str(path)), unpacked(path, start=place) as file:
-        for number, line in enumerate(file, start=1):
-            yield number, line
-            place += len(line)
-            if place >= end:  # a last line may have got its line feed later
-                return
+    with _ROWS.saying(str(path)), unpacked(path) as file:
+        yield from enumerate(file, start=1)
 
 
-class ModelSpans:
-    """Where the rows of each model lie in a row file.
+@dataclass(slots=True)
+class StoredRows(Generic[V]):
+    """What a row file holds, by key; of the rows themselves nothing is kept."""
 
-    A run of many models holds the rows of each against its prompts; reading all of them for each model took
-    most of the time of a run of 40. A run that grew by jobs, or whose models each failed somewhere, has rows
-    of a model in several places: from its first to its last would be nearly all rows again.
-    """
+    value_of: Callable[[Mapping[str, Any]], V]
+    """What an engine counts in a row. Raises `NoRow` where it is no row of this engine."""
+    nothing: V
+    """The value of a row that does not fit: it counts for nothing, and its key is taken all the same."""
+    values: dict[str, V] = field(default_factory=dict)
+    unfit: set[str] = field(default_factory=set)
+    prompts: dict[str, int] = field(default_factory=dict)  # hash of the prompt as it was sent
+    answered_by: dict[str, str] = field(default_factory=dict)  # the model's name
 
-    def __init__(self, column: str = "model_key") -> None:
-        """`column`: what names the model in a row."""
-        self._column = column
-        self._of: dict[str, array[int]] = {}  # start, end, start, end, … of rows without others between
+    def add(self, row: Mapping[str, Any], path: Path, reading: Reading, *, skip_bad: bool) -> None:
+        """Take in a row. Raises `RunError` where it does not fit, unless such rows are left out."""
+        key = row["key"]
+        self.prompts[key] = hash(str(row.get("prompt")))
+        self.answered_by[key] = model_of(str(row.get("answered_by")))
+        try:
+            self.values[key] = self.value_of(row)
+        except NoRow as error:
+            reading.refuse(path, str(error), skip_bad=skip_bad)
+            self.values[key] = self.nothing
+            self.unfit.add(key)
 
-    def add(self, row: Mapping[str, Any], start: int, end: int) -> None:
-        """A row that lies between these bytes; one of before rows held a `model_key` is nobody's."""
-        if isinstance(model := row.get(self._column), str):
-            bounds = self._of.setdefault(model, array("Q"))
-            if bounds and bounds[-1] == start:
-                bounds[-1] = end
-            else:
-                bounds.extend((start, end))
-
-    def rows(self, path: Path, model: str, *, skip_bad: bool) -> Iterator[dict[str, Any]]:
-        """The rows of a model, as a stream."""
-        bounds = self._of.get(model, array("Q"))
-        for span in zip(bounds[::2], bounds[1::2], strict=True):
-            found = read_rows(path, skip_bad=skip_bad, span=span)
-            yield from (row for row in found if row.get(self._column) == model)
+    def read(self, path: Path, *, skip_bad: bool) -> StoredRows[V]:
+        """Take in a whole file, where there is one. Raises `RunError`."""
+        reading = Reading()
+        for row in read_rows(path, skip_bad=skip_bad, reading=reading) if path.is_file() else ():
+            self.add(row, path, reading, skip_bad=skip_bad)
+        return self
 
 
 class RowWriter:
     """The one writer of a run's rows; holds the run's lock while it is open."""
 
-    def __init__(self, run: Path, engine: str, *, lock: str = "os", skip_bad: bool = False) -> None:
+    def __init__(
+        self,
+        run: Path,
+        engine: str,
+        *,
+        lock: str = "os",
+        skip_bad: bool = False,
+        stored: StoredRows[Any] | None = None,
+    ) -> None:
+        """`stored`: takes in the rows that are there already."""
         self.run = run
         self.engine = engine
         self.path = run / ROWS_FILES[engine]
@@ -255,7 +238,7 @@ class RowWriter:
         self._file: BinaryIO | None = None
         self.keys: set[str] = set()
         self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
-        self.spans = ModelSpans(NAMES_MODEL.get(engine, "model_key"))
+        self._stored = stored
 
     def __enter__(self) -> RowWriter:
         try:
@@ -319,7 +302,9 @@ class RowWriter:
         try:
             if self.path.exists():
                 for row in read_rows(self.path, skip_bad=self._skip_bad, reading=self.reading):
-                    self._remember(row, self.reading.start, self.reading.good_end)
+                    self._remember(row)
+                    if self._stored is not None:
+                        self._stored.add(row, self.path, self.reading, skip_bad=self._skip_bad)
             if self.reading.cut_bytes:
                 self._keep_what_is_cut()
             # One write per append: an unbuffered descriptor in append mode never tears a line apart.
@@ -363,8 +348,7 @@ class RowWriter:
                 first.setdefault(row["key"], row)
         if not (fresh := list(first.values())):
             return
-        lines = [f"{row_line(row)}\n".encode("ascii") for row in fresh]
-        content = b"".join(lines)
+        content = b"".join(f"{row_line(row)}\n".encode("ascii") for row in fresh)
         assert self._file is not None
         descriptor = self._file.fileno()
         self._check_still_there(descriptor)
@@ -381,9 +365,8 @@ class RowWriter:
                 f"{self.path} cannot be written: {error.strerror or error}. All finished rows are kept;"
                 " make room and give the same command again."
             ) from error
-        for row, line in zip(fresh, lines, strict=True):
-            self._remember(row, end, end + len(line))
-            end += len(line)
+        for row in fresh:
+            self._remember(row)
 
     def append_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write many rows that are at hand already, as a stream."""
@@ -391,8 +374,7 @@ class RowWriter:
         while piece := list(islice(source, ROWS_AT_ONCE)):
             self.append(piece)
 
-    def _remember(self, row: Mapping[str, Any], start: int, end: int) -> None:
-        self.spans.add(row, start, end)
+    def _remember(self, row: Mapping[str, Any]) -> None:
         self.keys.add(str(row["key"]))
         if isinstance(label := row.get("model"), str) and isinstance(by := row.get("answered_by"), str):
             self.answered.setdefault(label, set()).add(by)

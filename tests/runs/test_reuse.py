@@ -208,46 +208,6 @@ def test_of_a_run_that_is_being_written_whole_rows_are_taken(console: Cli, engin
     assert b"".join(whole[:7]) + whole[7][:40] == file.read_bytes()
 
 
-SWAPPED = {"female": "male", "male": "female"}
-CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "an expression less": lambda row: row["expressions"].pop(),
-    "a number as text": lambda row: row["expressions"][0].update(log_prob="much"),
-    "more than all": lambda row: [e.update(log_prob=0.0) for e in row["expressions"]],
-    "groups swapped": lambda row: [
-        e.update(group=SWAPPED.get(e["group"], e["group"])) for e in row["expressions"]
-    ],
-    "another estimator": lambda row: row.update(estimator="top-k"),
-    "another job": lambda row: row.update(job="carpenter"),
-    "no expressions": lambda row: row.pop("expressions"),
-    "a round": lambda row: row.update(round=[1]),
-}
-CHANGED_TEXTS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "no text": lambda row: row.update(text=None),
-    "another draw": lambda row: row.update(draw=row["draw"] + 1),
-    "a draw as text": lambda row: row.update(draw="0"),
-    "another occupation": lambda row: row.update(occupation=["nurse"]),
-    "no end": lambda row: row.pop("finish_reason"),
-}
-
-
-@pytest.mark.parametrize(
-    ("engine", "change"),
-    [*(("probe", name) for name in CHANGES), *(("personas", name) for name in CHANGED_TEXTS)],
-)
-def test_a_row_that_does_not_fit_its_study_is_asked_again(console: Cli, engine: str, change: str) -> None:
-    """The checksum is right: somebody else's program wrote such rows."""
-    from biaskit.runs.rows import row_line
-
-    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
-    rows = list(rows_of("r/first", engine).values())
-    for row in rows[:3]:
-        (CHANGES if engine == "probe" else CHANGED_TEXTS)[change](row)
-    Path("r/first", ROWS[engine]).write_text("".join(row_line(row) + "\n" for row in rows))
-    said = console(*words(engine, more=True), "--out", "r/second")
-    assert 0 == said.code, said.err
-    assert len(rows) - 3 == taken(said)[1]
-
-
 KILL = """
 import os, signal, sys
 from biaskit.runs import store

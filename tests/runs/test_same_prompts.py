@@ -45,7 +45,7 @@ def render_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ENGINES = [
-    (probe, "probe.jsonl", "nurse", "explicit template 1, nurse"),
+    (probe, "probe.jsonl", "nurse", "explicit template 1, job 'nurse'"),
     (personas, "generations.jsonl", "nurse", "nurse"),
 ]
 
@@ -76,8 +76,7 @@ def test_rows_of_another_run_that_answer_another_prompt_are_not_taken_over(
     render_otherwise(monkeypatch)
     made = ask(one, out="runs/second")
     assert [0] == [plan.n_taken for plan in made.plans]
-    [said] = [note for note in made.warnings if "were not taken over" in note]
-    assert named in said
+    assert any("were not taken over" in note for note in made.warnings)
     found = [json.loads(line)["prompt"] for line in (made.path / rows).read_text("ascii").splitlines()]
     assert found
     assert all(prompt.startswith("<|new|>") for prompt in found)

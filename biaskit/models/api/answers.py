@@ -137,7 +137,11 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float
     listed = inside(block, "content", 0, "top_logprobs") if in_chat else inside(block, "top_logprobs", 0)
     if not isinstance(listed, list if in_chat else Mapping):
         raise BadAnswer("no list of the most probable tokens")
-    entries = listed if isinstance(listed, list) else [{"token": t, "logprob": value} for t, value in listed.items()]
+    entries = (
+        listed
+        if isinstance(listed, list)
+        else [{"token": t, "logprob": value} for t, value in listed.items()]
+    )
     found = []
     for entry in entries:
         token, value = inside(entry, "token"), inside(entry, "logprob")

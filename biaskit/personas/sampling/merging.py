@@ -8,11 +8,12 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign, part_of
-from biaskit.personas.sampling.held import stored_texts
+from biaskit.personas.sampling.draws import gender_of
 from biaskit.personas.sampling.open_draws import OpenDraws
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.runs.merge import Engine, united
 from biaskit.runs.shards import shard_of
+from biaskit.runs.store import StoredRows, rows_file
 
 
 def merging() -> Engine[PersonasDesign]:
@@ -32,10 +33,11 @@ def what_is_open(
 
     Of all its models; the rounds are those of the series that may take most.
     """
-    own, stored = part_of(design, shard_of(manifest)), stored_texts(run, design, skip_bad=skip_bad)
+    own = part_of(design, shard_of(manifest))
+    stored = StoredRows(gender_of(design), None).read(rows_file(run, "personas"), skip_bad=skip_bad)
     left = later = rounds = 0
     for entry in manifest["models"].values():
-        draws = OpenDraws(own, entry["prompt_form"], entry["fingerprint"], stored.genders)
+        draws = OpenDraws(own, entry["prompt_form"], entry["fingerprint"], stored.values)
         due, more = draws.outlook()
         left, later = left + len(due), later + more
         rounds = max(rounds, draws.rounds_after(due) if more else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -13,9 +13,15 @@ from biaskit.personas.sampling.design import (
     request_under,
     series_of_design,
 )
-from biaskit.personas.sampling.drawn import scope_of
 from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.records import DrawRequest, PromptForm
+
+_SCOPE = ("occupation", "template_id", "specified_gender", "instruction_id", "setting")
+
+
+def scope_of(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """Which series a row belongs to."""
+    return tuple(row.get(name) for name in _SCOPE)
 
 
 class OpenDraws:
@@ -85,16 +91,21 @@ class OpenDraws:
         """Whether a draw has no text and was not given up."""
         return request.key not in self.stored and request.key not in self.given_up
 
-    def reaches(self, series: DrawSeries) -> int:
-        """How many draws a series has, or may have where one of them is still missing."""
-        if series.specified_gender is not None:
-            return self.filling.n
-        number = 0
-        while not any(self.is_missing(request) for request in self._round_of(series, number)):
-            number += 1
-            if not self.is_open(series, number):
-                return number * self.filling.batch
-        return self.filling.most
+    def series_with(self, key: str) -> DrawSeries | None:
+        """The series of a draw; None for another model's."""
+        if key in self.of_key:
+            return self.of_key[key][0]
+        series = (*self.open_series, *self.specified)
+        return next((one for one in series if any(r.key == key for r in self.stored_of(one))), None)
+
+    def stored_of(self, series: DrawSeries) -> Iterator[DrawRequest]:
+        """The draws of a series that have a text, up to the first that has none."""
+        most = self.filling.most if series.specified_gender is None else self.filling.n
+        for draw in range(most):
+            request = request_under(self.keys_of(series)(draw), series, draw, self._design)
+            if request.key not in self.stored:
+                return
+            yield request
 
     def outlook(self) -> tuple[list[DrawRequest], int]:
         """The draws that are certain to be requested, and how many more the rounds after them may add.

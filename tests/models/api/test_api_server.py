@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import itertools
 import json
 import math
 import socket
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -36,17 +33,11 @@ from fakes.api_server import (
     choice_seed,
 )
 from fakes.toy_model import (
-    ASSISTANT,
-    BYTE_VOCABULARY,
     DEFAULT_VOCABULARY,
-    END,
-    USER,
     ToyModel,
 )
-from places import TESTS
 
 MODEL = ToyModel()
-BYTES = ToyModel(vocabulary=BYTE_VOCABULARY)
 NURSE, PLUMBER = "I recently met a nurse.", "I recently met a plumber."
 COMPLETIONS, CHAT = GENERATION
 HELLO = [{"role": "user", "content": "Who is she?"}]
@@ -156,13 +147,6 @@ def test_a_continuation_is_teacher_forced() -> None:
     assert not math.isclose(MODEL.continuation_log_prob(NURSE, " Non-binary", bos=False), by_hand)
 
 
-def test_the_whole_history_matters() -> None:
-    """Two prompts with the same last tokens differ: an answer to the wrong prompt is a wrong number."""
-    one, two = MODEL.prompt_ids("A nurse is here."), MODEL.prompt_ids("A plumber is here.")
-    assert one[-4:] == two[-4:]
-    assert np.abs(MODEL.next_log_probs(one) - MODEL.next_log_probs(two)).max() > 0.1
-
-
 def test_draws_follow_the_probabilities() -> None:
     ids = MODEL.prompt_ids(NURSE)
     drawn = Counter(MODEL.sample(ids, 1, seed=number)[0][0] for number in range(4000))
@@ -170,30 +154,6 @@ def test_draws_follow_the_probabilities() -> None:
     for token in np.argsort(-probabilities)[:8]:
         p = probabilities[token]
         assert abs(drawn[int(token)] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
-
-
-def test_a_draw_depends_on_its_seed_and_prompt_alone() -> None:
-    ids = MODEL.prompt_ids(NURSE)
-    alone = MODEL.sample(ids, 30, seed=11)
-    MODEL.sample(MODEL.prompt_ids(PLUMBER), 30, seed=12)
-    assert ToyModel().sample(ids, 30, seed=11) == alone
-    assert ToyModel(seed=2).sample(ids, 30, seed=11) != alone
-
-
-def test_temperature_zero_and_a_small_nucleus_take_the_most_probable() -> None:
-    ids = MODEL.prompt_ids(NURSE)
-    best = int(MODEL.next_log_probs(ids).argmax())
-    assert MODEL.sample(ids, 1, seed=1, temperature=0)[0] == [best]
-    assert {MODEL.sample(ids, 1, seed=s, top_p=0.01)[0][0] for s in range(50)} == {best}
-    assert len({MODEL.sample(ids, 1, seed=s, temperature=2)[0][0] for s in range(50)}) > 5
-
-
-def test_chat_text_has_its_markers() -> None:
-    talk = [*HELLO, {"role": "assistant", "content": "It is"}]
-    assert MODEL.render_chat(HELLO) == f"{USER}Who is she?{END}{ASSISTANT}"
-    assert MODEL.render_chat(talk, continue_final=True) == f"{USER}Who is she?{END}{ASSISTANT}It is"
-    assert MODEL.render_chat(talk).endswith(f"It is{END}{ASSISTANT}")
-    assert MODEL.vocabulary[MODEL.encode(MODEL.render_chat(HELLO))[-1]] == ASSISTANT
 
 
 # --- honest log-probabilities -------------------------------------------------------------------------
@@ -218,33 +178,6 @@ def test_echo_gives_the_teacher_forced_probability(continuation: str) -> None:
     assert told["token_logprobs"][0] is None
 
 
-def test_ways_to_get_echo_wrong() -> None:
-    body = {"prompt": NURSE + " She", "echo": True, "logprobs": 1, "max_tokens": 1, "seed": 3}
-    with serving() as server:
-        right = ask(server, COMPLETIONS, body).choices[0]
-        server.behaviour.echo = "ignored"
-        ignored = ask(server, COMPLETIONS, body).choices[0]
-        server.behaviour.echo = "text-only"
-        text_only = ask(server, COMPLETIONS, body).choices[0]
-        server.behaviour.echo = "strips-space"
-        stripped = ask(server, COMPLETIONS, body).choices[0]
-        server.behaviour.echo = "off-by-one"
-        shifted = ask(server, COMPLETIONS, body).choices[0]
-        server.behaviour.echo = "rejected"
-        assert ask(server, COMPLETIONS, body).status == 400
-        server.behaviour.echo = "pair-rejected"
-        assert ask(server, COMPLETIONS, body).status == 400
-        assert ask(server, COMPLETIONS, body, logprobs=None).choices[0]["text"] == right["text"]
-    assert right["text"] == NURSE + " She" + ignored["text"]
-    assert len(ignored["logprobs"]["tokens"]) == 1
-    assert text_only["text"] == right["text"]
-    assert len(text_only["logprobs"]["tokens"]) == 1
-    assert " She" in right["logprobs"]["tokens"]
-    assert "She" in stripped["logprobs"]["tokens"]
-    assert stripped["logprobs"]["token_logprobs"] == right["logprobs"]["token_logprobs"]
-    assert shifted["logprobs"]["token_logprobs"][:-1] == right["logprobs"]["token_logprobs"][1:]
-
-
 @pytest.mark.parametrize("k", [1, 5, 20])
 def test_lists_hold_the_k_most_probable(k: int) -> None:
     with serving() as server:
@@ -258,16 +191,6 @@ def test_lists_hold_the_k_most_probable(k: int) -> None:
     row = MODEL.next_log_probs(ids)
     assert entry["logprob"] == row[MODEL.ids[entry["token"]]]
     assert bytes(entry["bytes"]).decode() == entry["token"]
-
-
-def test_every_position_is_conditioned_on_what_was_drawn() -> None:
-    with serving() as server:
-        (choice,) = ask(server, COMPLETIONS, prompt=NURSE, logprobs=2, max_tokens=8, seed=4).choices
-    told, ids = choice["logprobs"], MODEL.prompt_ids(NURSE)
-    new = [MODEL.ids[text] for text in told["tokens"]]
-    assert told["token_logprobs"] == MODEL.token_log_probs(ids + new, len(ids))
-    for at, top in enumerate(told["top_logprobs"]):
-        assert list(top.items()) == most_probable(MODEL, ids + new[:at], 2)
 
 
 # --- chosen token ids, prompts as ids -----------------------------------------------------------------
@@ -287,36 +210,6 @@ def test_selected_ids_are_the_tree_of_an_expression() -> None:
             total += top[f"token_id:{token}"]
             ids = [*ids, token]
     assert math.isclose(total, MODEL.continuation_log_prob(NURSE, " Non-binary"), abs_tol=1e-12)
-
-
-def test_tokenize() -> None:
-    ids = MODEL.prompt_ids(NURSE)
-    talk = [*HELLO, {"role": "assistant", "content": "It is"}]
-    with serving(token_id_logprobs=True) as server:
-        assert ask(server, "/tokenize", prompt=NURSE).json == {
-            "tokens": ids,
-            "count": len(ids),
-            "max_model_len": 4096,
-        }
-        bare = ask(server, "/tokenize", prompt=NURSE, add_special_tokens=False).json["tokens"]
-        more = {"add_generation_prompt": False, "continue_final_message": True}
-        chat = ask(server, "/tokenize", messages=talk, **more).json["tokens"]
-        server.behaviour.token_id_logprobs = False
-        assert ask(server, "/tokenize", prompt=NURSE).status == 404
-    assert bare == ids[1:]
-    assert chat == MODEL.prompt_ids(MODEL.render_chat(talk, continue_final=True))
-
-
-def test_a_prompt_as_ids_is_the_same_prompt() -> None:
-    body = {"logprobs": 3, "max_tokens": 4, "seed": 1}
-    with serving() as server:
-        text, ids, without_bos = (
-            ask(server, COMPLETIONS, body, prompt=prompt).choices[0]["logprobs"]
-            for prompt in (NURSE, MODEL.prompt_ids(NURSE), MODEL.encode(NURSE))
-        )
-        assert ask(server, COMPLETIONS, prompt=[10**6]).status == 400
-    assert text == ids
-    assert without_bos != text  # no BOS is added to ids
 
 
 # --- honest texts -------------------------------------------------------------------------------------
@@ -341,22 +234,6 @@ def test_choices_are_draws_with_seeds_of_their_own(path: str) -> None:
     }
 
 
-def test_seeds() -> None:
-    body = {"prompt": NURSE, "max_tokens": 20}
-
-    def text(**more: Any) -> str:
-        return ask(server, COMPLETIONS, body, **more).choices[0]["text"]
-
-    with serving() as server:
-        assert text(seed=1) == text(seed=1) != text(seed=2)
-        assert text() != text()
-        server.behaviour.seeds = "ignored"
-        assert text(seed=1) != text(seed=1)
-        server.behaviour.seeds = "content"
-        assert text() == text() != text(prompt=PLUMBER)
-        assert text(seed=1) != text(seed=2)
-
-
 def test_a_trailing_assistant_message() -> None:
     talk = [*HELLO, {"role": "assistant", "content": "I think"}]
     vllm = {"add_generation_prompt": False, "continue_final_message": True}
@@ -378,77 +255,25 @@ def test_a_trailing_assistant_message() -> None:
         assert ask(server, CHAT, messages=HELLO, max_tokens=1).status == 200
 
 
-def test_reasoning_uses_up_the_limit() -> None:
-    body = {"messages": HELLO, "seed": 1}
-    with serving(reasoning=8) as server:
-        long = ask(server, CHAT, body, max_completion_tokens=12).json
-        short = ask(server, CHAT, body, max_completion_tokens=5).json
-        server.behaviour.reasoning_inline = True
-        inline = ask(server, CHAT, body, max_completion_tokens=12).json
-    message = long["choices"][0]["message"]
-    assert message["content"]
-    assert long["usage"]["completion_tokens_details"] == {"reasoning_tokens": 8}
-    assert (short["choices"][0]["message"]["content"], short["choices"][0]["finish_reason"]) == ("", "length")
-    assert short["usage"]["completion_tokens"] == 5
-    thought = f"<think>{message['reasoning_content']}</think>"
-    assert inline["choices"][0]["message"]["content"] == thought + message["content"]
-
-
-# --- what a server refuses or leaves out --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("parameter", "value", "code"),
-    [
-        ("max_tokens", 5, "unsupported_parameter"),
-        ("temperature", 0, "unsupported_value"),
-        ("n", 2, "unsupported_parameter"),
-        ("seed", 2, "unsupported_parameter"),
-    ],
-)
-def test_rejected_parameters(parameter: str, value: int, code: str) -> None:
-    with serving(rejects={parameter}) as server:
-        got = ask(server, CHAT, messages=HELLO, **{parameter: value})
-        assert ask(server, CHAT, messages=HELLO, max_completion_tokens=5, temperature=1).status == 200
-        assert server.new_tokens == server.requests[1].new_tokens  # what is refused costs nothing
-    error = got.json["error"]
-    assert (got.status, error["param"], error["code"]) == (400, parameter, code)
-    assert error["message"].startswith(f"Unsupported {'value' if value == 0 else 'parameter'}: '{parameter}'")
-
-
-def test_the_model_drifts_after_some_calls() -> None:
-    with serving(drift_after=2, system_fingerprint=["fp_a", "fp_b"]) as server:
-        answers = [ask(server, COMPLETIONS, prompt=NURSE, max_tokens=1).json for _ in range(4)]
-    assert [one["model"] for one in answers] == ["toy", "toy", "toy-2", "toy-2"]
-    assert {one["system_fingerprint"] for one in answers} == {"fp_a", "fp_b"}
-
-
-# --- time ---------------------------------------------------------------------------------------------
-
-
-def test_requests_are_worked_on_together_or_in_their_turn() -> None:
-    for slots, least in ((None, 0.05), (1, 0.2)):
-        with serving(latency_s=0.05, slots=slots) as server, contextlib.ExitStack() as clients:
-            for _ in range(4):
-                clients.enter_context(waiting_client(server))
-            eventually(lambda: server.answered[200] == 4)
-            ends = sorted(one.answered or 0.0 for one in server.requests)
-            starts = sorted(one.received for one in server.requests)
-        assert ends[-1] - starts[0] >= least
-        gaps = [later - earlier for earlier, later in itertools.pairwise(ends)]
-        assert (min(gaps) >= 0.045) == (slots == 1)
-
-
-def test_one_request_too_many() -> None:
-    with serving(latency_s=60, refuses_above=2) as server:
-        with waiting_client(server), waiting_client(server):
-            eventually(lambda: server.in_flight == 2)
-            assert ask(server, COMPLETIONS, prompt=NURSE).status == 429
-        eventually(lambda: server.in_flight == 0)
-        assert (server.in_flight_most, server.answered) == (3, {429: 1})
-
-
 # --- what the server tells the test -------------------------------------------------------------------
+
+
+def test_requests_are_recorded() -> None:
+    with serving() as server:
+        ask(server, "/v1/models")
+        ask(server, COMPLETIONS, prompt=NURSE, max_tokens=2, key="k")
+        ask(server, COMPLETIONS, prompt=NURSE, temperature=9)
+        listed, made, refused = server.requests
+    assert [one.number for one in server.requests] == [1, 2, 3]
+    assert (listed.path, listed.method, listed.body) == ("/v1/models", "GET", None)
+    assert made.body == {"model": "toy", "prompt": NURSE, "max_tokens": 2}
+    assert made.headers["content-type"] == "application/json"
+    assert made.answered is not None
+    assert made.received <= made.answered <= time.monotonic()
+    assert (made.status, made.outcome, made.prompt_tokens) == (200, "honest", len(MODEL.prompt_ids(NURSE)))
+    assert (refused.status, refused.outcome, refused.prompt_tokens) == (400, "refused", 0)
+    assert (server.calls, server.number) == (2, 3)
+    assert server.answered == {200: 2, 400: 1}
 
 
 @pytest.mark.parametrize("kind", FAULTS)
@@ -500,6 +325,12 @@ def test_faults_before_generation(kind: str) -> None:
         assert got.json["error"]["message"]
 
 
+def split(content: bytes) -> tuple[dict[str, str], bytes]:
+    head, _, body = content.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")[1:]
+    return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}, body
+
+
 def test_faults_come_by_request_number() -> None:
     faults = Faults(rate=0.2, seed=4)
     hit = [faults.of(number) for number in range(1, 5001)]
@@ -530,7 +361,10 @@ def honest_and_lied(path: str, kind: str, n: int = 3) -> tuple[dict[str, Any], A
     return answers[0], answers[1]
 
 
-@pytest.mark.parametrize("path", GENERATION)
+both_forms = pytest.mark.parametrize("path", GENERATION)
+
+
+@both_forms
 @pytest.mark.parametrize("kind", LIES)
 def test_every_lie_changes_the_answer(path: str, kind: str) -> None:
     honest, lied = honest_and_lied(path, kind)
@@ -543,6 +377,24 @@ def test_every_lie_changes_the_answer(path: str, kind: str) -> None:
 # --- HTTP, and the end --------------------------------------------------------------------------------
 
 
+def test_one_connection_serves_many_requests_however_they_are_cut() -> None:
+    content = json.dumps({"model": "toy", "prompt": NURSE, "max_tokens": 1}).encode()
+    request = f"POST {COMPLETIONS} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n".encode()
+    request += content
+    with serving() as server, socket.create_connection((server.host, server.port), timeout=5) as client:
+        for piece in (request[:7], request[7:100], request[100:] + request, request[:-1], request[-1:]):
+            client.sendall(piece)
+            time.sleep(0.01)
+        eventually(lambda: server.answered[200] == 3)
+        assert len(server.requests) == 3
+        received = b""
+        while received.count(b'"object"') < 3:  # the third answer may still be under way
+            piece = client.recv(1 << 20)
+            assert piece, received
+            received += piece
+        assert received.count(b"HTTP/1.1 200 OK\r\n") == 3
+
+
 def test_a_bug_of_the_server_is_no_answer() -> None:
     with pytest.raises(AssertionError, match="has a bug"), serving() as server:
         server.script(lambda number, path, body: 1 / 0)  # type: ignore[arg-type, return-value]
@@ -550,12 +402,17 @@ def test_a_bug_of_the_server_is_no_answer() -> None:
 
 
 @pytest.mark.process
-def test_the_process_ends_when_its_starter_does() -> None:
-    script = TESTS / "fakes/api_server.py"
-    pipe = subprocess.PIPE
-    command = [sys.executable, str(script), "--until-stdin-closes", "--lies", '{"kinds": ["text-null"]}']
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("http://127.0.0.1:")
-        out, err = process.communicate(timeout=10)
-    assert (process.returncode, out, err) == (0, "", "")
+def test_a_process_of_its_own() -> None:
+    """The same numbers, counts by /stats, and an end with the process that started it."""
+    fields = {"top_k": 3, "rejects": ["seed"]}
+    with ApiProcess("--latency", "0.05", behaviour=fields, faults={"at": {"2": "500"}}) as server:
+        began = time.monotonic()
+        told = ask(server, COMPLETIONS, prompt=NURSE, logprobs=3, max_tokens=1).choices[0]["logprobs"]
+        assert time.monotonic() - began >= 0.05
+        assert dict(most_probable(MODEL, MODEL.prompt_ids(NURSE), 3)) == told["top_logprobs"][0]
+        assert ask(server, COMPLETIONS, prompt=NURSE).status == 500
+        assert ask(server, COMPLETIONS, prompt=NURSE, seed=1).status == 400
+        stats = server.stats()
+        assert (stats["calls"], stats["in_flight_most"], stats["new_tokens"]) == (3, 1, 1)
+        assert stats["answered"] == {"200": 1, "500": 1, "400": 1}
+        assert stats["outcomes"] == {"honest": 1, "500": 1, "refused": 1}

@@ -1,0 +1,250 @@
+"""The course of one model's questions, the same for both engines: plan, take over, ask, store, count.
+
+A request is *planned* by a study, *stored* once its row is in the file, and *pending* while it is planned
+and not stored. One that got no answer in this start has *failed*; for the next start it is pending.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from biaskit.errors import ModelError
+from biaskit.models.base import closing_stream
+from biaskit.progress import ModelPlan
+from biaskit.records import Failed, PromptForm
+from biaskit.runs.drift import Drift, model_of
+from biaskit.runs.reuse import copy_rows, rows_beside
+from biaskit.runs.session import Session
+from biaskit.runs.store import RowWriter, StoredRows, rows_file
+from biaskit.runs.usage import Usage
+from biaskit.study.keys import Study
+from biaskit.wording import count
+
+V = TypeVar("V")
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What of a model's requests is to be asked, after other runs gave what they have."""
+
+    requests: Sequence[Any]
+    n_before: int  # how many there were before
+    taken: Mapping[str, Path]  # key → the run beside this one that gives its row
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of those runs."""
+        return tuple(dict.fromkeys(path.name for path in self.taken.values()))
+
+
+class Work(ABC, Generic[V]):
+    """One model's questions, as an engine knows them."""
+
+    engine: ClassVar[str]  # whose row file they are stored in
+    extra: ClassVar[bool] = (
+        False  # beside a model's main questions: nothing is taken over, no batch size kept
+    )
+
+    def __init__(self, model: Any, form: PromptForm, stored: StoredRows[V]) -> None:
+        self.model, self.form, self.stored = model, form, stored
+        self.label: str = model.identity.label
+
+    @abstractmethod
+    def planned(self) -> Iterable[Any]:
+        """The requests of this model that may be stored, as far as is known now."""
+
+    @abstractmethod
+    def pending(self) -> Sequence[Any]:
+        """The requests that are certain to be asked: planned, and not stored."""
+
+    @abstractmethod
+    def named(self, key: str) -> str:
+        """What a request asks, for a message."""
+
+    @abstractmethod
+    def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
+        """What is still to be asked, with what it takes."""
+
+    @abstractmethod
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Any]]:
+        """Ask what is pending and what follows from it; a group is stored before the next is asked for."""
+
+    @abstractmethod
+    def row(self, answer: Any) -> dict[str, Any]:
+        """The row of an answer."""
+
+    @abstractmethod
+    def progress(self) -> tuple[str, int, int]:
+        """What is shown: a label, how many are done, of how many."""
+
+    def failures(self, answers: Sequence[Any]) -> Sequence[Any]:
+        """The answers among which failed ones count: those that are not tried once more."""
+        return answers
+
+
+def ask_models(
+    session: Session[Any],
+    study: Study,
+    models: Mapping[str, Any],
+    stored: StoredRows[Any],
+    work_of: Callable[[str], Work[Any]],
+    entry_of: Callable[[str], dict[str, Any]],
+    sign: Callable[[Mapping[str, Any]], str],
+) -> None:
+    """Ask every model, one after the other, or show what each would be asked.
+
+    `work_of`, `entry_of`: from a label to its questions and its entry in the manifest.
+    """
+    if session.dry_run:
+        stored.read(rows_file(session.run, study.engine), skip_bad=study.skip_bad_lines)
+        for label, model in models.items():
+            try:
+                plan_work(work_of(label), session)
+            except ModelError as error:
+                session.leave_out(label, error)
+            finally:
+                model.close()
+    elif models:
+        with session.writing(study.engine, study, stored) as writer:
+            for label, model in models.items():
+                with session.turn(model, entry_of(label), sign):
+                    try:
+                        ask(work_of(label), session, writer)
+                    except ModelError as error:
+                        session.leave_out(label, error)
+
+
+def plan_work(
+    work: Work[Any], session: Session[Any], known: Collection[str] = ()
+) -> tuple[ModelPlan, Pending]:
+    """Show what a model is still to be asked. `known`: who answered its stored rows.
+
+    Raises `ModelError` where it cannot be asked, or where its rows answer other prompts than it gets today.
+    """
+    with _naming_request(work):
+        if work.stored.prompts:
+            _check_prompts(work)
+        requests = work.pending()
+        n_before, taken = len(requests), dict[str, Path]()
+        if requests and session.reuse and not work.extra:
+            taken = _take_over(work, session, known)
+            requests = work.pending() if taken else requests
+        pending = Pending(requests, n_before, taken)
+        plan = work.plan(pending, session)
+    session.show_plan(plan)
+    return plan, pending
+
+
+def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: int = 1) -> None:
+    """Plan a model's questions, take over what other runs have, ask the rest and store every answer.
+
+    `starts`: 0 for what goes on in a start that was counted.
+    """
+    usage = Usage(session.run, work.label, starts=starts)  # before the plan, whose measurements take time too
+    plan, pending = plan_work(work, session, writer.answered.get(work.label, ()))
+    copy_rows(pending.taken, writer, work.label)
+    if not plan.n_missing:
+        return
+    known, accept = writer.answered.get(work.label, ()), session.accept_drift
+    drift = Drift(work.model.identity, known, accept=accept, taken=plan.taken_from)
+    counted = {"rows": 0, "new_tokens": 0, "planned_prompt_tokens": plan.prompt_tokens}
+
+    def keep_batch_size() -> None:
+        if not work.extra:
+            session.keep_batch_size(work.model)
+
+    def note_usage(*, last: bool = False) -> None:
+        used = {name: n for name, n in counted.items() if n or name == "rows"}
+        usage.note({**used, **work.model.used()}, last=last)
+
+    keep_batch_size()
+    session.watcher.progress(*work.progress())
+    note_usage()
+    try:
+        with _naming_request(work), closing_stream(work.answers(session)) as groups:
+            for group in drift.watch(groups):
+                fresh = [one for one in group if not isinstance(one, Failed) and one.key not in writer.keys]
+                writer.append([work.row(answer) for answer in fresh])
+                counted["rows"] += len(fresh)
+                counted["new_tokens"] += sum(answer.answered.new_tokens or 0 for answer in fresh)
+                session.outcome.count_failures(work.label, work.failures(group))
+                session.watcher.progress(*work.progress())
+                keep_batch_size()
+                note_usage()
+    finally:
+        note_usage(last=True)
+
+
+@contextmanager
+def _naming_request(work: Work[Any]) -> Iterator[None]:
+    """Say which question an error is of: the backend knows only its key."""
+    try:
+        yield
+    except ModelError as error:
+        if (key := getattr(error, "request_key", None)) and (named := work.named(key)):
+            raise type(error)(f"{work.label}, {named}: {error}") from error
+        raise
+
+
+def _check_prompts(work: Work[Any]) -> None:
+    """Refuse to mix prompts: a key holds a prompt before it goes through a chat template.
+
+    Whatever renders that, a library of another version above all, may make something else of it under the
+    same key.
+    """
+    sent = work.stored.prompts
+    others = [
+        request.key
+        for request in work.planned()
+        if request.key in sent and sent[request.key] != hash(work.model.rendered(request.prompt))
+    ]
+    if others:
+        more = f"; and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        raise ModelError(
+            f"{work.label}: stored rows answer other prompts than the model gets today, though model and"
+            f" study are the same: {'; '.join(map(work.named, others[:MOST_NAMED]))}{more}. Its chat template"
+            " comes out otherwise (another version of a library?). Restore that, or ask in a new folder by"
+            " --out."
+        )
+
+
+def _take_over(work: Work[Any], session: Session[Any], known: Collection[str]) -> dict[str, Path]:
+    """Key → the run that has an answer to a pending request; a key holds all that an answer depends on.
+
+    Where an API answers, only rows of one model's name: that of the stored rows, else the one that its checks
+    met, else that of the first row.
+    """
+    identity = work.model.identity
+    names = {model_of(by) for by in known} or {str((identity.found or {}).get("answered_by", ""))} - {""}
+    watched = identity.where == "api" and not session.accept_drift
+    taken: dict[str, Path] = {}
+    for path, beside in rows_beside(session, work.engine, identity.fingerprint, work.stored.value_of):
+        others: set[str] = set()
+        while found := [
+            request
+            for request in work.pending()
+            if request.key in beside.values
+            and request.key not in beside.unfit
+            and request.key not in others
+            and (not watched or not names or beside.answered_by[request.key] in names)
+        ]:
+            for request in found:
+                if beside.prompts[request.key] != hash(work.model.rendered(request.prompt)):
+                    others.add(request.key)
+                    continue
+                names = names or {beside.answered_by[request.key]}
+                if not watched or beside.answered_by[request.key] in names:
+                    work.stored.values[request.key] = beside.values[request.key]
+                    taken[request.key] = path
+        if others:
+            session.outcome.notes.append(
+                f"{work.label}: {count(len(others), 'row')} of {path.name} answer other prompts than today's"
+                " and were not taken over."
+            )
+    return taken
