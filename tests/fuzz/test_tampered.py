@@ -182,7 +182,7 @@ CASES: Mapping[str, Case] = {
         write("figures/groups.svg", "<svg/>"), REPORT, 0, r"groups\.svg was changed by somebody else and is"
     ),
     # What was asked of whom.
-    "the run's format": Case(manifest(lambda m: m.update(format=9)), ANALYZE, 1, r"has run format 9"),
+    "the run's format": Case(manifest(lambda m: m.update(format=9)), ANALYZE, 1, r"manifest.json: format"),
     "the question": Case(
         manifest(lambda m: m["question"].update(articles="grammatical")), PROBE, 1,
         r"holds another study: its articles is grammatical, this command's is as-published",
