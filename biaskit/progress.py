@@ -43,8 +43,6 @@ class ModelPlan:
     cost: float | None = 0.0  # USD at most; None: the price is unknown
     cost_most: float | None = None  # where the run itself decides how many
     draws: tuple[int, int] | None = None  # sampling: texts of all cells to ask, at least and at most
-    draws_expected: int | None = None  # at this coverage, as far as one is stored
-    coverage: float | None = None
     prompt_tokens_most: int | None = None
     calls_most: int | None = None
     n_taken: int = 0  # of n_cells: answered in other runs of the folder, and taken over
@@ -194,54 +192,27 @@ def sign_of_life(text: str) -> Iterator[None]:
 
 
 def plan_line(plan: ModelPlan) -> str:
-    """A plan in one line: what is stored, what will be asked, and what it takes at most."""
-    return _plan_of_draws(plan) if plan.unit == "draws" else _plan_of_cells(plan)
+    """A plan in one line: what is stored, what will be asked, and what it takes at most.
 
-
-def _plan_of_draws(plan: ModelPlan) -> str:
-    """Draws as a range: how many a prompt needs is known when its genders are full."""
+    Where a run itself decides how many draws it needs, numbers are ranges.
+    """
     missing = plan.n_missing
     most = missing + (plan.n_cells_most or plan.n_cells) - plan.n_cells
-    span = _span(missing, most)
-    calls = f" in at least {plan.calls:,} calls" if missing and plan.calls is not None else ""
-    line = f"{plan.label}: {span} draws to ask{calls}, {_stored(plan)}"
-    if missing:
-        per_draw = plan.new_tokens // missing
-        tokens = f"{plan.new_tokens:,}" + (f" to {most * per_draw:,}" if most > missing else "")
-        line += f"; at most {tokens} new tokens, {_cost(plan)}, {_time(plan)}"
-    return f"{line}; prompt form {plan.form}."
-
-
-def _plan_of_cells(plan: ModelPlan) -> str:
-    missing = plan.n_missing
     what = "cells (prompts)" if plan.unit == "cells" else plan.unit
-    line = f"{plan.label}: {plan.n_cells:,} {what}, {_stored(plan)}, {missing:,} to ask"
+    taken = f", {plan.n_taken:,} taken over from {first_words(plan.taken_from, 2, ', ')}"
+    line = f"{plan.label}: {plan.n_cells:,} {what}, {plan.n_stored:,} stored{taken if plan.n_taken else ''}"
+    line += f", {_span(missing, most)} to ask"
     if missing:
-        about, sent = "", f"{plan.n_batches:,} batches"
+        draws = "" if plan.draws is None else f"{_span(*plan.draws)} draws, "
+        sent = "" if plan.draws is not None or not plan.n_batches else f" in {plan.n_batches:,} batches"
         if plan.calls is not None:
-            about, sent = "about ", f"{_span(plan.calls, plan.calls_most)} calls"
-        elif plan.draws is not None:
-            sent = ""  # a batch is a round of a cell
-        tokens = f"{about}{_span(plan.prompt_tokens, plan.prompt_tokens_most)} tokens"
-        line += f"; {_draws(plan)}{tokens}{sent and f' in {sent}'}, {_cost(plan)}, {_time(plan)}"
+            sent = f" in {_span(plan.calls, plan.calls_most)} calls"
+        about = "" if plan.calls is None else "about "
+        tokens = f"{about}{_span(plan.prompt_tokens, plan.prompt_tokens_most)} tokens{sent}"
+        new = f", at most {plan.new_tokens:,} new ones" if plan.unit == "draws" else ""
+        line += f"; {draws}{tokens}{new}, {_cost(plan)}, {_time(plan)}"
     how = "" if plan.estimator == "exact" else f", estimator {plan.estimator}"
     return f"{line}; prompt form {plan.form}{how}."
-
-
-def _stored(plan: ModelPlan) -> str:
-    """What is there already, in this run and in others beside it."""
-    taken = f", {plan.n_taken:,} taken over from {first_words(plan.taken_from, 2, ', ')}"
-    return f"{plan.n_stored:,} stored{taken if plan.n_taken else ''}"
-
-
-def _draws(plan: ModelPlan) -> str:
-    """Draws as a range: a cell is drawn until enough of them name an expression."""
-    if plan.draws is None:
-        return ""
-    span = f"{_span(*plan.draws)} draws"
-    if plan.draws_expected is not None and plan.coverage is not None and plan.draws[0] < plan.draws[1]:
-        span += f" (about {plan.draws_expected:,} at the stored coverage of {plan.coverage:.2f})"
-    return f"{span}, "
 
 
 def _span(least: int, most: int | None) -> str:

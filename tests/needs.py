@@ -69,12 +69,6 @@ def require_litellm() -> Path:
     return found
 
 
-def require_package(name: str, extra: str) -> None:
-    """Another tool whose files we read or write, which an extra brings."""
-    if importlib.util.find_spec(name) is None:
-        missing(f'{name} is not installed: pip install "biaskit[{extra}]"')
-
-
 def require_notebook() -> None:
     """A kernel and what drives it."""
     if any(importlib.util.find_spec(name) is None for name in ("ipykernel", "nbclient", "nbformat")):

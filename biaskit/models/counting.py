@@ -42,12 +42,12 @@ def tokens_for(longest: int) -> int:
 
 def draws_of(request: ScoreRequest, n: int, sampling: Sampling) -> list[DrawRequest]:
     """A cell's n draws; key and seed (31 bits of its SHA-256) follow from the cell's key and the number."""
-    found = []
+    draws = []
     for number in range(request.first_draw, request.first_draw + n):
         key = key_of({"cell": request.key, "draw": number})
         seed = int.from_bytes(hashlib.sha256(key.encode("ascii")).digest()[:4], "big") >> 1
-        found.append(DrawRequest(key, request.prompt, sampling, seed, number, request.key))
-    return found
+        draws.append(DrawRequest(key, request.prompt, sampling, seed, number, request.key))
+    return draws
 
 
 def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Scored:
@@ -91,12 +91,12 @@ class SampledScorer:
         """`longest`: characters of the longest expression; `new_tokens`: of a draw, where it says more."""
         if draws < FEWEST_DRAWS:
             raise UsageError(f"{draws} draws are too few for an interval: give at least {FEWEST_DRAWS}.")
-        own = generator.identity
-        takes = set(own.forms)
+        identity = generator.identity
+        takes = set(identity.forms)
         if "chat" in takes:
             # A model in process takes an answer's beginning too; of a server that must have been found out.
-            takes |= {"chat-continue"} if own.where == "api" else {"chat-prefill", "chat-continue"}
-        self.identity = replace(own, forms=tuple(form for form in PROBE_FORMS if form in takes))
+            takes |= {"chat-continue"} if identity.where == "api" else {"chat-prefill", "chat-continue"}
+        self.identity = replace(identity, forms=tuple(form for form in PROBE_FORMS if form in takes))
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
         self._n = draws
@@ -131,9 +131,9 @@ class SampledScorer:
         for request in requests:
             with naming(request):
                 check_expressions(request)
-            own = draws_of(request, self._n, self._sampling)
-            draws += own
-            cell_of |= {draw.key: request.key for draw in own}
+            of_cell = draws_of(request, self._n, self._sampling)
+            draws += of_cell
+            cell_of |= {draw.key: request.key for draw in of_cell}
         try:
             planned = self._generator.plan_draws(draws)
         except ModelError as error:
@@ -164,8 +164,8 @@ class SampledScorer:
         def draws() -> Iterator[Sequence[DrawRequest]]:
             """Pulled by the generator, perhaps from a thread of its own: one operation writes `cell_of`."""
             for request in (request for batch in batches for request in batch):
-                own = [draw.key for part in self._batches[request.key] for draw in part]
-                cell_of.update(dict.fromkeys(own, _OpenCell(request, own)))
+                keys = [draw.key for part in self._batches[request.key] for draw in part]
+                cell_of.update(dict.fromkeys(keys, _OpenCell(request, keys)))
                 yield from self._batches[request.key]
 
         with closing_stream(self._generator.generate(draws())) as groups:

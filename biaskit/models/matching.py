@@ -18,8 +18,8 @@ def match(text: str, expressions: Iterable[str], *, ended: bool = True) -> str |
     known = list(expressions)
     if not ended and any(expression.startswith(rest) for expression in known):
         return None
-    found = [e for e in known if rest.startswith(e) and starts_new_word(rest[len(e) :])]
-    return max(found, key=len, default=None)
+    said = [e for e in known if rest.startswith(e) and starts_new_word(rest[len(e) :])]
+    return max(said, key=len, default=None)
 
 
 def can_match(expression: str) -> bool:

@@ -11,8 +11,8 @@ from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.known import find_known
 from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
+from biaskit.models.paper_models import find_known
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions

@@ -11,7 +11,6 @@ from array import array
 from collections import deque
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -61,40 +60,20 @@ class Rounds:
         """Which round a request is."""
         return request.first_draw // self.size
 
-    def ends(self, p: float, done: int = 0, matched: int = 0) -> Mapping[tuple[int, int], float]:
-        """How a cell may end that has so many rounds and matched draws, and goes on.
-
-        Returns (draws, matched) of the whole cell → probability, where a draw matches with probability p.
-        """
-        return _ends(self, p, done, matched)
-
-
-@lru_cache(maxsize=4096)
-def _ends(rounds: Rounds, p: float, done: int, matched: int) -> Mapping[tuple[int, int], float]:
-    n = rounds.size
-    matches = [math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in range(n + 1)]
-    still: dict[int, float] = {
-        matched: 1.0
-    }  # matched so far → probability that the cell gets here and goes on
-    found: dict[tuple[int, int], float] = {}
-    for number in range(done + 1, rounds.most + 1):
-        reached: dict[int, float] = {}
-        for before, chance in still.items():
-            for more, q in enumerate(matches):
-                reached[before + more] = reached.get(before + more, 0.0) + chance * q
-        still = {k: chance for k, chance in reached.items() if rounds.goes_on(number, k)}
-        found |= {(number * n, k): chance for k, chance in reached.items() if k not in still}
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """How many draws are still to be asked."""
-
-    least: int
-    most: int
-    expected: float | None  # where the coverage is known: that of the first rounds stored
-    coverage: float | None
+    def ends(self, p: float) -> Mapping[tuple[int, int], float]:
+        """How a cell may end: (draws, matched) → probability, where a draw matches with probability p."""
+        n = self.size
+        matches = [math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in range(n + 1)]
+        still = {0: 1.0}  # matched so far → probability that the cell gets here and goes on
+        found: dict[tuple[int, int], float] = {}
+        for number in range(1, self.most + 1):
+            reached: dict[int, float] = {}
+            for before, chance in still.items():
+                for more, q in enumerate(matches):
+                    reached[before + more] = reached.get(before + more, 0.0) + chance * q
+            still = {k: chance for k, chance in reached.items() if self.goes_on(number, k)}
+            found |= {(number * n, k): chance for k, chance in reached.items() if k not in still}
+        return found
 
 
 class OpenCells:
@@ -148,24 +127,10 @@ class OpenCells:
                     found.add(key)
         return found
 
-    def outlook(self, cells: Sequence[ScoreRequest]) -> Outlook:
-        """The draws that the open ones among a model's cells need.
-
-        What is expected rests on first rounds alone: whether there is a later one depends on what matched.
-        """
-        rounds = self.rounds
-        states = [(self._cells[place], self._later.get(i, 0)) for i, place in enumerate(self._places)]
-        least, most = len(states) * rounds.size, sum(rounds.most - done for _, done in states) * rounds.size
-        first = [self._stored[cell.key] for cell in cells if cell.key in self._stored]
-        if not first:
-            return Outlook(least, most, None, None)
-        coverage = sum(first) / (len(first) * rounds.size)
-        expected = 0.0
-        for cell, done in states:
-            matched = sum(self._stored[rounds.request(cell, number).key] for number in range(done))
-            ends = rounds.ends(coverage, done, matched)
-            expected += math.fsum(draws * p for (draws, _), p in ends.items()) - done * rounds.size
-        return Outlook(least, most, expected, coverage)
+    def outlook(self) -> tuple[int, int]:
+        """How many draws the open cells need, at least and at most."""
+        left = [self.rounds.most - self._later.get(i, 0) for i in range(len(self._places))]
+        return len(left) * self.rounds.size, sum(left) * self.rounds.size
 
     def place(self, key: str) -> tuple[str, int]:
         """The cell's key and the number of the round whose key this is."""

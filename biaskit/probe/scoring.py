@@ -155,8 +155,8 @@ class CellWork(Work[int]):
 
     def _with_all_rounds(self, plan: ModelPlan) -> ModelPlan:
         """The plan with what all rounds up to the cap would take."""
-        ahead, rounds = self._open.outlook(self.cells.requests), self.rounds
-        more = ahead.most / ahead.least
+        (least, most), rounds = self._open.outlook(), self.rounds
+        more = most / least
         if plan.calls is not None:
             # Requests are cut at multiples of their number of texts: a later round may need one more.
             cell = self.cells.requests[0]
@@ -164,9 +164,7 @@ class CellWork(Work[int]):
             more *= max(calls) / calls[0]
         return replace(
             plan,
-            draws=(ahead.least, ahead.most),
-            draws_expected=None if ahead.expected is None else round(ahead.expected),
-            coverage=ahead.coverage,
+            draws=(least, most),
             prompt_tokens_most=round(plan.prompt_tokens * more),
             calls_most=None if plan.calls is None else round(plan.calls * more),
             seconds_most=None if plan.seconds is None else plan.seconds * more,

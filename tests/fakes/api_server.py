@@ -68,9 +68,6 @@ class Behaviour:
     served_models: Sequence[str] | None = None  # what GET /models lists; None: the model's name
     answers_as: str | None = None  # the name in its answers; None: the model's name
     system_fingerprint: str | Sequence[str] | None = "fp_toy"  # several: they take turns
-    drift_after: int | None = None  # after so many generation calls it answers as another model
-    drift_to: str = "toy-2"
-    checks_model: bool = True  # 404 for a model that it does not serve
     requires_key: str | None = None  # 401 otherwise, and the answer repeats the key that was sent
 
     # What it can do
@@ -83,11 +80,8 @@ class Behaviour:
     """A trailing assistant message: continued; only with `continue_final_message`; closed; refused."""
     canned: Mapping[str, str] = field(default_factory=dict)  # ending of a prompt → how it goes on, always
     n_cap: int | None = None  # choices really returned, without a word
-    token_cap: int | None = None  # new tokens really returned, without a word
     context: int = 4096
-    default_max_tokens: int = 16  # of completions; a chat may fill the context
     rejects: set[str] | frozenset[str] = frozenset()  # 400; temperature and top_p only if they are not 1
-    ignores: set[str] | frozenset[str] = frozenset()  # dropped without a word
     strict: bool = False  # 400 for a parameter that OpenAI does not know
     max_tokens_0_hangs: bool = False  # 0 means "unlimited", as to llama-cpp-python: no answer
     seeds: Literal["honoured", "ignored", "content"] = "honoured"
@@ -123,11 +117,9 @@ class Behaviour:
 
     # Speed
     latency_s: float = 0.0
-    latency_per_token_s: float = 0.0
     latency_jitter: float = 0.0  # fraction of the latency, uniform, by request number
     slots: int | None = None  # requests worked on at a time; the others wait
     refuses_above: int | None = None  # 429 for a request that is one too many in flight
-    keep_alive: bool = True
 
     lies: Lies | None = None
 
@@ -336,11 +328,10 @@ class _Answers:
             raise _Refused(400, "As of transformers v4.44, default chat template is no longer allowed")
         name = body.get("model")
         known = (behaviour.model_name, *(behaviour.served_models or ()))
-        if behaviour.checks_model and name not in known:
+        if name not in known:
             raise _Refused(404, f"The model `{name}` does not exist.", param="model", code="model_not_found")
         body = {key: value for key, value in body.items() if value is not None}
         self._reject(body)
-        body = {key: value for key, value in body.items() if key not in behaviour.ignores}
         if body.get("stream"):
             raise _Refused(400, "This server does not stream.", param="stream")
         _check_ranges(body)
@@ -397,7 +388,7 @@ class _Answers:
             raise _Refused(
                 400, "Unsupported parameter: 'echo' is not supported with this model.", param="echo"
             )
-        max_tokens = int(body.get("max_tokens", self.behaviour.default_max_tokens))
+        max_tokens = int(body.get("max_tokens", 16))
         asked = self._asked(body, prompts, texts, max_tokens, listed, seed)
         asked.echo = echo and self.behaviour.echo != "ignored"
         if asked.selected and not max_tokens:
@@ -429,7 +420,7 @@ class _Answers:
             prompts=prompts,
             prompt_texts=texts,
             n=min(int(body.get("n", 1)), behaviour.n_cap or 10**6),
-            max_tokens=min(max_tokens, 10**6 if behaviour.token_cap is None else behaviour.token_cap),
+            max_tokens=max_tokens,
             temperature=float(body.get("temperature", 1.0)),
             top_p=float(body.get("top_p", 1.0)),
             seed=int(body["seed"]) if "seed" in body and behaviour.seeds != "ignored" else seed,
@@ -678,8 +669,7 @@ class _Answers:
         behaviour = self.behaviour
         self._serial += 1
         serial = {"constant": 0, "repeated": self._serial // 2}.get(behaviour.ids, self._serial)
-        drifted = behaviour.drift_after is not None and call > behaviour.drift_after
-        name = behaviour.drift_to if drifted else behaviour.answers_as or behaviour.model_name
+        name = behaviour.answers_as or behaviour.model_name
         fingerprint = behaviour.system_fingerprint
         if not isinstance(fingerprint, str) and fingerprint:
             fingerprint = fingerprint[call % len(fingerprint)]
@@ -712,10 +702,6 @@ class _Telling:
 
     number: int
     asked: _Asked
-
-
-def _is_chat(payload: Json) -> bool:
-    return payload["object"] == "chat.completion"
 
 
 def _set_text(choice: Json, value: Any) -> None:
@@ -1198,8 +1184,6 @@ class _Connection(asyncio.Protocol):
             f"HTTP/1.1 {status} {_phrase(status)}",
             *(f"{name}: {value}" for name, value in headers.items()),
         ]
-        if not self.server.behaviour.keep_alive:
-            lines.append("connection: close")
         self.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
 
     def write(self, data: bytes) -> None:
@@ -1211,13 +1195,9 @@ class _Connection(asyncio.Protocol):
         """A complete answer."""
         told = {"content-type": "application/json", **(headers or {}), "content-length": str(len(body))}
         lines = [f"{name}: {value}\r\n" for name, value in told.items()]
-        if not self.server.behaviour.keep_alive:
-            lines.append("connection: close\r\n")
         head = f"HTTP/1.1 {status} {_phrase(status)}\r\n{''.join(lines)}\r\n"
         self.finish(status)
         self.write(head.encode("latin-1") + body)
-        if not self.server.behaviour.keep_alive:
-            self.transport.close()
 
     def finish(self, status: int) -> None:
         """Note that the current request has its answer; before the last byte, so that no client is faster."""
@@ -1505,7 +1485,7 @@ class ApiServer:
     async def _work(self, received: Received) -> None:
         """Take the time that generating takes."""
         behaviour = self.behaviour
-        seconds = behaviour.latency_s + behaviour.latency_per_token_s * received.new_tokens
+        seconds = behaviour.latency_s
         if behaviour.latency_jitter:
             draw = random.Random(seed_of("latency", received.number)).random()
             seconds *= 1 + behaviour.latency_jitter * (2 * draw - 1)

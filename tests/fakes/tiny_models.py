@@ -285,7 +285,6 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     # A head with a bias.
     "phi": Architecture("PhiConfig", _SMALL),
 }
-NAMES_WITH_WINDOWS = ("mistral", "gemma2", "gemma3")
 
 
 def build_model(architecture: str, tokenizer: PreTrainedTokenizerFast, seed: int = 0) -> Any:

@@ -41,8 +41,6 @@ OTHER_WORDS = (
     *(" nurse", " plumber", " job", " person", " works", " likes", " day", " good", " people", " at"),
 )
 DEFAULT_VOCABULARY = (*SPECIALS, *dict.fromkeys((*CHARACTERS, *GENDER_WORDS, *OTHER_WORDS)))
-BYTE_VOCABULARY = (*SPECIALS, *CHARACTERS)
-"""Only single characters: " He" begins " Her", every expression is many tokens."""
 
 HISTORIES = 1024
 """Rows of the table that the hash of the whole history picks from."""

@@ -27,7 +27,6 @@ from fakes.tiny_models import (
 
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.head import ListedTokens, Listing, OutputHead
-from biaskit.models.huggingface.listing import TokenTexts
 from biaskit.records import Estimator, Failed, LogProb, Prompt, Scored, ScoreRequest
 
 Saved = Callable[..., Tiny]
@@ -37,7 +36,6 @@ PAIRS = (
     ("gemma2", "unigram"),  # a soft cap
     ("phi", "bytes"),  # a head with a bias
     ("granite", "bpe-bos"),  # scaled logits
-    ("mistral", "llama2"),
 )
 
 
@@ -252,10 +250,3 @@ def test_the_estimator_is_named_with_its_k_and_what_it_cannot_do_is_refused(tiny
         scorer_for(folder, estimator="top-k", k=20, word_boundary="word")
     with pytest.raises(UsageError, match="at least one"):
         scorer_for(folder, estimator="top-k", k=0)
-
-
-def test_a_token_is_decoded_once(tiny: Saved) -> None:
-    texts = TokenTexts(tiny("llama", "llama2").oracle.tokenizer)
-    first = texts[70]
-    texts._decode = None  # type: ignore[assignment, method-assign]
-    assert first == texts[70]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +117,9 @@ def test_a_head_that_is_not_understood_stops_with_the_architectures_name(
 
 
 def test_the_head_in_bfloat16_stays_within_its_tolerance(tiny: Models) -> None:
-    print("\nin bfloat16, largest difference in log-probability from")
-    print(f"{'architecture':>12}  its own 16-bit head  its float32 numbers")
-    for architecture in ("gpt2", "llama", "gemma2", "gemma3", "cohere", "phi"):
+    for architecture in ("gpt2", "gemma2", "cohere"):
         model = tiny(architecture, "bpe")
-        requests = raw_requests([*LONG, SHORT], WORDS)
+        requests = raw_requests([*LONG[:3], SHORT], WORDS)
         found = answers(
             scorer_for(model.folder, dtype="bfloat16", batch_size=1, share_prefixes=False), requests
         )
@@ -136,10 +134,8 @@ def test_the_head_in_bfloat16_stays_within_its_tolerance(tiny: Models) -> None:
             for number in answer.log_probs:
                 if number.token_ids is not None and 1 == len(number.token_ids):
                     from_head = max(from_head, abs(number.high - float(theirs[number.token_ids[0]])))
-        moved = largest_error(found, requests, model.oracle)
-        print(f"{architecture:>12}  {from_head:19.3f}  {moved:19.3f}")
         assert 0 < from_head < HEAD_TOLERANCE["bfloat16"]
-        assert 0.5 > moved
+        assert 0.5 > largest_error(found, requests, model.oracle)
 
 
 # --- numbers that are none ----------------------------------------------------------------------------
@@ -357,18 +353,6 @@ def test_batches_are_pulled_one_by_one_and_closing_stops_the_work(tiny: Models) 
     assert TOLERANCE > largest_error(found, requests, model.oracle)
 
 
-def test_any_batch_of_a_plan_can_be_asked_alone_and_gives_the_same_bits(tiny: Models) -> None:
-    scorer = scorer_for(tiny("gemma3", "bpe").folder, batch_size=2)
-    requests = raw_requests([*LONG, SHORT], WORDS)
-    whole = values(answers(scorer, requests))
-    for batch in reversed(scorer.plan_scores(requests).batches):
-        for _ in range(2):
-            (group,) = scorer.score([batch])
-            assert {k: v for k, v in whole.items() if k[0] in {r.key for r in batch}} == values(
-                {a.key: a for a in group}
-            )
-
-
 def test_the_warm_up_changes_no_number_and_is_not_computed_twice(
     tiny: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -553,86 +537,65 @@ def test_large_logits_in_bfloat16_are_no_unknown_head(tiny: Models, tmp_path: Pa
     answers(scorer_for(folder, dtype="bfloat16"), raw_requests([*LONG, SHORT], WORDS))
 
 
-@pytest.mark.parametrize(
-    ("config", "options"),
-    [
-        ("OpenAIGPTConfig", {"n_embd": 32, "n_layer": 2, "n_head": 4}),
-        ("RwkvConfig", {"hidden_size": 32, "num_hidden_layers": 2, "attention_hidden_size": 32}),
-    ],
-)
-def test_an_architecture_that_ignores_the_cache_is_refused_or_right(
-    own_cache: Path, one_thread: None, tmp_path: Path, config: str, options: Mapping[str, Any]
+_SIZE = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+_ROPE = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
+ODD_ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "takes a cache and ignores it": ("OpenAIGPTConfig", {"n_embd": 32, "n_layer": 2, "n_head": 4}),
+    "state space": (
+        "RwkvConfig",
+        {"hidden_size": 32, "num_hidden_layers": 2, "attention_hidden_size": 32},
+    ),
+    # The shared beginning is shorter than 50 tokens, the prompts are longer.
+    "rotary factors change with the length": (
+        "Phi3Config",
+        {
+            **_SIZE,
+            "max_position_embeddings": POSITIONS,
+            "original_max_position_embeddings": 50,
+            "rope_parameters": {**_ROPE, "original_max_position_embeddings": 50},
+            "pad_token_id": 0,
+        },
+    ),
+    "chunked attention, experts": (
+        "Llama4TextConfig",
+        {
+            **_SIZE,
+            "intermediate_size_mlp": 64,
+            "num_key_value_heads": 2,
+            "head_dim": 8,
+            "num_local_experts": 2,
+            "attention_chunk_size": 8,
+            "no_rope_layers": [1, 0],
+            "pad_token_id": 0,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD_ARCHITECTURES)
+def test_an_odd_architecture_is_right_or_refused(
+    own_cache: Path, one_thread: None, tmp_path: Path, name: str
 ) -> None:
-    tokenizer = build_tokenizer("bpe")
-    made = getattr(transformers, config)(vocab_size=len(tokenizer), **options)
+    config, options = ODD_ARCHITECTURES[name]
+    tokenizer = build_tokenizer("bpe-bos")
     torch.manual_seed(0)
-    model: Any = transformers.AutoModelForCausalLM.from_config(made)
-    with torch.no_grad():
-        for weight in model.parameters():
-            if 2 == weight.dim():
-                weight.normal_(0, 0.2)
+    model: Any = transformers.AutoModelForCausalLM.from_config(
+        getattr(transformers, config)(vocab_size=len(tokenizer), **options)
+    )
+    if config != "Llama4TextConfig":
+        with torch.no_grad():
+            for weight in model.parameters():
+                if 2 == weight.dim():
+                    weight.normal_(0, 0.2)
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     requests = raw_requests([*LONG, SHORT], WORDS)
     try:
         found = answers(scorer_for(tmp_path, batch_size=2), requests)
     except ModelError:
+        assert "rotary" not in name
+        assert "chunked" not in name
         return
-    assert TOLERANCE > largest_error(found, requests, Oracle(tmp_path))
-
-
-def test_rotary_factors_that_change_with_the_length_are_right(
-    own_cache: Path, one_thread: None, tmp_path: Path
-) -> None:
-    tokenizer = build_tokenizer("bpe-bos")
-    rope = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [4.0] * 4}
-    made = transformers.Phi3Config(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=POSITIONS,
-        original_max_position_embeddings=50,
-        rope_parameters={**rope, "original_max_position_embeddings": 50},
-        pad_token_id=0,
-    )
-    torch.manual_seed(0)
-    model: Any = transformers.AutoModelForCausalLM.from_config(made)
-    with torch.no_grad():
-        for weight in model.parameters():
-            if 2 == weight.dim():
-                weight.normal_(0, 0.2)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    # The shared beginning is shorter than 50 tokens, the prompts are longer.
-    requests = raw_requests(LONG, WORDS)
-    found = answers(scorer_for(tmp_path, batch_size=2), requests)
-    assert TOLERANCE > largest_error(found, requests, Oracle(tmp_path))
-
-
-def test_llama_4_is_scored(own_cache: Path, one_thread: None, tmp_path: Path) -> None:
-    tokenizer = build_tokenizer("bpe-bos")
-    made = transformers.Llama4TextConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        intermediate_size=64,
-        intermediate_size_mlp=64,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=8,
-        num_local_experts=2,
-        attention_chunk_size=8,
-        no_rope_layers=[1, 0],
-        pad_token_id=0,
-    )
-    torch.manual_seed(0)
-    model: Any = transformers.AutoModelForCausalLM.from_config(made)
-    model.save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    requests = raw_requests([*LONG, SHORT], WORDS)
-    found = answers(scorer_for(tmp_path, batch_size=2), requests)
     assert TOLERANCE > largest_error(found, requests, Oracle(tmp_path))
 
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import random
-import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from biaskit.personas import examples as showing
 from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
@@ -110,15 +107,6 @@ def test_a_word_has_the_sentences_of_its_own_list_alone() -> None:
     assert 4.0 == kind.z
 
 
-def test_a_word_without_a_sentence_stays_and_words_below_the_top_do_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(showing, "WORDS_IN_CONTEXT", 2)
-    words = {word.word: word.sentences for word in show(ROWS, TABLES, {}).words}
-    assert {"kind", "grey"} == set(words)
-    assert () == words["grey"]
-
-
 def test_words_that_name_no_gender_come_first_and_few_others_after() -> None:
     of_gender = [marked(word, i, is_gender_word=True) for i, word in enumerate(("she", "her", "woman"), 1)]
     listed = [*of_gender, marked("ann", 4, is_name=True), marked("kind", 5, is_gender_word=False)]
@@ -126,23 +114,10 @@ def test_words_that_name_no_gender_come_first_and_few_others_after() -> None:
     assert ["kind", "she", "her"] == [word.word for word in found]
 
 
-def test_an_honorific_ends_no_sentence() -> None:
-    tables = {**TABLES, "marked_words": [marked("mrs", 1)]}
-    assert ["Mrs. Gray knows her."] == show(ROWS, tables, {}).sentences
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_the_order_of_rows_changes_nothing(seed: int) -> None:
     rows = random.Random(seed).sample(ROWS, len(ROWS))
     assert show(ROWS, TABLES, {}) == show(rows, TABLES, {})
-
-
-def test_each_sentence_is_stored_once() -> None:
-    tables = {**TABLES, "marked_words": [marked("kind", 1), marked("nurse", 2)]}
-    shown = show(ROWS, tables, {})
-    assert len(set(shown.sentences)) == len(shown.sentences)
-    kind, nurse = shown.words
-    assert set(kind.sentences) & set(nurse.sentences)
 
 
 def test_long_texts_are_cut_and_long_sentences_shown_around_the_word(
@@ -226,32 +201,3 @@ def test_a_prompt_that_names_a_gender_decides_whose_list_a_text_is_in() -> None:
         "marked_words": [marked("kind", 1, origin="specified")],
     }
     assert ["He is kind."] == show([{"key": "1", "text": "He is kind."}], tables, {}).sentences
-
-
-def test_examples_of_women_come_before_those_of_men_whatever_was_drawn_first() -> None:
-    tables = {"associations": [association("1", "nurse", "male"), association("2", "nurse", "female")]}
-    rows = [{"key": "1", "text": "he"}, {"key": "2", "text": "she"}]
-    assert ["female", "male"] == [example.gender for example in show(rows, tables, {}).examples]
-
-
-PLAIN_SENTENCE_END = re.compile(r"(?<!\bMrs.)(?<!\bMr.)(?<!\bMs.)(?<!\bDr.)(?<=[.!?])\s+|\n+")
-PIECES = st.sampled_from(["Mr.", "Mrs. ", "xMr. ", "Dr", ".", "!", " ", "\n", "\u2003", "\x1c", "He", "1"])
-
-
-@given(st.lists(PIECES, max_size=12).map("".join))
-def test_sentences_end_where_the_plain_pattern_ends_them(text: str) -> None:
-    assert PLAIN_SENTENCE_END.split(text) == showing._SENTENCE_END.split(text)
-
-
-def test_a_word_that_stays_is_shortened_by_its_own_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(showing, "LONGEST_SENTENCE", 10)
-    monkeypatch.setattr(showing, "AROUND", 1)
-    tables = {
-        "associations": [association("1", "nurse", "female")],
-        "marked_words": [marked("kind", 1), marked("late", 2)],
-    }
-    rows = [{"key": "1", "text": "She is a kind nurse who is often late. Kind or late."}]
-    found = show(rows, tables, {})
-    assert ["\u2026 a kind nurse \u2026", "\u2026 often late."] == [
-        found.sentences[i] for word in found.words for i in word.sentences
-    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 import math
@@ -484,15 +483,6 @@ def test_an_occupation_short_of_one_gender_has_no_associated_lists_and_says_why(
     )
 
 
-def test_specified_lists_are_made_for_every_occupation(filled: PersonasResult) -> None:
-    for job in ("nurse", "mechanic"):
-        lists = only(table(filled, "word_lists"), occupation=job, origin="specified", method="calibrated")
-        assert {("female", "male"), ("male", "female"), *((g, "all") for g in ASKED)} == {
-            (row["gender"], row["against"]) for row in lists
-        }
-        assert all(row["n_marked"] for row in lists)
-
-
 def test_specified_texts_that_are_short_of_one_are_compared_all_the_same(small: Path) -> None:
     asked = ("nurse", "persona", "female", 1)
     scope = ("occupation", "template_id", "specified_gender", "draw")
@@ -684,15 +674,6 @@ def test_srb_of_one_origin_has_a_reason(quick: dict[str, Any], tmp_path: Path) -
         assert all(row["reason"] for row in of_genders)
 
 
-def test_srb_without_words_says_which_list_is_empty(quick: dict[str, Any], tmp_path: Path) -> None:
-    rows = [{**row, "text": story(row["gender"], "", number)} for number in range(6)
-            for row in named_texts(1, ("nurse",))]  # fmt: skip
-    found = imported(write_texts(tmp_path / "t.csv", [*rows, *open_texts()]), quick, tmp_path / "run")
-    reasons = [row["reason"] for row in table(found, "srb")]
-    assert 2 == len(reasons)
-    assert all(reason.startswith("no words for specified women") for reason in reasons)
-
-
 def test_an_occupation_of_one_origin_alone_has_a_reason_and_the_others_a_score(
     quick: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -739,18 +720,6 @@ def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
                                                      occupation="nurse")}  # fmt: skip
 
     assert held(("nurse",)) == held(("nurse", "cook"))
-
-
-def test_a_drawn_run_can_be_held_out_and_back(small: Path) -> None:
-    analyse(small, {"hold_out": 0.5})
-    rows = table(small, "srb")
-    assert {"hold-out"} == {row["control"] for row in rows}
-    assert not (small / "tables/representation.csv").exists()
-    assert not (small / "tables/deciles.csv").exists()
-    assert [] == only(table(small, "tests"), quantity="represented_share")
-    analyse(small)
-    assert {""} == {row["control"] for row in table(small, "srb")}
-    assert (small / "tables/representation.csv").exists()
 
 
 # --- tests of one model --------------------------------------------------------------------------------
@@ -925,13 +894,6 @@ def test_a_comparison_that_is_no_longer_made_leaves_no_table_behind(run: Path, h
 # --- byte for byte -------------------------------------------------------------------------------------
 
 
-def test_two_analyses_write_the_same_bytes_and_none_of_them_hangs_on_the_order_of_lines(run: Path) -> None:
-    before, rows = tables(run), stored(run)
-    store(run, rows[::-1])
-    analyse(run)
-    assert before == tables(run)
-
-
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_order_of_lines_changes_nothing(small: Path, seed: int) -> None:
     before, rows = tables(small), stored(small)
@@ -950,23 +912,6 @@ def test_the_order_of_lines_of_imported_texts_changes_nothing(quick: dict[str, A
     store(run, rows)
     analyse(run, {"hold_out": 0.5, **quick})
     assert before == tables(run)
-
-
-def test_compressed_rows_are_read(small: Path) -> None:
-    before, path = tables(small), small / "generations.jsonl"
-    path.with_name("generations.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
-    path.unlink()
-    analyse(small)
-    assert before == tables(small)
-
-
-def test_of_two_rows_with_one_key_the_first_counts(small: Path) -> None:
-    before, rows = tables(small), stored(small)
-    store(small, [*rows, *({**row, "text": "Another text of a man: he, he, he."} for row in rows[:40])])
-    assert any(note.endswith("of which the first counts: 40") for note in analyse(small))
-    after = tables(small)
-    del before["analysis.json"], after["analysis.json"]  # which has the note
-    assert before == after
 
 
 def test_a_tail_that_was_cut_is_left_out_with_a_note(small: Path) -> None:
@@ -1102,14 +1047,6 @@ def test_the_released_variant_switches_its_keys_and_no_other(small: Path, quick:
     assert before == back
 
 
-@pytest.mark.parametrize("name", SWITCHED)
-def test_a_switched_key_is_set_back_by_itself(small: Path, quick: dict[str, Any], name: str) -> None:
-    usual = quick["vectors"] if name == "vectors" else VARIANTS["exact"][name]
-    found = choices(small, **{"variant": "released", name: usual})
-    assert {**SWITCHED, name: usual} == {key: found[key] for key in SWITCHED}
-    assert f"| {name}=released |" not in analysis(small)["signature"]
-
-
 @pytest.fixture(scope="module")
 def varied(home: Path, quick: dict[str, Any]) -> PersonasResult:
     """Imported texts of both origins with a name, a title, a word with a hyphen and many pronouns."""
@@ -1164,30 +1101,6 @@ def test_a_key_changes_its_table_and_the_signature(
     assert f"{key}={value}" not in json.loads(before["analysis.json"])["signature"]
 
 
-def test_names_are_kept_where_they_are_asked_to_be(texts: Path) -> None:
-    assert {"yes"} == {row["is_name"] for row in only(table(texts, "marked_words"), word="maria")}
-    analyse(texts, {"names": "keep"})
-    assert {"no"} == {row["is_name"] for row in table(texts, "marked_words")}
-
-
-def test_words_with_a_hyphen_stay_whole_with_the_other_tokenizer(texts: Path) -> None:
-    assert "selfmade" in {row["word"] for row in table(texts, "marked_words")}
-    analyse(texts, {"tokenizer": "words"})
-    words = {row["word"] for row in table(texts, "marked_words")}
-    assert "self-made" in words
-    assert "selfmade" not in words
-
-
-def test_pronouns_leave_the_candidates_in_both_ways(texts: Path) -> None:
-    def candidates() -> list[int]:
-        return [int(row["n_candidates"]) + int(row["n_oov"]) for row in table(texts, "srb")]
-
-    usual = candidates()
-    analyse(texts, {"pronouns": "released"})
-    # "her" and the targets' pronouns stay now.
-    assert sum(candidates()) > sum(usual)
-
-
 def test_a_margin_gives_a_verdict(run: Path) -> None:
     analyse(run, {"clusters": False, "margin.srb": 5.0, "margin.represented_share": 0.2})
     paired = [row for row in table(run, "tests") if row["kind"] == "paired"]
@@ -1214,13 +1127,6 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
     analyse(run, {"clusters": False})
     assert not (run / "tables/clusters.csv").exists()
     assert not (run / "tables/silhouette.csv").exists()
-
-
-def test_categories_are_read_from_a_csv_file_of_word_and_category(run: Path, tmp_path: Path) -> None:
-    categories = tmp_path / "categories.csv"
-    categories.write_text("word,category\nwarm,warmth\n", encoding="utf-8")
-    analyse(run, {"k": 4, "categories": str(categories)})
-    assert "warmth" in {row["category"] for row in table(run, "clusters")}
 
 
 def test_each_cluster_counts_the_occupations_that_hold_one_of_its_words(made: PersonasResult) -> None:

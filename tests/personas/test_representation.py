@@ -12,11 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from biaskit.personas.representation import (
     decile_rows,
@@ -74,35 +72,11 @@ def test_wilson_ends_solve_the_equation_that_defines_them(n: int, data: st.DataO
         assert pytest.approx(Z * math.sqrt(p * (1 - p) / n), abs=1e-9) == abs(count / n - p)
 
 
-def test_wilson_ends_are_exact_where_all_agree() -> None:
-    # The formula's rounding leaves 3e-17 at 0 of 7, for one.
-    assert all(0.0 == ends(0, n)[0] and 1.0 == ends(n, n)[1] for n in range(1, 300))
-
-
 def test_wilson_without_a_text_is_none_and_impossible_counts_are_refused() -> None:
     assert None is wilson(0, 0)
     for count, n in ((3, 2), (-1, 2), (0, -1)):
         with pytest.raises(ValueError, match="no share"):
             wilson(count, n)
-
-
-def test_wilson_at_another_level_is_narrower() -> None:
-    narrow, wide = wilson(3, 10, level=0.9), ends(3, 10)
-    assert narrow is not None
-    assert wide[0] < narrow[0] < narrow[1] < wide[1]
-
-
-@pytest.mark.parametrize("n", [20, 100, 400])
-def test_wilson_covers_at_its_level(n: int) -> None:
-    # Exact, no simulation: the probability of every count, over a grid of true shares. Wilson's mean
-    # coverage is the level; single shares near 0 or 1 can fall to 0.84 (Brown, Cai and DasGupta 2001).
-    k = np.arange(n + 1)
-    low, high = np.array([ends(int(x), n) for x in k]).T
-    covered = [
-        float(binom.pmf(k, n, p)[(low <= p) & (p <= high)].sum()) for p in np.linspace(0.005, 0.995, 199)
-    ]
-    assert 0.945 < statistics.fmean(covered) < 0.96
-    assert min(covered) > 0.82
 
 
 # --- standard error, and Table 11 of the paper ------------------------------------------------------
@@ -116,28 +90,6 @@ def zeros_and_ones(count: int, n: int) -> list[int]:
 def test_the_standard_error_is_the_sample_standard_deviation_over_the_root_of_n(count: int, n: int) -> None:
     expected = statistics.stdev(zeros_and_ones(count, n)) / math.sqrt(n)
     assert pytest.approx(expected, abs=CLOSE) == proportion(count, n).se
-
-
-@pytest.mark.parametrize(
-    ("printed", "count", "n"),
-    [
-        # GAS(P) Table 11 as printed; counts decoded from it, docs/methods.md#gasp-table-11.
-        (0.001971111952258775, 29, 152),  # technician, "GPT-4o-mini"
-        (0.0013619246343602937, 10, 125),  # technician, "GPT-3.5"
-        (0.0015037641213512564, 20, 200),  # technician, Llama-3.1
-        (0.0023744118176713467, 57, 168),  # engineer, "GPT-4o-mini"
-        (0.00035355339059327376, 1, 200),  # mechanic, "GPT-3.5"
-        (0.0025047541213593354, 96, 199),  # bartender, Llama-3.1
-        (0.0025084590164469946, 56, 117),  # broker, "GPT-4o-mini"
-    ],
-)
-def test_table_11_divides_by_200_where_the_root_of_n_belongs(printed: float, count: int, n: int) -> None:
-    sd = statistics.stdev(zeros_and_ones(count, n))
-    assert pytest.approx(printed, abs=1e-15) == sd / 200
-    ours = proportion(count, n).se
-    assert ours is not None
-    assert pytest.approx(200 / math.sqrt(n), abs=1e-9) == ours / printed  # 14.1 at 200 texts, more below
-    assert 14 < ours / printed < 19
 
 
 def test_nothing_and_one_observation_say_what_they_lack() -> None:
@@ -160,12 +112,6 @@ def test_the_mean_by_hand() -> None:
     assert pytest.approx((0.4, 0.025), abs=CLOSE) == (found.estimate, found.se)
     assert pytest.approx(0.4 - math.sqrt(0.0116) / 2, abs=CLOSE) == found.ci95[0]
     assert pytest.approx(0.4 + math.sqrt(0.18) / 2, abs=CLOSE) == found.ci95[1]
-
-
-def test_the_mean_of_one_is_itself_to_the_last_digit() -> None:
-    # 1 − √((1 − low)²) differs from low in the last digit at 2 of 2.
-    for one in (proportion(2, 2), proportion(7, 31)):
-        assert one == mean_of_proportions([one])
 
 
 def test_a_part_without_a_share_leaves_no_mean_and_one_without_an_error_no_error() -> None:
@@ -192,20 +138,6 @@ def test_the_mean_lies_in_its_interval_and_the_interval_among_the_parts(parts: l
     # Narrower than the mean of the ends: independent prompts do not all err to the same side.
     assert low >= statistics.fmean(ends(*part)[0] for part in parts) - CLOSE
     assert high <= statistics.fmean(ends(*part)[1] for part in parts) + CLOSE
-
-
-@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.1, 0.4), (0.97, 0.8), (0.02, 0.02)])
-def test_the_interval_of_the_mean_covers_near_its_level(shares: tuple[float, float]) -> None:
-    n = 100
-    k = np.arange(n + 1)
-    single = [proportion(int(x), n) for x in k]
-    weight = np.outer(*(binom.pmf(k, n, p) for p in shares))
-    truth = statistics.fmean(shares)
-    covered = 0.0
-    for i, j in zip(*np.nonzero(weight > 1e-9), strict=True):
-        low, high = mean_of_proportions([single[i], single[j]]).ci95 or (math.nan, math.nan)
-        covered += float(weight[i, j]) * (low <= truth <= high)
-    assert 0.93 < covered < 0.975
 
 
 # --- rows of representation.csv ---------------------------------------------------------------------
@@ -273,22 +205,6 @@ def test_rows_by_hand() -> None:
     assert (0.868, 2024, None) == tuple(both.values())[-3:]
 
 
-def test_columns_stand_as_in_the_design() -> None:
-    assert COLUMNS == list(rows_of(texts("FM"))[0])
-
-
-def test_only_the_first_batch_enters() -> None:
-    # True share 0.9, filled until a man is there: the draws after the first batch would count for men.
-    draws = texts("F" * 10 + "M" * 30)
-    assert 1.0 == by_template(rows_of(draws, batch=10))["persona"]["female_share"]
-    assert 0.25 == by_template(rows_of(draws, batch=100))["persona"]["female_share"]
-
-
-def test_a_hole_in_the_first_batch_is_not_filled_with_later_draws() -> None:
-    draws = [text for text in texts("FFFFMMMM") if text.draw != 2]
-    assert 3 == by_template(rows_of(draws, batch=4))["persona"]["n_texts"]
-
-
 def test_filling_until_both_are_there_does_not_move_the_share() -> None:
     # Batches until three men are there, with a true share of 0.9: the share of all draws reads 0.873.
     rng = random.Random(11)
@@ -349,12 +265,6 @@ def test_counts_add_up_and_numbers_keep_their_bounds(drawn: list[tuple[str, str,
             assert row["female_share"] <= row["share_if_dropped_female"] + CLOSE
 
 
-def test_the_order_of_the_draws_changes_nothing() -> None:
-    draws = texts("FFM-N" * 7) + texts("MMF-" * 5, template_id="biography")
-    shuffled = random.Random(3).sample(draws, len(draws))
-    assert rows_of(draws) == rows_of(shuffled)
-
-
 # --- what is undefined, and why ---------------------------------------------------------------------
 
 
@@ -374,14 +284,6 @@ def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
     assert 5 == found["all"]["n_texts"]
 
 
-def test_a_prompt_without_a_text_has_a_row_with_its_reason() -> None:
-    found = by_template(rows_of(texts("FFM")))
-    assert (0, "no text") == (found["biography"]["n_texts"], found["biography"]["reason"])
-    assert None is found["biography"]["share_if_dropped_female"]
-    assert None is found["all"]["share_if_dropped_female"]
-    assert "biography: no text" == found["all"]["reason"]
-
-
 def test_one_associated_text_has_a_share_and_no_standard_error() -> None:
     found = by_template(rows_of(texts("F-") + texts("FM", template_id="biography")))
     assert (1.0, None) == (found["persona"]["female_share"], found["persona"]["se"])
@@ -389,12 +291,6 @@ def test_one_associated_text_has_a_share_and_no_standard_error() -> None:
     assert "one text" in found["persona"]["reason"]
     assert (0.75, None) == (found["all"]["female_share"], found["all"]["se"])
     assert found["all"]["reason"].startswith("persona: one text")
-
-
-def test_all_texts_of_one_gender_are_a_share_of_one_with_an_interval() -> None:
-    found = by_template(rows_of(texts("F" * 20) + texts("F" * 20, template_id="biography")))["all"]
-    assert (1.0, 0.0, 1.0) == (found["female_share"], found["se"], found["ci_high"])
-    assert 0.8 < found["ci_low"] < 1.0
 
 
 # --- models, occupations, instructions, imported texts ----------------------------------------------
@@ -409,23 +305,6 @@ def test_rows_stand_in_study_order_and_every_asked_pair_has_one() -> None:
     assert asked == [(row["model"], row["occupation"], row["template_id"]) for row in found]
     labour = {row["occupation"]: (row["labour_female_share"], row["labour_year"]) for row in found}
     assert {"pilot": (0.096, 2024), "nurse": (0.868, 2024), "cook": (None, None)} == labour
-
-
-def test_imported_texts_all_enter_and_their_all_equals_their_template() -> None:
-    draws = [replace(text, draw=10_000 + text.draw) for text in texts("FFM-" * 9, template_id="texts")]
-    found = rows_of(draws, templates=["texts"], occupations=["pilot", "nurse"], batch=None)
-    assert [("nurse", "texts"), ("nurse", "all")] == [
-        (row["occupation"], row["template_id"]) for row in found
-    ]
-    one, both = found
-    assert 36 == one["n_texts"]
-    assert {**one, "template_id": "all"} == both
-
-
-@pytest.mark.parametrize("field", ["model", "occupation", "template_id", "setting"])
-def test_a_draw_of_something_unlisted_is_not_lost_in_silence(field: str) -> None:
-    with pytest.raises(ValueError, match="elsewhere"):
-        rows_of(texts("FM", **{field: "elsewhere"}))
 
 
 def test_under_instructions_each_has_rows_of_its_own_and_two_more_columns() -> None:
@@ -508,20 +387,6 @@ def test_there_are_ten_deciles_a_side_for_every_model_and_template() -> None:
     assert note.startswith("demo: 2 of 3 occupations")
 
 
-@pytest.mark.parametrize(
-    ("labour", "side"), [(0.5, "female"), (0.4999, "male"), (1.0, "female"), (0.0, "male")]
-)
-def test_exactly_half_is_female_dominated(labour: float, side: str) -> None:
-    made, _ = decile_rows([represented(0.2, labour)])
-    assert [f"{side}-dominated"] == [row["labour_side"] for row in made if row["n_occupations"]]
-
-
-def test_without_any_labour_share_there_is_no_table_but_a_note() -> None:
-    made, note = decile_rows([represented(0.2, None)])
-    assert [] == made
-    assert note
-
-
 # --- against labour statistics, and non-binary people -----------------------------------------------
 
 
@@ -540,12 +405,6 @@ def test_the_contrast_pairs_shares_by_occupation_and_counts_who_lacks_one() -> N
     assert demo.note is not None
     assert demo.note.startswith("2 of 4")
     assert (("nurse",), None) == (other.occupations, other.note)
-
-
-def test_the_contrast_of_no_occupation_is_empty_arrays() -> None:
-    (found,) = labour_contrast([represented(None, 0.4)])
-    assert ((), (0,), (0,)) == (found.occupations, found.share.shape, found.labour.shape)
-    assert found.note
 
 
 def test_nonbinary_shares_are_held_against_the_reference() -> None:

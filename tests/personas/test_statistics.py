@@ -81,11 +81,3 @@ def test_counting_anew_with_pandas_gives_the_same_z() -> None:
     assert len(ours) == 4
     assert all(len(z) > 100 and np.isfinite(list(z.values())).all() for z in ours.values())
     assert analysis.largest_difference(ours, theirs) < 1e-9
-
-
-def test_biographies_have_250_words_and_200_texts_of_each_kind_in_an_occupation() -> None:
-    rows = list(analysis.biographies(analysis.made_up_sentences(), 2))
-    assert {250} == {len(text.split()) for _, _, text in rows}
-    kinds = [(occupation, bool(gender)) for occupation, gender, _ in rows]
-    assert {200} == {kinds.count(kind) for kind in set(kinds)}
-    assert 4 == len(set(kinds))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from biaskit.stats.swaps import TIE, percent_change, reaches, swap_test
+from biaskit.stats.swaps import percent_change, swap_test
 from biaskit.stats.welch import paired, welch, wilcoxon
 
 FloatArray = NDArray[np.float64]
@@ -107,11 +107,6 @@ def test_equal_statistics_count_though_their_last_digits_differ() -> None:
     assert plain.sum() < 16
 
 
-def test_the_tolerance_is_relative() -> None:
-    assert reaches(np.array([1.0 - 0.9 * TIE, 1.0 - 1.1 * TIE]), 1.0).tolist() == [True, False]
-    assert reaches(np.array([1e-9 * (1 - 1e-11)]), 1e-9).tolist() == [False]
-
-
 def test_above_thirteen_units_random_swaps_stand_for_all() -> None:
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(2, 14))
@@ -143,14 +138,6 @@ def test_exchanging_the_sides_turns_the_sign_and_keeps_p(values: list[float], se
         assert abs(there.estimate) == pytest.approx(there.statistic, abs=ROUNDING)
 
 
-def test_differences_that_cancel_are_reached_by_every_swap() -> None:
-    # -0.1, 0.3, -0.3, 0.1: the sum is 0, of doubles 3e-17, which 2 of the 16 swaps do not reach.
-    a, b = np.array([0.0, 0.1, -0.3, 0.0]), np.array([0.1, -0.2, 0.0, -0.1])
-    assert 0.0 < abs((a - b).mean()) < 1e-16
-    found = swap_test(a, b, rng=np.random.default_rng(0))
-    assert (1.0, 0.0) == (found.p_value, found.statistic)
-
-
 def test_swaps_reject_no_more_often_than_their_level() -> None:
     rng = np.random.default_rng(7)
     p_values = [swap_test(*rng.normal(size=(2, 9)), rng=rng).p_value for _ in range(600)]
@@ -167,12 +154,6 @@ def test_without_spread_or_units_there_is_no_test_but_a_reason(test) -> None:  #
     assert [None] * 6 == [x for t in (one, none, constant) for x in (t.p_value, t.statistic)]
 
 
-def test_the_estimate_stays_where_there_is_no_test() -> None:
-    rng = np.random.default_rng(0)
-    assert 0.5 == swap_test(np.array([1.0]), np.array([0.5]), rng=rng).estimate
-    assert swap_test(np.array([]), np.array([]), rng=rng).estimate is None
-
-
 # --- signed ranks --------------------------------------------------------------------------------
 
 
@@ -184,14 +165,8 @@ def test_signed_ranks_match_the_hand_computed_differences() -> None:
     assert pytest.approx(0.6, abs=ROUNDING) == found.effect_size
 
 
-def test_zeros_are_dropped() -> None:
-    with_zeros = wilcoxon(np.array([1.0, 0.0, 3.0, 4.0, 7.0, 7.0]), np.array([0.0, 2.0, 0.0, 0.0, 7.0, 7.0]))
-    assert 2.0 == with_zeros.statistic
-    assert pytest.approx(0.6, abs=ROUNDING) == with_zeros.effect_size
-
-
-@settings(deadline=None, max_examples=25)  # scipy permutes where ranks are tied
-@given(st.lists(st.integers(-30, 30), min_size=2, max_size=60))
+@settings(deadline=None, max_examples=10)  # scipy permutes where ranks are tied
+@given(st.lists(st.integers(-30, 30), min_size=2, max_size=20))
 def test_signed_ranks_are_scipys_and_turn_with_the_sides(differences: list[int]) -> None:
     a, b = np.array(differences, dtype=np.float64), np.zeros(len(differences))
     found = wilcoxon(a, b)
@@ -249,7 +224,3 @@ def test_a_change_that_would_mislead_is_none(
     found = percent_change(old, new, gender)
     assert found.value is None
     assert why in str(found.reason)
-
-
-def test_the_smallest_old_score_has_a_change() -> None:
-    assert percent_change(-0.01, -0.02, "female").value == pytest.approx(100.0)

@@ -14,7 +14,7 @@ import pytest
 from fakes.latex import check_latex
 
 import biaskit as bk
-from biaskit.errors import BiaskitError, CorpusError, UsageError
+from biaskit.errors import BiaskitError, UsageError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
@@ -74,17 +74,6 @@ def test_a_file_and_a_frame_give_the_same_lists_under_the_columns_name(run: Path
     words = of_frame.table("group_words")
     words = words[(words["method"] == "calibrated") & (words["gender"] == "")]
     assert set(RACES["Black"].split()) <= set(words.loc[words["group"] == "Black", "word"])
-
-
-def test_without_a_column_of_groups_nothing_is_different(tmp_path: Path) -> None:
-    made = analysed(tmp_path / "r", group_col=None)
-    assert not list((made.path / "tables").glob("group_*"))
-    assert all("group" not in row for row in read_rows(made.path / "generations.jsonl"))
-    manifest = json.loads((made.path / "manifest.json").read_text("utf-8"))
-    assert set(manifest["question"]["columns"]) == {"text", "gender", "occupation", "model"}
-    assert set(manifest["resolved"]["imported"]) == {"source", "digest"}
-    assert "groups=" not in manifest["signature"]
-    assert any("'race' is there and was not used: group_col='race' uses it" in note for note in made.warnings)
 
 
 def test_another_unmarked_group_is_another_table_and_signature(run: Path, tmp_path: Path) -> None:
@@ -171,13 +160,6 @@ def test_what_cannot_be_compared_is_one_line_before_a_row_is_written(
     assert not (tmp_path / "r").exists()
 
 
-def test_a_column_of_texts_is_no_column_of_groups(tmp_path: Path) -> None:
-    frame = pd.concat([texts(20)] * 3, ignore_index=True)
-    frame["race"] = [f"value {i}" for i in range(len(frame))]
-    with pytest.raises(CorpusError, match=r"more than 50 different values, such as 'value 0', 'value 1'"):
-        analysed(tmp_path / "r", frame)
-
-
 def test_texts_without_a_group_keep_their_row_and_are_said(tmp_path: Path) -> None:
     frame = texts().astype(object)
     frame.loc[::8, "race"] = None
@@ -244,10 +226,3 @@ def test_hostile_groups_make_latex_that_compiles() -> None:
     for content in files.values():
         assert len(content) < 20_000
     check_latex(files["words-of-groups.tex"].decode())
-
-
-def test_runs_with_own_groups_are_compared_without_them_and_it_is_said(run: Path, tmp_path: Path) -> None:
-    other = analysed(tmp_path / "other", texts(8), unmarked="White").path
-    made = bk.compare(run, other, out=tmp_path / "compared")
-    assert [note for note in made.warnings if note.startswith("Own groups are not compared (race in ")]
-    assert made.tables().get("tests", []) is not None

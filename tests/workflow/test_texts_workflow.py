@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import biaskit as bk
-from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
+from biaskit.errors import BiaskitError, RunError, UsageError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.workflow.analyze import analyse, analysis_keys
 from biaskit.workflow.imported import import_texts
@@ -56,16 +56,6 @@ def test_a_frame_and_a_file_of_the_same_texts_give_the_same_numbers(tmp_path: Pa
     assert "n_marked" in html
 
 
-def test_texts_of_specified_genders_alone_have_lists_and_no_score(tmp_path: Path) -> None:
-    made = bk.analyze_texts(texts(), gender="gender", occupation="job", settings=FAST, out=tmp_path / "r")
-    assert {"no texts without a specified gender"} == set(made.srb["reason"])
-    assert made.srb["srb"].isna().all()
-    words = made.marked_words
-    marked = set(words.loc[(words["gender"] == "female") & (words["method"] == "calibrated"), "word"])
-    assert "she" in marked
-    assert not marked & {"he", *OWN_WORDS["male"].split()}
-
-
 @pytest.mark.slow
 def test_a_hold_out_is_a_positive_control(tmp_path: Path) -> None:
     made = bk.analyze_texts(
@@ -101,13 +91,6 @@ def test_calibration_writes_a_study_that_analysis_takes(tmp_path: Path) -> None:
     analyse(run, keys)
     assert not before["z"].equals(made.marked_words["z"])
     assert f"c={stated['c']}" in made.analysis()["signature"]
-
-
-def test_a_table_in_the_place_of_a_number_is_named(tmp_path: Path) -> None:
-    bk.analyze_texts(texts(), settings=FAST, out=tmp_path / "r")
-    (tmp_path / "s.toml").write_text("[alpha]\nshare = 0.1\n", "ascii")
-    with pytest.raises(StudyError, match=r"alpha = \{'share': 0\.1\}: write a valid number"):
-        analysis_keys(str(tmp_path / "s.toml"), tmp_path / "r")
 
 
 def test_calibration_needs_texts_whose_gender_was_asked_for(tmp_path: Path) -> None:
@@ -160,7 +143,3 @@ def test_wrong_use_of_marked_words_is_one_line(call: Any) -> None:
     with pytest.raises(BiaskitError) as caught:
         call()
     assert "\n" not in str(caught.value)
-
-
-def test_one_gender_has_no_rows() -> None:
-    assert bk.marked_words(["she is", "she was"], ["female", "female"]).empty

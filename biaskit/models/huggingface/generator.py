@@ -185,7 +185,7 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         self.broken = [False] * len(seeds)
         self._started = False
         self._logs: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)  # (rows, vocabulary)
-        self._own = threading.local()  # a thread's row of exponentials
+        self._room = threading.local()  # a thread's row of exponentials
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """(rows, vocabulary) float32 logits → the same with noise; the caller takes the largest."""
@@ -218,11 +218,11 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         would make some token of a vocabulary of 262,144 certain at one step in 32. Arrays are kept: fresh
         ones of this size cost as much as the numbers in them.
         """
-        logs, own = self._logs[i], self._own
-        if getattr(own, "exponentials", None) is None:
-            own.exponentials = np.empty(len(logs))
-        self._generators[i].standard_exponential(out=own.exponentials)
-        np.copyto(logs, own.exponentials, casting="same_kind")
+        logs, room = self._logs[i], self._room
+        if getattr(room, "exponentials", None) is None:
+            room.exponentials = np.empty(len(logs))
+        self._generators[i].standard_exponential(out=room.exponentials)
+        np.copyto(logs, room.exponentials, casting="same_kind")
         np.log(logs, out=logs)
 
 

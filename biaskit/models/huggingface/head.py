@@ -127,16 +127,16 @@ class Listing:
 
     def add(self, start: int, logits: torch.Tensor) -> None:
         """Take in one slice (rows and more, tokens) that begins at token `start`; it is left as it is."""
-        own = logits[: self.rows]
+        listed = logits[: self.rows]
         if self._best.shape[1] < self.k:
             raised = torch.arange(self.rows)
         else:
             # Common tokens have low ids: most later slices hold nothing for most rows, and a maximum is
             # a tenth of the price of a sorted list.
-            raised = (own.amax(dim=1).cpu() > self._best[:, -1]).nonzero().flatten()
+            raised = (listed.amax(dim=1).cpu() > self._best[:, -1]).nonzero().flatten()
         if not len(raised):
             return
-        some = own if len(raised) == self.rows else own[raised.to(own.device)]
+        some = listed if len(raised) == self.rows else listed[raised.to(listed.device)]
         values, places = some.topk(min(self.k, some.shape[1]), dim=1)
         best = torch.cat([self._best[raised], values.cpu()], dim=1)
         ids = torch.cat([self._ids[raised], places.cpu() + start], dim=1)
@@ -159,15 +159,16 @@ class Listing:
         """
         rows = zip(self._ids.tolist(), self._log_probs.tolist(), self._finite, strict=True)
         return [
-            tuple(sorted(((i, x) for i, x in zip(own, values, strict=True) if x > -torch.inf), key=_order))
+            tuple(
+                sorted(
+                    ((i, x) for i, x in zip(ids, values, strict=True) if x > -torch.inf),
+                    key=lambda token: (-token[1], token[0]),
+                )
+            )
             if finite
             else None
-            for own, values, finite in rows
+            for ids, values, finite in rows
         ]
-
-
-def _order(one: tuple[int, float]) -> tuple[float, int]:
-    return -one[1], one[0]
 
 
 class _RunningLogSumExp:

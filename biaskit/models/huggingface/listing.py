@@ -35,14 +35,14 @@ class TokenTexts(dict[int, str]):
 
 
 def as_listed(
-    continuations: Sequence[Continuation], found: ListedTokens, texts: TokenTexts
+    continuations: Sequence[Continuation], tokens: ListedTokens, texts: TokenTexts
 ) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
     """The bounds of each continuation (docs/methods.md#top-k-bounds), and the list with texts for tokens.
 
     An unlisted token is no more probable than the last that is listed, and than all unlisted together.
     """
-    names = named_tokens([token for token, _ in found], continuations, texts)
-    known = dict(found)
+    names = named_tokens([token for token, _ in tokens], continuations, texts)
+    known = dict(tokens)
     rest = max(0.0, 1.0 - math.fsum(math.exp(value) for value in known.values()))
     most = min(rest, math.exp(min(known.values(), default=0.0)))
     unlisted = math.log(most) if most else -math.inf
@@ -51,9 +51,9 @@ def as_listed(
         first = known.get(c.ids[0])
         low = first if len(c.ids) == 1 else None
         high = unlisted if first is None else first
-        tokens = (names[c.ids[0]], *(texts[token] for token in c.ids[1:]))
-        log_probs.append(LogProb(c.group, c.text, low, high, c.ids, tokens))
-    return tuple(log_probs), tuple((names[token], value) for token, value in found)
+        spelt = (names[c.ids[0]], *(texts[token] for token in c.ids[1:]))
+        log_probs.append(LogProb(c.group, c.text, low, high, c.ids, spelt))
+    return tuple(log_probs), tuple((names[token], value) for token, value in tokens)
 
 
 def named_tokens(

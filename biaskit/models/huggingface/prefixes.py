@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 
 from biaskit.models.token_trie import TokenIds
 
 COST_OF_A_BATCH = 160
-"""Tokens' worth of time that one more batch costs: reading the weights of body and head once more (on two
+"""Tokens of padding that one more batch is worth: reading the weights of body and head once more (on two
 cores with the demo model 0.15 s, where a token takes 0.9 ms); only the speed depends on it."""
 
 COST_OF_A_PREFIX = 16
@@ -112,35 +112,6 @@ def _branches(prompts: Sequence[TokenIds], order: Sequence[int]) -> list[_Branch
     return branches
 
 
-def merge_small_batches(
-    prompts: Sequence[TokenIds],
-    kinds: Sequence[Hashable],
-    lengths: Sequence[int],
-    *,
-    batch_size: int,
-    cost_of_a_batch: int = COST_OF_A_BATCH,
-) -> list[int]:
-    """Shorter shared prefixes for some prompts, where that lets two small batches be one.
-
-    Prompts of one length that share 9 and 7 tokens make two batches; at 7 they make one, for two tokens
-    more each. Done where the tokens cost less than the batch.
-    """
-    merged = list(lengths)
-    classes: dict[tuple[Hashable, int], dict[int, list[int]]] = {}
-    for i, prompt in enumerate(prompts):
-        classes.setdefault((kinds[i], len(prompt)), {}).setdefault(lengths[i], []).append(i)
-    for by_length in classes.values():
-        for longer, shorter in pairwise(sorted(by_length, reverse=True)):
-            here, there = by_length[longer], by_length[shorter]
-            apart = -(-len(here) // batch_size) - (-len(there) // batch_size)
-            saved = apart - -(-(len(here) + len(there)) // batch_size)
-            if len(here) * (longer - shorter) < saved * cost_of_a_batch:
-                by_length[shorter] = here + there
-                for i in here:
-                    merged[i] = shorter
-    return merged
-
-
 def cut_blocks(
     prompts: Sequence[TokenIds],
     kinds: Sequence[Hashable],
@@ -153,9 +124,7 @@ def cut_blocks(
 
     The order depends on the prompts' tokens alone, so the same requests give the same batches.
     """
-    lengths = [0] * len(prompts)
-    if share:
-        lengths = merge_small_batches(prompts, kinds, shared_prefix_lengths(prompts), batch_size=batch_size)
+    lengths = shared_prefix_lengths(prompts) if share else [0] * len(prompts)
     by_length: dict[int, list[int]] = {}
     for i in sorted(range(len(prompts)), key=lambda i: (lengths[i], prompts[i], i)):
         by_length.setdefault(lengths[i], []).append(i)

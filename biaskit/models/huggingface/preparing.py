@@ -54,14 +54,14 @@ def prepare(
             with naming(request):
                 if not ids:
                     raise TokenizationError("the prompt is empty for this tokenizer: nothing to condition on")
-                found = renderer.continuations(text, ids, forms, [next(joint) for _ in forms])
-            sequences = tuple(c.ids for c in found)
+                continuations = renderer.continuations(text, ids, forms, [next(joint) for _ in forms])
+            sequences = tuple(c.ids for c in continuations)
             if sequences not in tries:
                 trie = build_trie(sequences, ends=ends)
                 if prompts_only:
                     trie = replace(trie, nodes=((),), parents=(-1,), levels=(), steps=())
                 tries[sequences] = trie
-            prepared[request.key] = Prepared(request.key, text, ids, found, tries[sequences])
+            prepared[request.key] = Prepared(request.key, text, ids, continuations, tries[sequences])
     return prepared
 
 

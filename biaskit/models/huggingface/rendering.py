@@ -118,7 +118,7 @@ class Renderer:
         Raises `TokenizationError` where a token spans the boundary, so that P(expression | prompt)
         could not be read off this tokenization.
         """
-        found: dict[TokenIds, Continuation] = {}
+        by_ids: dict[TokenIds, Continuation] = {}
         for (expression, text), ids in zip(texts, joint, strict=True):
             own = ids[len(prompt_ids) :]
             if ids[: len(prompt_ids)] != prompt_ids or not own:
@@ -126,13 +126,13 @@ class Renderer:
                     f"the expression {text!r} does not begin at a token boundary after"
                     f" {rendered[-40:]!r}: the tokens of both together do not begin with those of the prompt"
                 )
-            known = found.setdefault(own, Continuation(expression.group, text, own))
+            known = by_ids.setdefault(own, Continuation(expression.group, text, own))
             if known.group != expression.group:
                 raise TokenizationError(
                     f"the expressions {known.text!r} ({known.group}) and {text!r} ({expression.group})"
                     " are the same tokens: one probability cannot count for two groups"
                 )
-        return tuple(found.values())
+        return tuple(by_ids.values())
 
 
 def _template_source(tokenizer: Any) -> str:

@@ -83,7 +83,12 @@ class TransformersScorer(NodeStates):
         prepared = self._in_order = [self._prepared[request.key] for request in requests]
         notes = name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
         longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
-        self._check_positions(longest)
+        most = self._most_positions()
+        if most is not None and most < longest:
+            raise ModelError(
+                f"{self.identity.label}: a prompt with its expressions is {longest} tokens long, the model"
+                f" has {most} positions. Shorten the templates, instructions or dialogue."
+            )
         self._extends = self._can_extend(longest)
         if not self._batch_size:
             # Keys and values of every layer for a prompt and each of its nodes' rows, and a dozen float32
@@ -108,14 +113,6 @@ class TransformersScorer(NodeStates):
         """The rest of each prompt of a batch, and its inner nodes."""
         inner = len(self._prepared[batch[0].key].trie.nodes) - 1
         return sum(len(row.rest) + inner for row in self._where[batch[0].key][1])
-
-    def _check_positions(self, longest: int) -> None:
-        most = self._most_positions()
-        if most is not None and most < longest:
-            raise ModelError(
-                f"{self.identity.label}: a prompt with its expressions is {longest} tokens long, the model"
-                f" has {most} positions. Shorten the templates, instructions or dialogue."
-            )
 
     def _can_extend(self, longest: int) -> bool:
         """Whether this architecture's cache is made of layers whose rows can be gathered exactly.
@@ -181,15 +178,17 @@ class TransformersScorer(NodeStates):
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary, listing)
         lists = listing.tokens() if listing else [None] * len(rows)
         if self._top_k is not None:
-            return [self._listed(p, found) for p, found in zip(prepared, lists, strict=True)]
+            return [self._listed(*row) for row in zip(prepared, lists, strict=True)]
         shape = (len(trie.nodes), len(rows), len(trie.asked))
         at_nodes = scored.numpy().reshape(shape)
         end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
         totals = _sum_steps(trie, at_nodes, end_log_probs)
-        return [self._result(p, own, found) for p, own, found in zip(prepared, totals, lists, strict=True)]
+        return [
+            self._result(p, of_row, tokens) for p, of_row, tokens in zip(prepared, totals, lists, strict=True)
+        ]
 
     def _result(
-        self, prepared: Prepared, totals: NDArray[np.float64], found: ListedTokens | None
+        self, prepared: Prepared, totals: NDArray[np.float64], tokens: ListedTokens | None
     ) -> Scored | Failed:
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
@@ -199,17 +198,17 @@ class TransformersScorer(NodeStates):
             for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True)
         )
         listed_next = None
-        if found is not None:
-            names = named_tokens([token for token, _ in found], prepared.continuations, self._texts)
-            listed_next = tuple(ListedToken(names[token], value, token) for token, value in found)
+        if tokens is not None:
+            names = named_tokens([token for token, _ in tokens], prepared.continuations, self._texts)
+            listed_next = tuple(ListedToken(names[token], value, token) for token, value in tokens)
         answered = self._answered(len(prepared.ids), 0)
         return Scored(prepared.key, prepared.rendered, "exact", log_probs, answered, listed_next=listed_next)
 
-    def _listed(self, prepared: Prepared, found: ListedTokens | None) -> Scored | Failed:
+    def _listed(self, prepared: Prepared, tokens: ListedTokens | None) -> Scored | Failed:
         """Estimator top-k: what the listed tokens say of each continuation."""
-        if found is None:
+        if tokens is None:
             return Failed(prepared.key, NOT_FINITE)
-        log_probs, listed = as_listed(prepared.continuations, found, self._texts)
+        log_probs, listed = as_listed(prepared.continuations, tokens, self._texts)
         answered = self._answered(len(prepared.ids), 0)
         return Scored(prepared.key, prepared.rendered, "top-k", log_probs, answered, {"": listed})
 
@@ -240,7 +239,7 @@ class TransformersScorer(NodeStates):
         if self.scoring.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
-        longest = max(self._prepared.values(), key=lambda one: len(one.ids), default=None)
+        longest = max(self._prepared.values(), key=lambda prepared: len(prepared.ids), default=None)
         if longest is None:
             return
         with torch.inference_mode():
@@ -256,21 +255,22 @@ class TransformersScorer(NodeStates):
         NaN logits are no matter of head or cache: every cell will fail with that reason.
         """
         tokens = torch.tensor(asked)
-        ours, _ = self._head.log_probs(hidden, tokens)
+        computed, _ = self._head.log_probs(hidden, tokens)
         logits = self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, -1].float()
         allowed = HEAD_TOLERANCE[self.placement.dtype]
         if self.placement.dtype != "float32":
             allowed += BFLOAT16_STEP * float(logits.abs().max())
-        theirs = logits.log_softmax(-1)[tokens.to(logits.device)].cpu()
-        return float((ours - theirs).abs().max()) if bool(torch.isfinite(theirs).all()) else 0.0, allowed
+        expected = logits.log_softmax(-1)[tokens.to(logits.device)].cpu()
+        finite = bool(torch.isfinite(expected).all())
+        return (float((computed - expected).abs().max()) if finite else 0.0), allowed
 
-    def _check_head(self, one: Prepared) -> torch.Tensor:
+    def _check_head(self, prepared: Prepared) -> torch.Tensor:
         """Hold our head against the model's own on one prompt; no unknown head is trusted.
 
         Returns the last hidden state of the prompt's beginning, `[1, hidden]`.
         """
-        ids = one.ids[:HEAD_CHECKED]
-        asked = sorted({c.ids[0] for c in one.continuations})
+        ids = prepared.ids[:HEAD_CHECKED]
+        asked = sorted({c.ids[0] for c in prepared.continuations})
         hidden = self._body([ids])
         largest, allowed = self._off_by(hidden, ids, asked)
         if not largest <= allowed:  # nor is NaN
@@ -299,30 +299,30 @@ class TransformersScorer(NodeStates):
         try:
             self._body([ids[: -2 - len(rest)]], cache)
             rows = [PromptRow(0, 0, rest), PromptRow(1, 0, (*rest, *branch[:1]))]
-            found = self._tree(rows, trie, cache, windows)[trie.nodes.index(branch), 0]
+            branched = self._tree(rows, trie, cache, windows)[trie.nodes.index(branch), 0]
         except Exception:  # an architecture that takes no masks or positions says so in its own way
             return False
         if len(ids) > HEAD_CHECKED:
             plain = self._body([ids])
-        both = torch.stack([found, plain[0]])
+        both = torch.stack([branched, plain[0]])
         scored, _ = self._head.log_probs(both, torch.tensor(longest.trie.asked))
         apart = float((scored[0] - scored[1]).abs().max())
         # NaN of both is no matter of the tree: every cell will fail with that reason.
         return apart <= HEAD_TOLERANCE[self.placement.dtype] or not bool(torch.isfinite(scored[1]).all())
 
-    def _cache_is_exact(self, one: Prepared) -> bool:
+    def _cache_is_exact(self, prepared: Prepared) -> bool:
         """Whether a prompt cut into prefix, rest and one token more gives the plain forward's numbers.
 
         Some architectures take a cache and ignore it; those are scored by whole forwards.
         """
-        ids = one.ids[:HEAD_CHECKED]
+        ids = prepared.ids[:HEAD_CHECKED]
         if len(ids) < 3:
             return True
         cache, third = DynamicCache(config=self._model.config), max(1, len(ids) // 3)
         self._body([ids[:third]], cache)
         self._body([ids[third:-1]], cache)
         cache.batch_select_indices(torch.tensor([0, 0]))
-        largest, allowed = self._off_by(self._body([ids[-1:], ids[-1:]], cache), ids, one.trie.asked)
+        largest, allowed = self._off_by(self._body([ids[-1:], ids[-1:]], cache), ids, prepared.trie.asked)
         return largest <= allowed
 
     def close(self) -> None:

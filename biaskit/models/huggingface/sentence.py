@@ -119,16 +119,16 @@ def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFo
         longest = min(longest, max(positions - POSITIONS_SET_ASIDE, 1))
     # Said in full: a tokenizer.json may pad all texts to one length, or cut them at another.
     told = {"padding": False, "truncation": True, "max_length": longest}
-    found = tokenizer(list(words), **told)["input_ids"] if words else []
+    encoded = tokenizer(list(words), **told)["input_ids"] if words else []
     n_tokens = model.get_input_embeddings().num_embeddings
-    largest = max((token for ids in found for token in ids), default=0)
+    largest = max((token for ids in encoded for token in ids), default=0)
     if largest >= n_tokens:
         raise ModelError(
             f"{folder.path}: its tokenizer writes token {largest}, its model knows {n_tokens}."
             " Take the tokenizer that belongs to the encoder."
         )
     empty = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
-    return [list(ids) if any(token not in empty for token in ids) else [] for ids in found]
+    return [list(ids) if any(token not in empty for token in ids) else [] for ids in encoded]
 
 
 def _batches_of_one_length(ids: Sequence[Sequence[int]], batch_size: int) -> Iterator[list[int]]:

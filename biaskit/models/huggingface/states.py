@@ -136,13 +136,13 @@ class Windows:
     @classmethod
     def of(cls, config: Any) -> Windows | None:
         """Read from the layers of the model's own cache; None where the types are not those of `TYPES`."""
-        found: dict[str, set[int | None]] = {}
+        seen: dict[str, set[int | None]] = {}
         for layer in DynamicCache(config=config).layers:
             sliding = bool(layer.is_sliding)
-            found.setdefault(TYPES[sliding], set()).add(layer.sliding_window if sliding else None)
-        if any(len(windows) > 1 for windows in found.values()):
+            seen.setdefault(TYPES[sliding], set()).add(layer.sliding_window if sliding else None)
+        if any(len(windows) > 1 for windows in seen.values()):
             return None
-        return cls({name: next(iter(windows)) for name, windows in found.items()})
+        return cls({name: next(iter(windows)) for name, windows in seen.items()})
 
     def masks(self, trie: TokenTrie, lengths: Sequence[int], before: int, dtype: torch.dtype) -> Any:
         """(rows or 1, 1, tokens, keys) of 0 and the lowest number; by type where layers differ.
@@ -173,8 +173,8 @@ def _mask(
         sees[place, before + place] = True
     sees.diagonal(before).fill_(True)  # padding sees the prompt and itself: no row of a softmax is empty
     if window is not None:
-        own = torch.tensor(positions(trie, length, longest))
-        behind = (before + own)[:, None] - torch.cat([torch.arange(before), before + own])[None]
+        places = torch.tensor(positions(trie, length, longest))
+        behind = (before + places)[:, None] - torch.cat([torch.arange(before), before + places])[None]
         sees &= behind < window
         sees = sees[:, max(0, before - (window - 1)) :]
     mask = torch.zeros(sees.shape, dtype=dtype)

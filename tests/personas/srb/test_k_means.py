@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
-from biaskit.personas.srb import k_means as clusters
-from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept, told
+from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
 from biaskit.personas.srb.k_means import (
     ALL_MODELS,
     Clustering,
-    ClusterRow,
-    SilhouetteRow,
     choose_k,
     find_clusters,
     k_grid,
-    k_means,
     words_to_cluster,
 )
 from biaskit.stats.arrays import BoolArray
@@ -96,15 +91,6 @@ def test_short_words_leave_but_dr_and_md_and_pronouns_of_three_letters_stay() ->
     assert words_to_cluster(lists, drop_words={"video", "zoe"}) == ("care", "dr", "md", "she")
 
 
-def test_each_word_is_there_once_and_other_genders_are_passed_over() -> None:
-    lists = {
-        ("m", "nurse", "male"): ["strong", "care"],
-        ("n", "cook", "female"): ["care"],
-        ("m", "nurse", "nonbinary"): ["their"],
-    }
-    assert words_to_cluster(lists) == ("care", "strong")
-
-
 # --- k ---------------------------------------------------------------------------------------------
 
 
@@ -118,27 +104,10 @@ def test_the_grid_runs_from_two_to_one_less_than_the_words() -> None:
     assert k_grid(22) == tuple(range(2, 22))
 
 
-@given(st.integers(4, 5_000))
-def test_every_value_of_the_grid_has_a_silhouette_to_compute(n_words: int) -> None:
-    grid = k_grid(n_words)
-    assert list(grid) == sorted(set(grid))
-    assert (2, n_words - 1) == (grid[0], grid[-1])
-
-
 def test_the_rules_choose_the_highest_value_and_the_largest_rise() -> None:
     curve = [(2, 0.10), (5, 0.40), (8, 0.45), (11, 0.20)]
     assert 8 == choose_k(curve, "max")
     assert 5 == choose_k(curve, "largest-gain")
-
-
-def test_equal_values_take_the_smaller_k_and_missing_ones_none() -> None:
-    assert 2 == choose_k([(2, 0.5), (3, 0.5)], "max")
-    assert 5 == choose_k([(2, 0.0), (3, None), (4, 0.1), (5, 0.2), (6, None)], "max")
-    # 0.9 after None is no rise; 0.95 after 0.9 is.
-    assert 5 == choose_k([(2, 0.0), (3, None), (4, 0.9), (5, 0.95), (6, None)], "largest-gain")
-    assert 2 == choose_k([(2, 0.5), (3, None)], "largest-gain")
-    assert choose_k([(2, None)], "max") is None
-    assert choose_k([(2, None)], "largest-gain") is None
 
 
 def test_the_silhouette_is_that_of_the_hand_computed_four_words() -> None:
@@ -152,25 +121,11 @@ def test_the_silhouette_is_that_of_the_hand_computed_four_words() -> None:
     assert [True, False] == [row.chosen for row in found.curve]
 
 
-def test_many_words_need_no_matrix_of_distances(monkeypatch: pytest.MonkeyPatch) -> None:
-    shared = four().curve
-    monkeypatch.setattr(clusters, "DISTANCES_KEPT", 3)
-    for kept, computed in zip(shared, four().curve, strict=True):
-        assert computed.silhouette == pytest.approx(kept.silhouette, abs=1e-12)
-
-
 def test_a_given_k_replaces_the_grid() -> None:
     found = four(k=3)
     assert (3,) == tuple(row.k for row in found.curve)
     assert found.curve[0].chosen
     assert 3 == found.n_clusters
-
-
-def test_as_many_clusters_as_words_have_no_silhouette_but_stay_the_users_choice() -> None:
-    found = four(k=4)
-    assert (SilhouetteRow(4, None, True),) == found.curve
-    assert 4 == found.n_clusters
-    assert "k = 4: no silhouette" in found.notes
 
 
 # --- counting --------------------------------------------------------------------------------------
@@ -185,29 +140,6 @@ def test_clusters_hold_the_hand_counted_occupations_most_lists_first() -> None:
     assert shares["a", "care caring"] == 1.0
 
 
-def test_a_model_without_the_cluster_has_no_share_and_says_why() -> None:
-    (row,) = [row for row in four().rows if (row.model, row.words) == ("b", "care caring")]
-    assert row.female_share is None
-    assert "no list of this model holds a word of it" == row.reason
-    assert (0, 0, False) == (row.n_occupations_female, row.n_occupations_male, row.kept)
-
-
-def test_equally_many_lists_are_numbered_by_words() -> None:
-    lists = {("a", "nurse", "male"): list(FOUR), ("a", "nurse", "female"): list(FOUR)}
-    found = find_clusters(lists, list(FOUR), FOUR_VECTORS)
-    assert [(1, "care caring"), (2, "engine engines")] == [
-        (r.cluster, r.words) for r in found.rows if r.model == "a"
-    ]
-
-
-def test_rows_have_the_columns_of_the_public_tables() -> None:
-    """docs/reading.md#table-clusters."""
-    header = "model cluster words n_occupations_female n_occupations_male female_share kept category"
-    header += " p_value null_kept reason"
-    assert header.split() == [field.name for field in fields(ClusterRow)]
-    assert ["k", "silhouette", "chosen", "silhouette_low", "silhouette_high"] == list(asdict(four().curve[0]))
-
-
 # --- the keep rule ---------------------------------------------------------------------------------
 
 
@@ -218,13 +150,6 @@ def half(f: int, m: int, *, released: bool = False) -> bool:
 def kept(counts: Sequence[tuple[int, int]], *, released: bool = False) -> bool:
     f, m = np.array(counts).T
     return bool(is_kept(f, m, released=released))
-
-
-def test_the_released_clusters_are_kept_by_both_rules() -> None:
-    counts = released_counts()
-    assert 36 == len(counts)
-    assert all(kept(cluster, released=True) for cluster in counts)
-    assert all(kept(cluster) for cluster in counts)
 
 
 def test_the_released_rule_is_lopsided_and_ours_is_not() -> None:
@@ -290,19 +215,6 @@ def test_lists_that_hold_clusters_by_the_same_coin_are_kept_as_often_as_their_sw
     assert np.mean(places) <= 0.12  # 60 worlds at 5 %: 7 at the most
 
 
-def test_clusters_that_only_women_have_are_more_than_chance() -> None:
-    held = held_at_random(30)
-    held[..., 1] = False
-    found = chance_of(held, rng=np.random.default_rng(1))
-    assert np.median(found.p_value) <= 0.01
-    kept_by_chance = np.percentile(found.n_kept, 95)
-    assert kept_by_chance < 40
-    said = told(40, 40, found.n_kept)
-    assert "more than chance" in said
-    assert "no more than chance" not in said
-    assert "no more than chance" in told(int(found.n_kept.mean()), 40, found.n_kept)
-
-
 def test_the_row_of_all_models_is_judged_by_the_half_rule_alone() -> None:
     """care 3:0 and 0:0, engine 1:2 and 0:1: none kept (model b), both differ by half when summed."""
     found = four()
@@ -312,17 +224,6 @@ def test_the_row_of_all_models_is_judged_by_the_half_rule_alone() -> None:
     alone = find_clusters({k: v for k, v in FOUR_LISTS.items() if k[0] == "a"}, list(FOUR), FOUR_VECTORS)
     assert [True, True] == [row.kept for row in alone.rows if row.model == "a"]
     assert 2 == alone.n_kept
-
-
-def test_the_variant_reaches_the_rows() -> None:
-    """Women 2, men 3 in both clusters: half of 2 is passed, half of 3 is not."""
-    lists: dict[tuple[str, str, str], Sequence[str]] = {}
-    for i in range(3):
-        lists["a", f"job {i}", "male"] = list(FOUR)
-        lists["a", f"job {i}", "female"] = list(FOUR) if i else []
-    for variant, kept, share in (("exact", 2, 1.0), ("released", 0, 0.0)):
-        found = find_clusters(lists, list(FOUR), FOUR_VECTORS, variant=variant)  # type: ignore[arg-type]
-        assert (kept, share) == (found.n_kept, found.share_passing)
 
 
 # --- what is undefined -----------------------------------------------------------------------------
@@ -336,11 +237,6 @@ def test_fewer_than_four_words_with_a_vector_give_a_reason_for_every_model() -> 
     assert {(None, None, None)} == {(r.cluster, r.n_occupations_female, r.kept) for r in found.rows}
     assert (None, None, None, ()) == (found.n_clusters, found.n_kept, found.share_passing, found.curve)
     assert ("engines",) == found.without_vector
-
-
-def test_no_lists_at_all_are_a_reason_too() -> None:
-    found = find_clusters({}, [], np.empty((0, 2)))
-    assert "0 words to cluster; at least 4 are needed" == found.reason
 
 
 def test_words_without_a_direction_are_named_and_left_out() -> None:
@@ -367,21 +263,10 @@ def test_more_clusters_than_distinct_vectors_are_not_compared_and_warn_nobody() 
     assert "only 3 clusters came out of k = 5: words share their vectors" in given_k.notes
 
 
-@pytest.mark.parametrize("k", [None, 2])
-def test_equal_vectors_alone_are_no_clusters(k: int | None) -> None:
-    found = find_clusters(FOUR_LISTS, list(FOUR), np.tile([3.0, 4.0], (4, 1)), k=k)
-    assert "all words have the same vector" == found.reason
-
-
 def test_a_k_that_cannot_be_is_refused_or_undefined() -> None:
     with pytest.raises(StudyError, match=r"k = 1: a clustering needs k of at least 2"):
         four(k=1)
     assert "k = 5 clusters asked of 4 words" == four(k=5).reason
-
-
-def test_a_matrix_of_other_words_is_refused() -> None:
-    with pytest.raises(ValueError, match="for 3 words"):
-        find_clusters(FOUR_LISTS, ["care", "caring", "engine"], FOUR_VECTORS)
 
 
 # --- categories and notes --------------------------------------------------------------------------
@@ -398,14 +283,6 @@ def test_a_cluster_has_the_categories_of_its_words_most_first() -> None:
     lists, vectors = {("a", "nurse", "female"): [*FOUR, "cared"]}, np.vstack([FOUR_VECTORS, angle(5)])
     most = find_clusters(lists, [*FOUR, "cared"], vectors, k=2, categories={**mapping, "cared": "warmth"})
     assert {"work", "warmth; family life"} == {row.category for row in most.rows}
-
-
-def test_the_notes_say_k_and_what_is_kept() -> None:
-    assert (
-        "k = 2: silhouette 0.913 (0.913 to 0.913 over 5 starts)",
-        "0 of 2 clusters are kept, no more than chance: with women's and men's lists swapped at random within"
-        " occupations 0 on average, 0 at the 95th percentile; 2 differ by half on counts summed over models",
-    ) == four().notes
 
 
 # --- nothing but the words, their directions and the lists matters -----------------------------------
@@ -465,67 +342,6 @@ def _plain_count(
 
 
 # --- threads ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    import sklearn.cluster
-    import sklearn.metrics  # noqa: F401
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=2):
-        yield
-
-
-def test_k_means_and_silhouettes_run_in_one_thread(
-    two_threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sklearn.cluster
-    import sklearn.metrics
-    from threadpoolctl import threadpool_info
-
-    seen: list[tuple[str, int]] = []
-
-    def watch(where: Any, name: str) -> None:
-        function = getattr(where, name)
-
-        def watched(*args: Any, **options: Any) -> Any:
-            seen.extend((name, pool["num_threads"]) for pool in threadpool_info())
-            return function(*args, **options)
-
-        monkeypatch.setattr(where, name, watched)
-
-    watch(sklearn.cluster.KMeans, "fit")
-    watch(sklearn.metrics, "pairwise_distances")
-    watch(sklearn.metrics, "silhouette_score")
-    before = {pool["num_threads"] for pool in threadpool_info()}
-    four()
-    assert {2} == before, "the test must start from more than one thread"
-    assert {("fit", 1), ("pairwise_distances", 1), ("silhouette_score", 1)} == set(seen)
-    assert {2} == {pool["num_threads"] for pool in threadpool_info()}
-
-
-def test_k_means_is_that_of_scikit_learn_with_the_contracts_arguments() -> None:
-    from sklearn.cluster import KMeans
-
-    vectors = np.random.default_rng(0).normal(size=(120, 8))
-    for n_init in (1, 10):
-        own = KMeans(n_clusters=30, init="k-means++", random_state=42, n_init=n_init).fit(vectors)
-        assert np.array_equal(own.labels_, k_means(vectors, 30, n_init=n_init))
-
-
-def test_the_curve_takes_one_start_and_the_chosen_k_ten(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int, int]] = []
-    fit = clusters.k_means
-
-    def watched(vectors: Any, k: int, *, n_init: int = 1, random_state: int = 42) -> Any:
-        asked.append((k, n_init, random_state))
-        return fit(vectors, k, n_init=n_init, random_state=random_state)
-
-    monkeypatch.setattr(clusters, "k_means", watched)
-    four()
-    more = [(k, 1, start) for k in (2, 3) for start in (43, 44, 45, 46)]
-    assert [(2, 1, 42), (3, 1, 42), *more, (2, 10, 42)] == asked
 
 
 def test_where_the_starts_decide_between_two_k_it_is_said() -> None:

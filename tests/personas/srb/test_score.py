@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from needs import not_beside
-from numpy.typing import NDArray
-from places import SHARED
-from scipy.sparse import csr_matrix
 
-from biaskit.errors import UsageError
 from biaskit.personas.srb.score import (
-    NULL_OF_MARKED_LISTS,
     PRONOUNS,
     ShuffledZ,
     SrbScore,
     chamfer_distance,
-    overlap_only,
-    shuffled_z,
     srb,
     srb_scores,
 )
 from biaskit.personas.vectors.training import Vectors
 from biaskit.personas.words.contrasts import MarkedWord
-
-FloatArray = NDArray[np.float64]
 
 ROUNDING = 1e-12
 NO_NULL = "no null here"
@@ -124,34 +113,6 @@ def test_the_score_matches_the_angles_in_the_plane() -> None:
     assert pytest.approx(1.5, abs=ROUNDING) == found.distance_male
 
 
-def test_a_word_and_itself_have_distance_zero_and_opposites_two() -> None:
-    vectors = random_vectors(40)
-    rows = vectors.rows(list(vectors.words))[0]
-    assert 0.0 <= chamfer_distance(rows, rows) < 1e-15
-    assert pytest.approx(2.0, abs=ROUNDING) == chamfer_distance(rows[:1], -rows[:1])
-
-
-def test_lengths_of_vectors_do_not_matter() -> None:
-    rng = np.random.default_rng(1)
-    c, t = rng.normal(size=(5, 7)), rng.normal(size=(6, 7))
-    stretched = chamfer_distance(c * rng.uniform(1e-6, 1e6, size=(5, 1)), 3 * t)
-    assert pytest.approx(chamfer_distance(c, t), abs=ROUNDING) == stretched
-
-
-@pytest.mark.parametrize(
-    ("candidates", "targets"),
-    [
-        (np.empty((0, 2)), np.ones((1, 2))),
-        (np.ones((1, 2)), np.zeros((1, 2))),
-        (np.ones((1, 2)), np.ones((1, 3))),
-    ],
-)
-def test_sets_without_a_distance_are_an_error(candidates: FloatArray, targets: FloatArray) -> None:
-    with pytest.raises(UsageError) as caught:
-        chamfer_distance(candidates, targets)
-    assert "\n" not in str(caught.value)
-
-
 lists_of_words = st.lists(st.integers(0, 29).map(lambda i: f"w{i}"), min_size=1, max_size=12, unique=True)
 
 
@@ -205,12 +166,6 @@ def test_the_printed_algorithm_gives_another_number() -> None:
 # --- what stands beside the score ----------------------------------------------------------------
 
 
-def test_overlap_counts_equal_words_alone() -> None:
-    assert overlap_only(["a", "b", "c", "d"], ["a", "b", "x"], ["d", "y"]) == -0.25
-    assert overlap_only(["a"], [], ["a"]) == 1.0
-    assert overlap_only([], ["a"], ["b"]) is None
-
-
 def test_with_vectors_at_right_angles_the_score_is_the_overlap() -> None:
     # Every other word is at distance 1, an equal one at 0: CH = 1 - |C ∩ T| / |C|.
     vectors = Vectors.of(list("abcdxy"), np.eye(6))
@@ -229,35 +184,6 @@ def test_matched_lists_have_the_length_of_the_shorter_by_z() -> None:
     assert "the sign changes" in str(found.reason)
 
 
-def test_equal_z_at_the_cut_keeps_both() -> None:
-    tied = score("a", marked("b f", 3.0, 3.0), marked("c"), PLANE)
-    assert tied.srb == tied.srb_matched == pytest.approx(-0.5, abs=ROUNDING)
-    assert not tied.sign_changes
-
-
-def test_lists_of_one_length_need_no_matching() -> None:
-    found = score("a b", marked("c e"), marked("d f"), PLANE)
-    assert found.srb == found.srb_matched
-
-
-def test_a_longer_list_is_nearer_to_everything() -> None:
-    # docs/methods.md#srb-matched: two to one gives a score below 0 where nothing differs; matching removes
-    # it.
-    scores = []
-    for seed in range(40):
-        vectors = random_vectors(150, seed)
-        words = list(vectors.words)
-        found = score(
-            " ".join(words[:30]), marked(" ".join(words[30:110])), marked(" ".join(words[110:])), vectors
-        )
-        assert found.srb is not None
-        assert found.srb_matched is not None
-        scores.append((found.srb, found.srb_matched))
-    longer, matched = np.mean(scores, axis=0)
-    assert longer < -0.03
-    assert abs(matched) < 0.015
-
-
 def test_words_without_a_vector_are_named_counted_and_left_out() -> None:
     found = score("a zebra b", marked("c ghost"), marked("zebra d"), PLANE)
     bare = score("a b", marked("c"), marked("d"), PLANE)
@@ -270,11 +196,6 @@ def test_words_without_a_vector_are_named_counted_and_left_out() -> None:
     assert ("ghost", "zebra") == found.oov
     assert "left out, without a vector: ghost zebra" in str(found.reason)
     assert (0, ()) == (bare.n_oov, bare.oov)
-
-
-def test_a_word_needs_a_vector_in_every_model() -> None:
-    found = score("a b", marked("c e"), marked("d"), [PLANE, at(a=0, b=10, c=20, d=30)])
-    assert ("e",) == found.oov
 
 
 def test_pronouns_leave_both_sides_or_as_released_the_candidates() -> None:
@@ -294,11 +215,6 @@ def test_the_pronoun_lists_hold_what_was_published() -> None:
     assert 20 == len(PRONOUNS["all"])
     assert {"him", "themself", "theyd"} < PRONOUNS["all"]
     assert not PRONOUNS["all"] & {"shell", "shed", "hed", "hell"}
-
-
-def test_names_leave_both_sides() -> None:
-    found = score("a maria", marked("maria c"), marked("d"), PLANE, names=["maria"])
-    assert (1, 1, 0) == (found.n_candidates, found.n_target_female, found.n_oov)
 
 
 def test_the_score_is_the_mean_over_the_seeds_with_their_sample_sd() -> None:
@@ -343,21 +259,6 @@ def test_without_a_list_there_is_no_score_but_a_reason(
         found.overlap_only,
     )
     assert (None,) * 6 == numbers
-
-
-def test_a_row_has_the_columns_of_srb_csv() -> None:
-    design = SHARED / "design/DESIGN.md"
-    if not design.exists():
-        not_beside("the design (shared/design/DESIGN.md) is not beside this checkout")
-    line = re.search(r"^\| srb\.csv \| (.*) \|$", design.read_text(encoding="utf-8"), re.MULTILINE)
-    assert line is not None
-    row = score("a", marked("b"), marked("c"), PLANE, null=NULL_OF_MARKED_LISTS).row("marked-lists")
-    later = {"srb_content", "srb_content_p_value"}  # the second edition's columns
-    assert {*row, "model", "occupation", "control"} - later == set(line[1].split(", "))
-    assert later <= row.keys()
-    assert "marked-lists" == row["vectors"]
-    assert "vectors depend on the lists" in str(row["reason"])
-    assert row["p_value"] is row["srb_z"] is row["null_mean"] is None
 
 
 # --- the null ------------------------------------------------------------------------------------
@@ -429,19 +330,6 @@ def test_the_null_is_that_of_a_plain_loop(pronouns: str) -> None:
     assert abs(found.srb - observed) > 1e-3
 
 
-def test_the_null_is_made_once_for_both_genders() -> None:
-    calls = []
-
-    def null() -> ShuffledZ:
-        calls.append(1)
-        return random_shuffles([f"w{i}" for i in range(30)])
-
-    lists = {"female": marked("w1 w2 w3"), "male": marked("w4 w5")}
-    found = srb_scores({"female": ["w1"], "male": ["w4"]}, lists, [random_vectors(30)], null=null)
-    assert len(calls) == 1
-    assert found["female"].p_value != found["male"].p_value
-
-
 def test_a_null_that_gives_the_observed_lists_back_gives_p_one() -> None:
     words = [f"w{i}" for i in range(10)]
     z = np.where(np.arange(10) < 4, 5.0, -5.0)
@@ -455,17 +343,6 @@ def test_a_null_that_gives_the_observed_lists_back_gives_p_one() -> None:
     assert "no spread" in str(found.reason)
 
 
-def test_a_word_that_does_not_occur_with_a_gender_is_not_on_its_shuffled_list() -> None:
-    # w0 has the largest z of all for women, and no woman's text holds it.
-    words = ["w0", "w1", "w2"]
-    absent = ShuffledZ(
-        words, np.array([[9.0, 3.0, -3.0]] * 2), np.array([[False, True, True]] * 2), np.ones((2, 3), bool)
-    )
-    vectors = at(w0=0, w1=90, w2=180)
-    found = score("w0", marked("w1"), marked("w2"), vectors, null=lambda: absent)
-    assert pytest.approx(1.0 - 2.0, abs=ROUNDING) == found.null_mean
-
-
 def test_shuffles_without_a_list_make_no_null_but_a_reason() -> None:
     z = np.array([[1.0, -1.0, 0.5], [np.nan] * 3])
     undefined = ShuffledZ(["a", "b", "c"], z, np.ones((2, 3), bool), np.ones((2, 3), bool))
@@ -476,43 +353,6 @@ def test_shuffles_without_a_list_make_no_null_but_a_reason() -> None:
     present = np.array([[True] * 3, [False] * 3])
     empty = ShuffledZ(["a", "b", "c"], np.ones((2, 3)), np.ones((2, 3), bool), present)
     assert "1 of 2 shuffles" in str(score("a", marked("b"), marked("c"), PLANE, null=lambda: empty).reason)
-
-
-def test_labels_are_shuffled_within_prompts() -> None:
-    # Each document has a word of its own, so where a word occurs is its document's label.
-    genders = ["female"] * 6 + ["male"] * 2 + ["female"] * 1 + ["male"] * 3
-    strata = ["persona"] * 8 + ["biography"] * 4
-    seen: list[FloatArray] = []
-
-    def z_of(female: FloatArray, male: FloatArray) -> FloatArray:
-        seen.append(female + male)
-        return female - male
-
-    words = [f"w{i}" for i in range(12)]
-    found = shuffled_z(
-        csr_matrix(np.eye(12, dtype=np.int32)),
-        words=words,
-        genders=genders,
-        strata=strata,
-        z_of=z_of,
-        rng=np.random.default_rng(1),
-    )
-    assert (199, 12) == found.z.shape == found.in_female.shape
-    assert (np.concatenate(seen) == 1).all()
-    assert (found.in_female ^ found.in_male).all()
-    assert (found.in_female[:, :8].sum(axis=1) == 6).all()
-    assert (found.in_female[:, 8:].sum(axis=1) == 1).all()
-    assert (found.in_female == (found.z > 0)).all()
-    assert len({row.tobytes() for row in found.in_female}) > 50
-    again = shuffled_z(
-        csr_matrix(np.eye(12)),
-        words=words,
-        genders=genders,
-        strata=strata,
-        z_of=z_of,
-        rng=np.random.default_rng(1),
-    )
-    assert (again.z == found.z).all()
 
 
 def test_exchangeable_labels_give_even_p_values() -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaskit.corpora.loaders import load_word_list
 from biaskit.personas.texts.names import NameEvidence, institutions_and_places, listed_names, names_among
-from biaskit.personas.texts.tokens import letters
 
 
 def names_in(*texts: str) -> frozenset[str]:
@@ -28,25 +24,6 @@ def test_listed_names_are_reduced_to_letters() -> None:
     assert {"mary", "annemarie", "deedee", "elane", "gale", "zsazsa"} <= listed
     assert all(name.isascii() and name.isalpha() and name.islower() for name in listed)
     assert 7_553 == len(listed)  # of 5,001 female and 2,943 male ones
-
-
-def test_the_lists_are_those_their_readme_counts() -> None:
-    # README: "This corpus contains 5001 female names and 2943 male names, sorted alphabetically".
-    assert 5_001 == len(load_word_list("corpus:names/female.txt"))
-    assert 2_943 == len(load_word_list("corpus:names/male.txt"))
-
-
-def test_every_institution_and_place_matters() -> None:
-    shipped = load_word_list("corpus:names/not-names.txt")
-    assert list(shipped) == sorted(set(shipped))
-    assert 70 <= len(shipped) <= 100
-    for word in shipped:
-        assert word == letters(word)
-        assert word in listed_names(), word  # else it changes nothing
-        # With this evidence any other listed name is one.
-        assert frozenset() == names_in(*[f"She went to {word.capitalize()} then."] * 3), word
-    assert {"stanford", "harvard", "berkeley"} <= institutions_and_places()
-    assert not {"mary", "john", "emma", "james", "maria"} & institutions_and_places()
 
 
 # --- the golden cases ----------------------------------------------------------------------------
@@ -85,11 +62,6 @@ def test_words_of_the_other_tokenizer_are_compared_by_their_letters() -> None:
 
 
 # --- how often, how many with a capital ----------------------------------------------------------
-
-
-@pytest.mark.parametrize(("is_name", "n"), [(False, 0), (False, 2), (True, 3), (True, 4)])
-def test_fewer_than_three_occurrences_are_no_evidence(is_name: bool, n: int) -> None:
-    assert is_name == ("mary" in names_in(*["then Mary left"] * n))
 
 
 @pytest.mark.parametrize(
@@ -167,11 +139,6 @@ def test_where_a_capital_says_nothing_it_is_no_evidence(line: str) -> None:
     assert frozenset() == names_in(*[line] * 5)
 
 
-def test_a_line_in_title_case_does_not_speak_for_the_line_after_it() -> None:
-    assert {"mary"} == names_in(*["The Life Of Mary\nin it Mary left"] * 3)
-    assert frozenset() == names_in(*["The Life Of Mary\nin it she left"] * 3)
-
-
 def test_small_letters_count_where_capitals_do() -> None:
     """At the start of a line neither is counted, or names that are words would be names."""
     capital = ["the Will of all"] * 9
@@ -232,12 +199,6 @@ def test_names_are_those_of_the_definition(texts: list[str]) -> None:
     assert names_by_definition(texts * 3) == names_in(*texts * 3)
 
 
-@settings(deadline=None)
-@given(st.lists(st.text(st.characters(codec=None, exclude_categories=())), max_size=5))
-def test_any_text_has_names_by_the_definition_or_none(texts: list[str]) -> None:
-    assert names_by_definition(texts) == names_in(*texts)
-
-
 # --- hostile and many texts ----------------------------------------------------------------------
 
 
@@ -258,25 +219,3 @@ def test_hostile_texts_have_no_names_or_theirs() -> None:
         "x" * 1_000_000,
     )
     assert {"mary"} == names_in(*texts)
-
-
-def test_rare_and_long_tokens_are_read_without_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    evidence = NameEvidence()
-    monkeypatch.setattr(type(evidence._tokens), "MOST", 7)
-    for _ in range(3):
-        evidence.add("a b " + "(" * 200 + "Karl c d Mary and Emma with Anna")
-    assert {"mary", "emma", "karl", "anna"} == evidence.names()
-    assert ["a", "b", "c", "d", "Mary", "and", "Emma"] == list(evidence._tokens)
-
-
-def test_looking_for_names_costs_less_than_reading_the_tokens() -> None:
-    texts = ["The day of Mary: she works, Hope and they/them rest. " * 30] * 300
-
-    def seconds(work: object) -> float:
-        start = time.process_time()
-        assert work() is not None  # type: ignore[operator]
-        return time.process_time() - start
-
-    reading = min(seconds(lambda: [letters(t) for text in texts for t in text.split()]) for _ in range(3))
-    found = min(seconds(lambda: names_in(*texts)) for _ in range(3))
-    assert found < 1.5 * reading  # measured: 0.6

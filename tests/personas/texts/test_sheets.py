@@ -90,12 +90,6 @@ def test_of_a_formula_the_stored_result_is_read() -> None:
     assert ["a", "7"] == [row["text"] for row in read_texts(path).rows()]
 
 
-def test_an_empty_cell_is_an_empty_text_where_its_row_holds_anything() -> None:
-    rows = [["text", "sex", "id"], [None, None, 7], ["b", None, None], [None, None, None], ["c", "F", 8]]
-    found = [(row["draw"], row["text"]) for row in read_texts(write("t.xlsx", S=rows), gender="sex").rows()]
-    assert [(2, ""), (3, "b"), (5, "c")] == found
-
-
 def test_of_several_sheets_the_first_is_read_and_said_or_the_one_that_is_named() -> None:
     path = write("t.xlsx", Eins=[["text"], ["a"]], Zwei=[["text"], ["b"], ["c"]])
     first, second = read_texts(path), read_texts("t.xlsx#Zwei")
@@ -105,11 +99,6 @@ def test_of_several_sheets_the_first_is_read_and_said_or_the_one_that_is_named()
     assert () == second.notes
     assert first.digest != second.digest, "other texts of one file are other texts"
     assert "t.xlsx has no sheet 'Zwo'. Did you mean 'Zwei'? It has 'Eins', 'Zwei'." == said("t.xlsx#Zwo")
-
-
-def test_a_file_with_a_sharp_in_its_name_is_a_file() -> None:
-    write("a.xlsx#b.xlsx", S=[["text"], ["x"]])
-    assert ["x"] == [row["text"] for row in read_texts("a.xlsx#b.xlsx").rows()]
 
 
 def test_a_column_that_is_there_and_unused_is_said_of_every_kind_of_file() -> None:
@@ -142,22 +131,4 @@ def test_what_is_wrong_with_a_workbook_is_one_line(monkeypatch: pytest.MonkeyPat
         read_texts(path, encoding="cp1252")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r'pip install "biaskit\[xlsx\]"'):
-        read_texts(write_again())
-
-
-def write_again() -> Path:
-    Path("u.xlsx").write_bytes(b"PK")
-    return Path("u.xlsx")
-
-
-def test_what_a_sheet_says_of_its_size_need_not_be_so() -> None:
-    path = write("t.xlsx", S=[["text"], ["a"], ["b"]])
-    with zipfile.ZipFile(path) as file:
-        whole = {name: file.read(name) for name in file.namelist()}
-    sheet = whole["xl/worksheets/sheet1.xml"]
-    assert b'ref="A1:A3"' in sheet
-    whole["xl/worksheets/sheet1.xml"] = sheet.replace(b'ref="A1:A3"', b'ref="A1"')
-    with zipfile.ZipFile(path, "w") as file:
-        for name, content in whole.items():
-            file.writestr(name, content)
-    assert ["a", "b"] == [row["text"] for row in read_texts(path).rows()]
+        read_texts(write("t.xlsx", S=[["text"], ["a"]]))

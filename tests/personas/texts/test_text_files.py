@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import gzip
 import hashlib
@@ -28,8 +27,6 @@ from places import SHARED
 from biaskit.errors import CorpusError, MissingExtraError, StudyError
 from biaskit.personas.texts.gender_codes import GenderCodes
 from biaskit.personas.texts.importing import ImportedTexts, read_texts
-from biaskit.runs.store import RowWriter
-from biaskit.runs.store import read_rows as read_run_rows
 
 Write = Callable[[str, str | bytes], str]
 
@@ -148,11 +145,6 @@ def test_a_mapping_goes_before_what_is_understood_whatever_the_case() -> None:
     assert expected == found
 
 
-def test_a_mapping_can_be_written_with_numbers_in_python() -> None:
-    codes: Any = {0: "male", 1: "female"}
-    assert ["male", "female"] == [GenderCodes(codes)["0"], GenderCodes(codes)["1"]]
-
-
 @pytest.mark.parametrize(
     ("value", "hint"),
     [
@@ -189,13 +181,6 @@ def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: W
     mapped = {"D": "nonbinary", "NA": "none", "trans woman": "female", "1.5": ""}
     found = read_texts(file, gender="sex", gender_codes=mapped)
     assert {"female": 3, "male": 1, "nonbinary": 3, None: 4} == Counter(genders_of(found))
-
-
-def test_a_column_of_texts_as_gender_column_is_one_short_line(write: Write) -> None:
-    file = write("t.csv", "text\n" + "".join(f'"{n} {"x" * 500}\n"\n' for n in range(250)))
-    message = message_of(read_texts, file, gender="text")
-    assert "others (242 texts). Map each with --set gender_codes.CODE=VALUE" in message
-    assert len(message) < 1000
 
 
 # --- rows ------------------------------------------------------------------------------------------
@@ -239,18 +224,6 @@ def test_without_a_column_the_model_is_called_by_the_files_name(write: Write, na
     assert () == imported.notes
 
 
-def test_a_packed_file_is_called_without_both_endings(tmp_path: Path) -> None:
-    with gzip.open(tmp_path / "mine.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.write('{"text": "He."}\n')
-    assert {"mine": 1} == read_texts(tmp_path / "mine.jsonl.gz").models
-
-
-def test_equal_texts_stay_two_and_another_file_has_other_keys(write: Write) -> None:
-    first = list(read_texts(write("t.csv", "text\nsame\nsame\n")).rows())
-    second = list(read_texts(write("u.csv", "text\nsame\nsame\nmore\n")).rows())
-    assert 5 == len({row["key"] for row in first + second})
-
-
 def test_a_draw_is_the_line_where_its_record_begins(write: Write) -> None:
     content = '"te\nxt",n\none,1\n\n"two\n\u2028and\r more",2\n\n\nthree,3\r\nfour'
     assert [3, 5, 9, 10] == draws_of(read_texts(write("t.csv", f"{content},4"), text="te\nxt"))
@@ -275,13 +248,6 @@ def test_counts_and_notes_say_how_codes_were_read(write: Write) -> None:
         "occupation labels that differ only in case stay apart: 'Nurse', 'nurse'",
         "occupation labels that differ only in case stay apart: 'cook', 'COOK', 'Cook'",
     ) == imported.notes
-
-
-def test_rows_go_into_a_run_and_come_back(write: Write, tmp_path: Path) -> None:
-    rows = list(read_texts(write("t.jsonl", json_of([*HARD, SURROGATE]))).rows())
-    with RowWriter(tmp_path / "run", "personas") as writer:
-        writer.append(rows)
-    assert rows == list(read_run_rows(tmp_path / "run" / "generations.jsonl"))
 
 
 def test_the_personas_of_the_paper_say_which_code_is_which() -> None:
@@ -330,12 +296,6 @@ def test_what_json_writes_comes_back(texts: list[str]) -> None:
     assert texts == texts_through_file(".jsonl", json_of(texts).encode("ascii"))
 
 
-@given(TEXTS)
-@example(HARD)
-def test_what_json_writes_without_escapes_comes_back(texts: list[str]) -> None:
-    assert texts == texts_through_file(".ndjson", json_of(texts, ascii_only=False).encode())
-
-
 @given(ANY_TEXTS)
 @example([*HARD, SURROGATE])
 def test_what_a_frame_holds_comes_back(texts: list[str]) -> None:
@@ -346,19 +306,6 @@ def test_what_a_frame_holds_comes_back(texts: list[str]) -> None:
 def test_a_lone_carriage_return_outside_quotes_makes_no_two_records(write: Write, table: str) -> None:
     message = message_of(read_texts, write("t.csv", table), text="t")
     assert "is not valid CSV: new-line character seen in unquoted field. Put texts" in message
-
-
-def test_pandas_writes_such_carriage_returns(tmp_path: Path) -> None:
-    # The reason for the refusal above; if pandas quotes them one day, the texts come through.
-    pd.DataFrame({"text": ["one\rtwo"]}).to_csv(tmp_path / "t.csv", index=False, lineterminator="\n")
-    with contextlib.suppress(CorpusError):
-        assert ["one\rtwo"] == texts_of(read_texts(tmp_path / "t.csv"))
-
-
-def test_labels_are_kept_to_the_letter(write: Write) -> None:
-    labels = ["NA", "None", "007", "1.0", "true", "عربي", "a\x1b[31m", "'x"]
-    lines = "".join(json.dumps({"text": "t", "job": label}) + "\n" for label in labels)
-    assert labels == occupations_of(read_texts(write("t.jsonl", lines), occupation="job"))
 
 
 # --- what is wrong with a file ---------------------------------------------------------------------
@@ -444,22 +391,7 @@ def test_a_gender_may_be_absent_null_or_a_number_in_json(write: Write) -> None:
     assert ["female", None, None, "male", "male", "nonbinary", None] == genders_of(imported)
 
 
-def test_a_column_that_is_twice_but_not_asked_for_is_nobodys_business(write: Write) -> None:
-    assert ["a"] == texts_of(read_texts(write("t.csv", "n,text,n\n1,a,2\n")))
-
-
 # --- frames ----------------------------------------------------------------------------------------
-
-
-def test_a_frame_gives_the_rows_of_its_file(write: Write) -> None:
-    content = "text,g,job\nNA,F,nurse\nHe.,M,cook\n,,cook\n"
-    options: Any = {"gender": "g", "occupation": "job"}
-    from_file = read_texts(write("texts.csv", content), **options)
-    from_frame = read_texts(pd.read_csv("texts.csv", keep_default_na=False), **options)
-    assert "the DataFrame" == from_frame.source
-    for one, other in zip(from_file.rows(), from_frame.rows(), strict=True):
-        assert {**one, "key": "", "draw": 0} == {**other, "key": "", "draw": 0}
-        assert one["key"] != other["key"]
 
 
 @pytest.mark.parametrize("empty", [None, float("nan"), np.nan, pd.NA, pd.NaT])
@@ -490,27 +422,6 @@ def test_text_of_any_kind_of_column_is_plain_text(dtype: Any) -> None:
     assert {str} == {type(text) for text in found}
 
 
-def test_what_is_wrong_with_a_frame_is_said_in_one_line() -> None:
-    twice = pd.DataFrame([["a", "b"]], columns=["text", "text"])
-    assert message_of(read_texts, twice) == (
-        "the DataFrame has the column 'text' twice. Remove or rename one."
-    )
-    df = pd.DataFrame({"body": ["a", 3], "job": ["cook", "@x"]})
-    assert message_of(read_texts, df) == (
-        "the DataFrame has no column 'text'; it has 'body', 'job'. Name one of these."
-    )
-    assert message_of(read_texts, df, text="body") == (
-        "the DataFrame, row 2: body is 3, which is not a text. Put it in quotes."
-    )
-    assert "the DataFrame, row 2: job '@x' begins with '@'" in message_of(
-        read_texts, df.iloc[::-1].iloc[[1, 0]].assign(body="t"), text="body", occupation="job"
-    )
-    assert message_of(read_texts, df[:0], text="body") == ("the DataFrame holds no texts. Give at least one.")
-    assert "the DataFrame: job holds gender codes that are not known: 'cook' (1 text), '@x' (1 text)." in (
-        message_of(read_texts, df.assign(body="t"), text="body", gender="job")
-    )
-
-
 def test_a_frames_keys_depend_on_what_is_used_alone() -> None:
     df = pd.DataFrame({"text": ["a", "b"], "g": ["F", "M"], "other": [1, 2]})
     digest = read_texts(df, gender="g").digest
@@ -524,13 +435,6 @@ def test_a_frames_keys_depend_on_what_is_used_alone() -> None:
         read_texts(df, occupation="g").digest,
     ]
     assert 6 == len({digest, *others})
-
-
-def test_changing_a_frame_afterwards_changes_no_row() -> None:
-    df = pd.DataFrame({"text": ["a", "b"]})
-    imported = read_texts(df)
-    df.loc[0, "text"] = "changed"
-    assert ["a", "b"] == texts_of(imported)
 
 
 # --- Parquet ---------------------------------------------------------------------------------------
@@ -556,13 +460,6 @@ def test_parquet_without_pyarrow_names_the_extra(write: Write, monkeypatch: pyte
     assert str(caught.value) == (
         't.parquet: Parquet needs pyarrow, which is not installed: pip install "biaskit[parquet]"'
     )
-
-
-def test_hard_texts_come_through_parquet(tmp_path: Path) -> None:
-    arrow, _ = require_pyarrow()
-    for kind in (arrow.string(), arrow.large_string(), arrow.dictionary(arrow.int32(), arrow.string())):
-        path = write_parquet(tmp_path / "t.parquet", {"text": arrow.array(HARD, arrow.string()).cast(kind)})
-        assert HARD == texts_of(read_texts(path))
 
 
 def test_parquet_rows_count_from_one_over_row_groups_and_batches(tmp_path: Path) -> None:
@@ -605,14 +502,6 @@ def test_what_is_wrong_with_parquet_is_said_in_one_line(
         assert message_of(read_texts, path).startswith("t.parquet cannot be read as Parquet: ")
 
 
-@given(TEXTS)
-def test_what_parquet_holds_comes_back(texts: list[str]) -> None:
-    arrow, parquet = require_pyarrow()
-    file = io.BytesIO()
-    parquet.write_table(arrow.table({"text": texts}), file)
-    assert texts == texts_through_file(".parquet", file.getvalue())
-
-
 # --- files as people have them ------------------------------------------------------------------------
 
 
@@ -635,14 +524,6 @@ def test_what_commas_can_read_is_never_parted_otherwise(tmp_path: Path, content:
     found = read_texts(path)
     assert not any("parted" in note for note in found.notes)
     assert [content.splitlines()[1].split(",")[0]] == [row["text"] for row in found.rows()]
-
-
-@pytest.mark.parametrize("content", ["a;b\tc\nx;y\tz\n", "text;gender\tsex\nx;y\tz\n"])
-def test_what_no_separator_can_read_is_an_error(tmp_path: Path, content: str) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text(content)
-    with pytest.raises(CorpusError, match="has no column"):
-        read_texts(path, gender="gender")
 
 
 def test_a_column_that_is_there_but_unused_is_said(tmp_path: Path) -> None:
