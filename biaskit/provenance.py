@@ -61,11 +61,6 @@ def key_of_json(content: str) -> str:
     return hashlib.sha256(content.encode("ascii")).hexdigest()[:32]
 
 
-def key_of_parts(parts: Mapping[str, str]) -> str:
-    """The same from the canonical JSON of each value of a table, by its name in letters."""
-    return key_of_json("{" + ",".join(f'"{name}":{parts[name]}' for name in sorted(parts)) + "}")
-
-
 def versions() -> dict[str, str]:
     """Installed versions of what computes numbers; what is not installed is left out."""
     found = {}

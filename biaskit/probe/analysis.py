@@ -37,10 +37,15 @@ CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "seed", "skip_ba
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 
 
-def effects_of(cells: Sequence[CellShares], design: ProbeDesign) -> dict[str, list[dict[str, Any]]]:
-    """Tables of the cells' shares by name, as the design asks for them (`probe/effects.py`)."""
-    study = design.study
-    return effect_tables(
+def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
+    """Make every table of a run from its rows; whoever adds no more to the set writes it."""
+    manifest, tables = read_manifest(run), TableSet(run)
+    design = read_design(manifest["resolved"], overrides)
+    reading = Reading()
+    answerers = Answerers()
+    stored = _read_cells(run, manifest, design, reading, answerers)
+    cells, study = stored.cells, design.study
+    made = effect_tables(
         cells,
         groups=design.groups,
         contrast=design.contrast,
@@ -51,17 +56,6 @@ def effects_of(cells: Sequence[CellShares], design: ProbeDesign) -> dict[str, li
         seed=study.seed,
         frames=design.frames,
     )
-
-
-def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
-    """Make every table of a run from its rows; whoever adds no more to the set writes it."""
-    manifest, tables = read_manifest(run), TableSet(run)
-    design = read_design(manifest["resolved"], overrides)
-    reading = Reading()
-    answerers = Answerers()
-    stored = _read_cells(run, manifest, design, reading, answerers)
-    cells, study = stored.cells, design.study
-    made = effects_of(cells, design)
     order = [one.cell for one in cells]
     made["probe_next"] = stored.said_next.rows(order)
     answers = stored.answers
@@ -192,7 +186,7 @@ def places_of(
     cells: list[Cell] = []
     places: dict[tuple[object, ...], list[int]] = {}
     for label, entry in manifest["models"].items():
-        shared = model_key(entry["fingerprint"], design.study, entry.get("estimator", "exact"))
+        shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
         for cell, *_ in product(design, label, entry["prompt_form"]):
             places.setdefault((shared, *(getattr(cell, name) for name in CELL)), []).append(len(cells))
             cells.append(cell)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,16 @@ from biaskit.probe.design import ProbeDesign
 from biaskit.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import Cell
 from biaskit.report.said_next import EVERY_GROUP
-from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, group_pairs, rows_of_groups
-from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrasts import Row, Scope, between_groups, within_jobs
+from biaskit.stats.arms import (
+    Arm,
+    CrossedCells,
+    complete_in_all,
+    cross,
+    frame_places,
+    group_pairs,
+    rows_of_groups,
+)
+from biaskit.stats.contrasts import Row, between_groups, within_jobs
 from biaskit.stats.crossed import joined, share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
@@ -62,10 +69,14 @@ class AnswersOfRun:
 def counted(answers: AnswersOfRun, cell: Cell) -> dict[str, int | None]:
     """The columns of probe_cells.csv that say how many answers of a cell have which outcome."""
     said = answers.cells.get(cell)
-    names = {outcome: f"n_{outcome}" for outcome in OUTCOMES}
     if said is None:
-        return dict.fromkeys(("n_answers", *names.values()))
-    return {"n_answers": said.total(), **{name: _count(said, (one, "")) for one, name in names.items()}}
+        return dict.fromkeys(("n_answers", *(f"n_{outcome}" for outcome in OUTCOMES)))
+    return {"n_answers": said.total(), **{f"n_{name}": _count(said, (name, "")) for name in OUTCOMES}}
+
+
+def _count(counts: Counter[_Said], kind: _Said) -> int:
+    outcome, group = kind
+    return sum(n for said, n in counts.items() if said[0] == outcome and group in ("", said[1]))
 
 
 def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row], list[Row]]:
@@ -77,27 +88,22 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
     the templates that every job has. The interval is the crossed one, or Wilson's of all answers where that
     is wider: an outcome that never came varies nowhere, and is still possible.
     """
-    kinds = _kinds(answers.design)
-    found = {cell: answers.cells[cell] for cell in cells if cell in answers.cells}
-    blocks = _blocks(found, kinds, answers.design.frames)
-    group_of = {cell.job: cell.job_group for cell in found}
+    design = answers.design
+    kinds = [(outcome, "") for outcome in OUTCOMES]
+    place = OUTCOMES.index(NAMED) + 1
+    kinds[place:place] = [(NAMED, group) for group in design.groups]
+    of_cells = {cell: answers.cells[cell] for cell in cells if cell in answers.cells}
+    blocks = _blocks(of_cells, kinds, design.frames)
+    group_of = {cell.job: cell.job_group for cell in of_cells}
     rows: list[Row] = []
     for block in blocks.values():
         every = {EVERY_GROUP: list(range(len(block.jobs)))}
         for job_group, jobs in {**every, **rows_of_groups(block.jobs, group_of)}.items():
             rows += _rows(block, job_group, jobs, kinds)
-    margins = answers.design.study.margin
-    tests = [*_between_groups(blocks, group_of, kinds, margins)]
-    return rows, [*tests, *_between_models(blocks, group_of, kinds, margins)]
-
-
-def _kinds(design: ProbeDesign) -> list[_Said]:
-    """What has a row: every outcome, and each group that an answer can name."""
-    return [
-        kind
-        for outcome in OUTCOMES
-        for kind in [(outcome, ""), *((outcome, group) for group in design.groups if outcome == NAMED)]
-    ]
+    tested = [(kinds.index((outcome, "")), outcome) for outcome in OUTCOMES if outcome in TESTED_OUTCOMES]
+    margins = design.study.margin
+    tests = [*_between_groups(blocks, group_of, tested, margins)]
+    return rows, [*tests, *_between_models(blocks, group_of, tested, margins)]
 
 
 def _blocks(
@@ -105,51 +111,42 @@ def _blocks(
 ) -> dict[Arm, CrossedCells]:
     """Cells as blocks of jobs × templates, counts for masses and the number of answers for coverage.
 
-    A pair without answers is a gap, as a failed cell is.
+    A pair without answers is a gap, as a failed cell is. Of a frame's templates shares are means and counts
+    are sums.
     """
-    found = {(_arm(cell), cell.job, cell.template_id): counts for cell, counts in of_cells.items()}
-    asked: dict[Arm, tuple[dict[str, None], dict[int, None]]] = {}
-    for arm, job, template in found:
-        jobs, templates = asked.setdefault(arm, ({}, {}))
-        jobs[job] = templates[template] = None
-    places = [
-        (arm, job, template)
-        for arm, (jobs, templates) in asked.items()
-        for job in jobs
-        for template in templates
-    ]
-    values = np.full((len(places), 2 * len(kinds) + 1), np.nan)
-    for i, place in enumerate(places):
-        if (counts := found.get(place)) is not None:
-            n = counts.total()
-            said = [_count(counts, kind) for kind in kinds]
-            values[i] = [*said, *(x / n for x in said), n]
-    blocks = cross(
-        [arm for arm, _, _ in places],
-        [job for _, job, _ in places],
-        [template for _, _, template in places],
-        ["answers"] * len(places),
-        values,
-    )
-    return {arm: block.by_frame(frames.get(arm.bias_type, {})) for arm, block in blocks.items()}
-
-
-def _count(counts: Counter[_Said], kind: _Said) -> int:
-    outcome, group = kind
-    return sum(n for said, n in counts.items() if said[0] == outcome and group in ("", said[1]))
-
-
-def _arm(cell: Cell) -> Arm:
-    return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
+    counts_of: dict[Arm, dict[tuple[str, int], Counter[_Said]]] = {}
+    for cell, counts in of_cells.items():
+        arm = Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
+        counts_of.setdefault(arm, {})[cell.job, cell.template_id] = counts
+    blocks = {}
+    for arm, own in counts_of.items():
+        jobs, templates = (list(dict.fromkeys(names)) for names in zip(*own, strict=True))
+        places = [*product(jobs, templates)]
+        values = np.full((len(places), 2 * len(kinds) + 1), np.nan)
+        for i, place in enumerate(places):
+            if place in own:
+                said, n = [_count(own[place], kind) for kind in kinds], own[place].total()
+                values[i] = [*said, *(x / n for x in said), n]
+        arms, names, ids = [arm] * len(places), [job for job, _ in places], [t for _, t in places]
+        block = cross(arms, names, ids, ["answers"] * len(places), values)[arm]
+        frame_of = frames.get(arm.bias_type, {})
+        sizes = [len(members) for members in frame_places(block.templates, frame_of).values()]
+        block = block.by_frame(frame_of)
+        blocks[arm] = replace(block, masses=block.masses * sizes, coverage=block.coverage * sizes)
+    return blocks
 
 
 def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Said]) -> Iterator[Row]:
     templates, note = complete_in_all([block])
     shares = block.shares_at(templates).point[:, jobs]
     said = block.at(block.masses, templates)[:, jobs].sum(axis=(1, 2))
-    n = int(block.at(block.coverage, templates)[jobs].sum())
+    n = round(block.at(block.coverage, templates)[jobs].sum())
     for k, (outcome, group) in enumerate(kinds):
-        low, high, why = _interval(shares[k], int(said[k]), n)
+        low = high = None
+        spread, ends = spread_of_mean(shares[k]), wilson(round(said[k]), n)
+        if spread.variance is not None and spread.dof is not None and ends is not None:
+            crossed = share_interval(float(shares[k].mean()), spread.variance, spread.dof)
+            low, high = min(float(crossed[0]), ends[0]), max(float(crossed[1]), ends[1])
         yield {
             **block.arm._asdict(),
             "job_group": job_group,
@@ -158,56 +155,41 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Sai
             "ci_low": low,
             "ci_high": high,
             "n_cells": int(shares[k].size),
-            "n": int(said[k]),
+            "n": round(said[k]),
             "n_answers": n,
             "n_jobs": len(jobs),
             "n_templates": len(templates),
-            "reason": joined([note, why]),
+            "reason": joined([note, spread.reason]),
         }
-
-
-def _interval(shares: FloatArray, said: int, n: int) -> tuple[float | None, float | None, str | None]:
-    spread, counted = spread_of_mean(shares), wilson(said, n)
-    if spread.variance is None or spread.dof is None or counted is None:
-        return None, None, spread.reason
-    low, high = share_interval(float(shares.mean()), spread.variance, spread.dof)
-    return min(float(low), counted[0]), max(float(high), counted[1]), spread.reason
 
 
 # --- who differs ------------------------------------------------------------------------------------------
 
-
-def _tested(kinds: list[_Said]) -> list[tuple[int, str]]:
-    return [
-        (k, outcome) for k, (outcome, group) in enumerate(kinds) if outcome in TESTED_OUTCOMES and not group
-    ]
-
-
-def _scope(arm: Arm, contrast: str, outcome: str) -> Scope:
-    return replace(scope_of(arm, contrast), quantity=OUTCOME_SHARE, gender=outcome)
+Tested = Sequence[tuple[int, str]]
+"""Places of outcomes among the kinds, and the outcomes."""
 
 
 def _between_groups(
     blocks: Mapping[Arm, CrossedCells],
     group_of: Mapping[str, str],
-    kinds: list[_Said],
+    tested: Tested,
     margins: Mapping[str, float],
 ) -> Iterator[Row]:
     for arm, block in blocks.items():
         templates, note = complete_in_all([block])
-        shares = block.shares_at(templates)
-        rows_of = rows_of_groups(block.jobs, group_of)
+        shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)
+        scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
         for a, b in group_pairs(list(rows_of)):
-            for k, outcome in _tested(kinds):
-                scope = replace(_scope(arm, "answers", outcome), group_a=a, group_b=b)
+            for k, outcome in tested:
                 values = shares[k, rows_of[a]], shares[k, rows_of[b]]
-                yield from between_groups(*values, scope=scope, margins=margins, note=note)
+                own = replace(scope, gender=outcome, group_a=a, group_b=b)
+                yield from between_groups(*values, scope=own, margins=margins, note=note)
 
 
 def _between_models(
     blocks: Mapping[Arm, CrossedCells],
     group_of: Mapping[str, str],
-    kinds: list[_Said],
+    tested: Tested,
     margins: Mapping[str, float],
 ) -> Iterator[Row]:
     """Later named minus earlier named, in one prompt form, on the jobs and templates that both have."""
@@ -218,8 +200,8 @@ def _between_models(
         a, b = a.cut(jobs, a.templates), b.cut(jobs, b.templates)
         templates, note = complete_in_all([a, b])
         of_a, of_b = a.shares_at(templates), b.shares_at(templates)
-        for job_group, rows in rows_of_groups(a.jobs, {job: group_of[job] for job in jobs}).items():
-            for k, outcome in _tested(kinds):
-                scope = _scope(arm_a, ANSWERS_OF_MODELS, outcome)
-                scope = replace(scope, model_b=arm_b.model, group_a=job_group, group_b=job_group)
-                yield from within_jobs(of_a[k, rows], of_b[k, rows], scope=scope, margins=margins, note=note)
+        scope = replace(scope_of(arm_a, ANSWERS_OF_MODELS), quantity=OUTCOME_SHARE, model_b=arm_b.model)
+        for group, rows in rows_of_groups(a.jobs, {job: group_of[job] for job in jobs}).items():
+            for k, outcome in tested:
+                own = replace(scope, gender=outcome, group_a=group, group_b=group)
+                yield from within_jobs(of_a[k, rows], of_b[k, rows], scope=own, margins=margins, note=note)

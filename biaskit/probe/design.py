@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from biaskit.corpora.loaders import (
@@ -15,7 +15,7 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.prompts import fill, join, raw_text
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import StudyError, TableError, nearest
-from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, canonical_json, key_of, key_of_parts
+from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, key_of
 from biaskit.records import (
     NO_INSTRUCTION,
     BiasType,
@@ -266,27 +266,6 @@ def build_prompt(
     return Prompt(text=text, form=form, system=system or None)
 
 
-KeyOf = Callable[[Cell, Prompt, tuple[Expression, ...]], str]
-
-
-def key_maker(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> KeyOf:
-    """The key of a row by its cell: all that its log-probabilities depend on, no more (docs/methods.md#keys).
-
-    What a model's cells have in common is written out once.
-    """
-    shared = {name: canonical_json(v) for name, v in _model_in_key(fingerprint, study, estimator).items()}
-    listed: dict[int, tuple[object, str]] = {}  # id of the expressions, which templates share, and their text
-
-    def key(cell: Cell, prompt: Prompt, expressions: tuple[Expression, ...]) -> str:
-        if id(expressions) not in listed:
-            listed[id(expressions)] = expressions, canonical_json([[e.group, e.text] for e in expressions])
-        place = [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting]
-        own = {"cell": canonical_json(place), "prompt": canonical_json(as_record(prompt))}
-        return key_of_parts({**shared, **own, "expressions": listed[id(expressions)][1]})
-
-    return key
-
-
 def cell_key(
     cell: Cell,
     prompt: Prompt,
@@ -295,8 +274,15 @@ def cell_key(
     study: ProbeStudy,
     estimator: object = "exact",
 ) -> str:
-    """The key of one cell's row."""
-    return key_maker(fingerprint, study, estimator)(cell, prompt, expressions)
+    """The key of a cell's row: all that its log-probabilities depend on, no more (docs/methods.md#keys)."""
+    return key_of(
+        {
+            **_model_in_key(fingerprint, study, estimator),
+            "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
+            "prompt": as_record(prompt),
+            "expressions": [[e.group, e.text] for e in expressions],
+        }
+    )
 
 
 def model_key(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from biaskit.errors import StudyError
 from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
-from biaskit.probe.intervals import Interval, share_ends
 from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
@@ -38,6 +38,8 @@ from biaskit.stats.crossed import (
     variance_components,
 )
 from biaskit.stats.resampling import crossed_bootstrap, generator
+
+Interval = Literal["crossed", "bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def _enter(
 def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float) -> list[Row]:
     mass = [f"{group}_mass" for group in groups]
     share = [f"{group}_share" for group in groups]
-    nothing = (None,) * len(groups)
+    nothing, unknown = (None,) * len(groups), (None, None)
     return [
         {
             **_arm(x)._asdict(),
@@ -199,24 +201,17 @@ def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float)
             **dict(zip(mass, x.masses or nothing, strict=True)),
             "coverage": x.coverage,
             **dict(zip(share, x.shares or nothing, strict=True)),
-            **_cell_ends(x, groups),
+            **{
+                f"{group}_share_{name}": end
+                for group, ends in zip(groups, x.share_ends or (unknown,) * len(groups), strict=True)
+                for name, end in zip(("low", "high"), ends, strict=True)
+            },
+            **dict(zip(("coverage_low", "coverage_high"), x.coverage_ends or unknown, strict=True)),
             "below_floor": None if x.coverage is None else x.coverage < floor,
             "reason": x.reason,
         }
         for x in cells
     ]
-
-
-def _cell_ends(x: CellShares, groups: Sequence[str]) -> Row:
-    """Ends where the estimator bounds a number or estimates it; a point has none."""
-    share_ends = x.share_ends or ((None, None),) * len(groups)
-    low, high = x.coverage_ends or (None, None)
-    of_shares = {
-        f"{group}_share_{name}": end
-        for group, ends in zip(groups, share_ends, strict=True)
-        for name, end in zip(("low", "high"), ends, strict=True)
-    }
-    return {**of_shares, "coverage_low": low, "coverage_high": high}
 
 
 # --- probe_jobs ------------------------------------------------------------------------------------
@@ -231,6 +226,7 @@ def _job_rows(
     interval: Interval,
 ) -> Iterator[Row]:
     columns = _job_columns(block, inside, choices, interval)
+    ends = None if inside.difference_ends is None else inside.difference_ends.mean(axis=1)
     few = "one template: no interval" if len(inside.templates) == 1 else None
     place = {job: i for i, job in enumerate(block.jobs)}
     for job in (job for job in group_of if job in place):
@@ -242,15 +238,10 @@ def _job_rows(
             "labour_female_share": labour_of[job],
             **{name: None if x is None else _defined(x[place[job]]) for name, x in columns.items()},
             "n_templates": len(inside.templates),
-            "difference_low": _mean_end(inside.difference_ends, place[job], 0),
-            "difference_high": _mean_end(inside.difference_ends, place[job], 1),
+            "difference_low": ends[place[job], 0] if ends is not None else None,
+            "difference_high": ends[place[job], 1] if ends is not None else None,
             "reason": joined([inside.note, few]),
         }
-
-
-def _mean_end(ends: FloatArray | None, rows: int | list[int], end: int) -> float | None:
-    """Mean of lower (0) or of upper ends (1) `[I, J, 2]` over some rows and all templates."""
-    return None if ends is None else float(ends[rows, :, end].mean())
 
 
 def _job_columns(
@@ -321,6 +312,25 @@ def _job_intervals(
 # --- probe_groups, probe_templates, probe_variance -------------------------------------------------
 
 
+def _share_ends(
+    cells: CellValues, interval: Interval, seed: int, key: Sequence[object]
+) -> tuple[float | None, float | None, str | None]:
+    """Find the interval of a mean share, and what it is conditional on or why there is none.
+
+    Under bounds it goes from the lower end's low to the upper end's high.
+    """
+    intervals = []
+    for values in cells.low_and_high if cells.tested == "ends" else (cells.point,):
+        spread = spread_of_mean(values)
+        if spread.variance is None or spread.dof is None or np.isnan(values).any():
+            return None, None, spread.reason
+        ends = None
+        if interval == "bootstrap":
+            ends = crossed_bootstrap(values, rng=generator(seed, "probe_groups", key))
+        intervals.append(ends or share_interval(float(values.mean()), spread.variance, spread.dof))
+    return float(intervals[0][0]), float(intervals[-1][1]), spread.reason
+
+
 def _group_rows(
     scope: Row,
     block: CrossedCells,
@@ -336,7 +346,7 @@ def _group_rows(
         cells = inside.shares[k, rows]
         values, empty = cells.point, 0 if cells.empty is None else int(cells.empty.sum())
         key = [*block.arm, scope["job_group"], gender]
-        low, high, conditional = share_ends(cells, interval, choices.seed, key)
+        low, high, conditional = _share_ends(cells, interval, choices.seed, key)
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
         bounds = cells.ends if cells.tested == "ends" or empty else None

@@ -28,7 +28,6 @@ RULES = "corpus:outcomes/answers.toml"
 LOOKED_AT = 600
 """Characters of an answer that are read."""
 
-_READINGS = ("sentence", "answer", "beyond")
 _WORD = re.compile(r"[@~%][0-9]+|[^\W_]+(?:'[^\W_]+)?")
 _ENDING = re.compile(r"'?s$")
 _LEADING = "-\u2022\u2013\u2014:.,;(<[{| \n"
@@ -72,9 +71,7 @@ def outcome_of(
 @cache
 def answer_rules() -> OutcomeRules:
     """The shipped rules, read once."""
-    return load_outcome_rules(
-        RULES, outcomes=OUTCOMES, readings=_READINGS, top=("negated", "function_words"), naming="listed"
-    )
+    return load_outcome_rules(RULES, reads="sentence", top=("negated", "function_words"))
 
 
 @lru_cache(maxsize=64)
@@ -101,21 +98,16 @@ def _with_listed_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
         sign = "@"
         if _negated().search(text[max(0, found.start() - 40) : found.start()].lower()):
             sign = "~"
-        elif _asked(text, found.end()):
+        elif next((c for c in text[found.end() :] if c in SENTENCE_END), "") == "?":
             sign = "%"
         parts += [text[end : found.start()].lower(), f"{sign}{number[found[0]]}"]
         end = found.end()
     return "".join([*parts, text[end:].lower()])
 
 
-def _asked(text: str, end: int) -> bool:
-    """Whether the sentence that holds what ends there is a question."""
-    return next((c for c in text[end:] if c in SENTENCE_END), "") == "?"
-
-
 def _beyond(reading: str, question: str) -> str:
     """The words of the answer without function words, each run of the question's words as one `#`."""
-    known, function = _words_of(question), _function_words()
+    known, function = _words_of(question), answer_rules().top["function_words"].split()
     kept = [word for word in _WORD.findall(reading) if word not in function]
     said = ("#" if _stem(word) in known else word for word in kept)
     return " ".join(word for word, _ in groupby(said))
@@ -124,11 +116,6 @@ def _beyond(reading: str, question: str) -> str:
 @lru_cache(maxsize=4096)
 def _words_of(question: str) -> frozenset[str]:
     return frozenset(_stem(word) for word in _WORD.findall(plain(question, LOOKED_AT).lower()))
-
-
-@cache
-def _function_words() -> frozenset[str]:
-    return frozenset(answer_rules().top["function_words"].split())
 
 
 def _stem(word: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from biaskit.probe.design import Placed, ProbeDesign, build_prompt, cell_at, key_maker, model_key
+from biaskit.probe.design import Placed, ProbeDesign, build_prompt, cell_at, cell_key, model_key
 from biaskit.probe.rounds import Rounds
 from biaskit.records import (
     NO_INSTRUCTION,
@@ -36,7 +36,7 @@ class PlannedCells:
     ) -> None:
         self._design, self._label, self._form = design, label, form
         self.model_key = model_key(fingerprint, design.study, estimator)
-        self._key = key_maker(fingerprint, design.study, estimator)
+        self._fingerprint, self._estimator = fingerprint, estimator
         self._own = shard.places(design.n_cells)
         self.cells: Computed[Cell] = Computed(len(self._own), self._cell)
         self.prompts: Computed[Prompt] = Computed(len(self._own), self._prompt)
@@ -61,7 +61,9 @@ class PlannedCells:
         placed = cell, template, *_ = self._at(place)
         prompt = self._put_together(*placed)
         expressions = self._design.expressions[(template.bias_type, template.id)]
-        return ScoreRequest(self._key(cell, prompt, expressions), prompt, expressions)
+        study = self._design.study
+        key = cell_key(cell, prompt, expressions, self._fingerprint, study, self._estimator)
+        return ScoreRequest(key, prompt, expressions)
 
     def place_of(self, row: Mapping[str, Any]) -> int:
         """Which of these cells a row answers, by its columns. Raises `LookupError` where it is none."""

@@ -4,103 +4,60 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from biaskit.corpora.outcome_rules import (
+    OutcomeRule,
+    OutcomeRules,
     compile_pattern,
-    load_outcome_rules,
     plain,
     sentences,
     word_alternatives,
 )
-from biaskit.errors import CorpusError
 from biaskit.foreign import HIDDEN
 from biaskit.models.matching import starts_new_word
+from biaskit.personas.texts.outcomes import OUTCOMES as TEXT_OUTCOMES
+from biaskit.personas.texts.outcomes import text_rules
+from biaskit.probe.outcomes import OUTCOMES, answer_rules
 
-Write = Callable[[str], Path]
-
-RULE = '[[rule]]\nid = "{}"\noutcome = "{}"\npattern = "{}"\nreason = "why"\n'
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def written(text: str) -> Path:
-        path = tmp_path / "rules.toml"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return written
+SHIPPED = {
+    "answers": (answer_rules, OUTCOMES, ("sentence", "answer", "beyond")),
+    "texts": (text_rules, TEXT_OUTCOMES, ("start", "text", "cased")),
+}
 
 
-def load(path: Path, **more: object) -> object:
-    return load_outcome_rules(path, outcomes=("yes", "no"), readings=("all",), **more)  # type: ignore[arg-type]
+# --- shipped rules ---------------------------------------------------------------------------------
 
 
-# --- files -----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_rules_say_and_read_what_there_is(name: str) -> None:
+    load, outcomes, readings = SHIPPED[name]
+    rules = load().rules
+    assert len({rule.id for rule in rules}) == len(rules)
+    assert {rule.outcome for rule in rules} <= set(outcomes)
+    assert {rule.reads for rule in rules} <= set(readings)
+    for rule in rules:
+        assert rule.outcome != "listed" or "a" in rule.compiled.groupindex, rule.id
 
 
-def test_the_first_rule_that_fires_decides(write: Write) -> None:
-    rules = load_outcome_rules(
-        write(RULE.format("one", "no", "b") + RULE.format("two", "yes", "")),
-        outcomes=("yes", "no"),
-        readings=("all",),
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_shipped_pattern_can_run_away(name: str) -> None:
+    for rule in SHIPPED[name][0]().rules:
+        bare = re.sub(r"\\.|\[\^?(?:\\.|[^\\\]])+\]", "x", rule.pattern)
+        assert not re.search(r"[*+{\\]|\(\?(?![:!=])|\)\?\?|\?\?", bare), rule.id
+        assert not re.search(r"\\(?![b.?()|/+*$\[\]-])", rule.pattern), rule.id
+        assert bare.count("..") <= 2, rule.id  # its cost grows with a power of their number
+
+
+def test_the_first_rule_that_fires_decides_piece_by_piece() -> None:
+    rules = OutcomeRules(
+        tuple(OutcomeRule(*of, "all", "", "", re.compile(of[0])) for of in (("b", "no"), ("a", "yes"))), {}
     )
-    decided = [rules.first({"all": (text,)}) for text in ("abc", "xyz")]
-    assert [("one", "no"), ("two", "yes")] == [(rule.id, rule.outcome) for rule, _ in filter(None, decided)]
-
-
-def test_rules_that_read_the_same_are_tried_piece_by_piece(write: Write) -> None:
-    rules = load_outcome_rules(
-        write(RULE.format("one", "no", "b") + RULE.format("two", "yes", "a")),
-        outcomes=("yes", "no"),
-        readings=("all",),
-    )
-    found = rules.first({"all": ("a", "b")})  # the first piece decides, though the first rule fires later
-    assert found is not None
-    assert found[0].id == "two"
-    assert rules.first({"all": ("c",)}) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (RULE.format("a", "yes", "x") * 2, "rule 2: the id 'a' stands there twice. Rename one."),
-        (RULE.format("a", "maybe", "x"), "unknown outcome 'maybe'."),
-        (RULE.format("a", "yes", "("), "is no regular expression: "),
-        (RULE.format("a", "yes", "x+"), "holds '+', which may be slow on some text."),
-        (RULE.format("a", "yes", "x*"), "holds '*'"),
-        (RULE.format("a", "yes", "x{2,90}"), "holds '{'"),
-        (RULE.format("a", "yes", "(?P<b>x)"), "holds '(?'"),
-        (RULE.format("a", "yes", "(?<=x)y"), "holds '(?'"),
-        (RULE.format("a", "yes", r"(x)\\1"), r"holds \1, which no pattern may."),
-        (RULE.format("a", "yes", r"\\w"), r"holds \w, which no pattern may."),
-        (RULE.format("a", "yes", "a..b..c..d"), "has over 2 gaps. Make two rules of it."),
-        (RULE.format("a", "yes", "x") + 'reads = "none"\n', "unknown reads 'none'"),
-        (RULE.format("a", "yes", "x").replace('"why"', '""'), "reason is missing or empty."),
-        ("", "holds no outcome rules. Write at least one rule."),
-    ],
-)
-def test_a_wrong_file_of_rules_says_what_where_and_what_to_do(write: Write, text: str, said: str) -> None:
-    with pytest.raises(CorpusError) as error:
-        load(write(text))
-    assert said in str(error.value)
-    assert "rules.toml" in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-def test_texts_beside_the_rules_must_be_there(write: Write) -> None:
-    with pytest.raises(CorpusError, match="words is missing or empty"):
-        load(write(RULE.format("a", "yes", "x")), top=("words",))
-
-
-def test_a_rule_that_names_a_group_must_hold_its_word(write: Write) -> None:
-    with pytest.raises(CorpusError, match="a rule for yes needs @a or %a"):
-        load(write(RULE.format("a", "yes", "x")), naming="yes")
+    decided = [rules.first({"all": pieces}) for pieces in (("abc",), ("a", "b"), ("c",))]
+    assert ["no", "yes", None] == [one and one[0].outcome for one in decided]
 
 
 # --- patterns --------------------------------------------------------------------------------------
@@ -127,7 +84,7 @@ def test_a_rule_that_names_a_group_must_hold_its_word(write: Write) -> None:
     ],
 )
 def test_the_notation_of_patterns(pattern: str, text: str, found: bool) -> None:
-    assert found == bool(compile_pattern(pattern, "here").search(text))
+    assert found == bool(compile_pattern(pattern).search(text))
 
 
 # --- what patterns read -----------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from biaskit.compare.pairs import Side
 from biaskit.compare.probe import answers_of, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.corpora.loaders import load_templates
-from biaskit.probe.design import resolve_design
+from biaskit.probe.answers import AnswersOfRun, outcome_rows
+from biaskit.probe.design import product, resolve_design
 from biaskit.probe.effects import tables
 from biaskit.probe.shares.draws import se_of_mean
 from biaskit.probe.stored_design import describe_design, read_design
@@ -145,6 +146,19 @@ def test_models_are_compared_frame_by_frame() -> None:
     cells = [cells_of("exact", model) for model in ("m", "n")]
     means = [averaged(own) for own in cells]
     assert_equal(rows([*cells[0], *cells[1]], frames), rows([*means[0], *means[1]], {}))
+
+
+def test_answers_of_a_frame_add_up_and_its_shares_are_a_mean() -> None:
+    keys = {"jobs.select": "1-2", "templates.select": "1-3,11", "bias_type": "explicit"}
+    design = resolve_design(load_probe_study("wording", keys))
+    answers, cells = AnswersOfRun(design), [cell for cell, *_ in product(design, "m", "raw")]
+    for cell in cells:
+        n = {1: 1, 2: 2, 3: 4, 11: 1}[cell.template_id]
+        answers.add(cell, Counter({("declines", ""): 1, ("other", ""): n - 1}))
+    rows, _ = outcome_rows(answers, cells)
+    (row,) = [row for row in rows if (row["outcome"], row["job_group"]) == ("declines", "all")]
+    assert (8, 16, 2) == (row["n"], row["n_answers"], row["n_templates"])
+    assert row["share"] == pytest.approx(((1 + 1 / 2 + 1 / 4) / 3 + 1) / 2)
 
 
 # --- lists and stored designs ------------------------------------------------------------------------

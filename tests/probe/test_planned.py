@@ -16,7 +16,7 @@ from biaskit.probe import planned
 from biaskit.probe.design import build_prompt, cell_key, cells, resolve_design
 from biaskit.probe.planned import PlannedCells
 from biaskit.progress import ModelPlan
-from biaskit.provenance import canonical_json, digest, key_of, key_of_parts
+from biaskit.provenance import canonical_json, digest
 from biaskit.records import as_record
 from biaskit.sequences import Computed, cut, picked
 from biaskit.study.config import load_probe_study, select
@@ -175,11 +175,6 @@ def test_a_digest_by_parts_is_that_of_the_whole(value: Any) -> None:
     import hashlib
 
     assert hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest() == digest(value)
-
-
-@given(st.dictionaries(st.sampled_from(["cell", "model", "prompt", "row_format"]), JSON))
-def test_a_key_of_parts_is_that_of_the_whole(value: dict[str, Any]) -> None:
-    assert key_of(value) == key_of_parts({name: canonical_json(v) for name, v in value.items()})
 
 
 @given(

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from dataclasses import dataclass
-from datetime import date
-from pathlib import Path
-from typing import Annotated
-
-from pydantic import AfterValidator, BeforeValidator
 
 from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import Filled, Label, ListEntry, Text, shown
-from biaskit.errors import CorpusError, UsageError
+from biaskit.errors import UsageError
 from biaskit.models.api.endpoint import is_loopback
 
 PRICES = "corpus:prices/prices.toml"  # users set a price with --price, not in a file of their own
@@ -48,55 +42,30 @@ class PricedModel:
     note: str
 
 
-def _host(text: str) -> str:
-    if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", text):
-        raise ValueError(f"{shown(text)} is not a host name like api.openai.com.")
-    return text
-
-
-def _page(text: str) -> str:
-    if not text.startswith("https://"):
-        raise ValueError(f"{shown(text)} is not the https:// address of a page.")
-    return text
-
-
-def _amount(value: object) -> float:
-    # The comparison also refuses nan and inf.
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _HIGHEST:
-        raise ValueError(f"{shown(value)} is not a price: write USD per million tokens, 0 or more.")
-    return float(value)
-
-
-def _day(text: str) -> str:
-    with contextlib.suppress(ValueError):
-        if date.fromisoformat(text).isoformat() == text:  # not 20261003, not 2026-W40-6
-            return text
-    raise ValueError(f"{shown(text)} is not a day like 2026-10-03.")
-
-
 class _Entry(ListEntry):
-    host: Annotated[Filled, AfterValidator(_host)]
+    host: Filled
     model: Label
-    input: Annotated[float, BeforeValidator(_amount)]
-    output: Annotated[float, BeforeValidator(_amount)]
-    source: Annotated[Filled, AfterValidator(_page)]
-    date: Annotated[Filled, AfterValidator(_day)]
+    input: float
+    output: float
+    source: Filled
+    date: Filled
     note: Text = ""
 
 
 _LAYOUT = SourceLayout("prices", "price", _Entry)
 
 
-def load_prices(source: str | Path = PRICES) -> tuple[PricedModel, ...]:
-    """The table, checked. Raises `CorpusError` for an entry that is wrong or there twice."""
-    listed: dict[tuple[str, str], PricedModel] = {}
-    for where, stated in read_list(source, _LAYOUT).entries:
-        price = Price(stated.input, stated.output, stated.source, stated.date)
-        entry = PricedModel(stated.host, stated.model, price, stated.note)
-        if (entry.host, entry.model) in listed:
-            raise CorpusError(f"{where}: {shown(entry.model)} at {entry.host} is there twice. Keep one.")
-        listed[entry.host, entry.model] = entry
-    return tuple(listed.values())
+def load_prices(source: str = PRICES) -> tuple[PricedModel, ...]:
+    """The shipped table."""
+    return tuple(
+        PricedModel(
+            stated.host,
+            stated.model,
+            Price(stated.input, stated.output, stated.source, stated.date),
+            stated.note,
+        )
+        for _, stated in read_list(source, _LAYOUT).entries
+    )
 
 
 def find_price(host: str, model: str) -> Price | None:

@@ -23,8 +23,6 @@ RULES = "corpus:outcomes/texts.toml"
 START, LOOKED_AT = 240, 1000
 """Characters of a text that are its beginning, and that are read at all."""
 
-_READINGS = ("start", "text", "cased")
-
 
 @dataclass(frozen=True, slots=True)
 class TextOutcome:
@@ -71,4 +69,4 @@ def _up_to_declining() -> OutcomeRules:
 @cache
 def text_rules() -> OutcomeRules:
     """The shipped rules, read once."""
-    return load_outcome_rules(RULES, outcomes=OUTCOMES, readings=_READINGS)
+    return load_outcome_rules(RULES, reads="start")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import shlex
 from collections.abc import Callable
@@ -22,46 +20,6 @@ from biaskit.models.paper_models import find_known, list_known
 
 OPENAI, TOGETHER = "api.openai.com", "api.together.xyz"
 LLAMA = "meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo"
-Write = Callable[..., Path]
-
-
-VALID: dict[str, dict[str, object]] = {
-    "price": {
-        "host": "api.example.org",
-        "model": "m",
-        "input": 1,
-        "output": 2.5,
-        "source": "https://example.org/prices",
-        "date": "2026-10-03",
-    },
-    "model": {
-        "label": "m-1",
-        "spec": "api:m@https://api.example.org/v1",
-        "api_key_env": "EXAMPLE_KEY",
-        "paper": "A paper",
-        "note": "A note",
-    },
-}
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    """Write one or several entries of a table, the first ones valid but for what is given."""
-
-    def write_file(table: str, *entries: dict[str, object]) -> Path:
-        lines = []
-        for entry in entries:
-            values = {key: value for key, value in {**VALID[table], **entry}.items() if value is not None}
-            lines += [f"[[{table}]]"]
-            # repr(nan) and repr(inf) are TOML as they stand; json writes texts as TOML does.
-            lines += [
-                f"{k} = {json.dumps(v) if isinstance(v, str | bool) else repr(v)}" for k, v in values.items()
-            ]
-        path = tmp_path / f"{table}.toml"
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return path
-
-    return write_file
 
 
 def message_of(load: Callable[[], object], kind: type[Exception] = CorpusError) -> str:
@@ -164,60 +122,28 @@ def test_a_server_elsewhere_is_unknown_not_free(host: str) -> None:
     assert find_price(host, "m") is None
 
 
-# --- entries that are wrong ----------------------------------------------------------------------------
+# --- entries of the shipped lists ------------------------------------------------------------------------
 
 
-def test_a_valid_table_is_read(write: Write) -> None:
-    [entry] = load_prices(write("price", {"note": "of a kind"}))
-    assert ("api.example.org", "m", "of a kind") == (entry.host, entry.model, entry.note)
-    assert Price(1.0, 2.5, "https://example.org/prices", "2026-10-03") == entry.price
+def test_every_price_names_its_host_page_and_day_and_stands_once() -> None:
+    listed = load_prices()
+    assert len({(entry.host, entry.model) for entry in listed}) == len(listed)
+    for entry in listed:
+        assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", entry.host)
+        assert entry.price.source.startswith("https://")
+        assert date.fromisoformat(entry.price.date).isoformat() == entry.price.date
+        assert all(0 <= amount <= 1e6 for amount in (entry.price.input, entry.price.output))
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"input": -0.5}, "input -0.5 is not a price"),
-        ({"output": math.nan}, "output nan is not a price"),
-        ({"output": math.inf}, "output inf is not a price"),
-        ({"input": True}, "input True is not a price"),
-        ({"input": "0.5"}, "input '0.5' is not a price"),
-        ({"input": None}, "input is missing"),
-        ({"host": "https://api.example.org"}, "is not a host name"),
-        ({"host": "API.example.org"}, "is not a host name"),
-        ({"host": "api.example.org:443"}, "is not a host name"),
-        ({"host": "localhost"}, "is not a host name"),
-        ({"model": None}, "model is missing"),
-        ({"model": "=m"}, "spreadsheet"),
-        ({"source": "a friend"}, "is not the https:// address"),
-        ({"source": None}, "source is missing"),
-        ({"date": None}, "date is missing"),
-        ({"date": "20261003"}, "is not a day like"),
-        ({"date": "2026-02-30"}, "is not a day like"),
-        ({"date": "October"}, "is not a day like"),
-        ({"currency": "EUR"}, "unknown key 'currency'"),
-    ],
-)
-def test_a_wrong_entry_is_one_line_that_says_where(
-    write: Write, change: dict[str, object], said: str
-) -> None:
-    path = write("price", {"model": "n"}, change)
-    message = message_of(lambda: load_prices(path))
-    assert f"{path}, price 2" in message
-    assert said in message
-
-
-def test_a_number_without_end_is_no_file_of_prices(write: Write) -> None:
-    path = write("price", {"model": "n"}, {"input": 10**400})
-    message = message_of(lambda: load_prices(path))
-    assert "price 2: input 1000" in message
-    assert "is not a price" in message
-
-
-def test_one_model_of_one_host_has_one_price(write: Write) -> None:
-    assert "'m' at api.example.org is there twice" in message_of(
-        lambda: load_prices(write("price", {}, {"input": 7}))
-    )
-    assert 2 == len(load_prices(write("price", {}, {"host": "other.example.org"})))
+def test_a_ready_made_spec_sends_its_key_to_its_host_alone() -> None:
+    listed = list_known()
+    assert len({model.label for model in listed}) == len(listed)
+    for model in listed:
+        assert re.fullmatch(r"(?!demo$)[A-Za-z0-9][A-Za-z0-9._-]*", model.label)
+        # Over https, to one host, without a password or a key in the address.
+        assert re.fullmatch(r"openai:[^\s@]+|api:[^\s@]+@https://[^\s@?#,]+", model.spec)
+        assert re.fullmatch(r"[A-Z][A-Z0-9_]*", model.api_key_env)
+        assert model.spec.startswith("openai:") == (model.api_key_env == "OPENAI_API_KEY")
 
 
 # --- --price -----------------------------------------------------------------------------------------
@@ -297,37 +223,6 @@ def test_the_papers_models_are_three() -> None:
 )
 def test_any_other_name_is_not_known(name: str) -> None:
     assert find_known(name) is None
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"label": "a b"}, "is not a name"),
-        ({"label": "hf:x"}, "is not a name"),
-        ({"label": "x=y"}, "is not a name"),
-        ({"label": "ORG/NAME"}, "is not a name"),
-        ({"label": "demo"}, "is not a name"),
-        ({"label": None}, "label is missing"),
-        ({"spec": "hf:x"}, "is neither"),
-        ({"spec": "api:m"}, "is neither"),
-        ({"spec": "api:m@http://api.example.org/v1"}, "is neither"),  # the key would travel in the clear
-        ({"spec": "api:m@https://user:pw@api.example.org/v1"}, "is neither"),
-        ({"spec": "api:m@https://a.example.org/v1,https://b.example.org/v1"}, "is neither"),
-        ({"spec": "api:m@https://api.example.org/v1?key=1"}, "is neither"),
-        ({"api_key_env": "sk-abc"}, "is not the name of a variable"),
-        ({"api_key_env": "OPENAI_API_KEY"}, "is not a key for"),
-        ({"spec": "openai:gpt-4o"}, "is not a key for"),
-        ({"paper": None}, "paper is missing"),
-        ({"note": ""}, "note is missing"),
-        ({"price": "1"}, "unknown key 'price'"),
-        ({"label": "n"}, "'n' is there twice"),
-    ],
-)
-def test_a_wrong_ready_made_spec_is_one_line(write: Write, change: dict[str, object], said: str) -> None:
-    path = write("model", {"label": "n"}, change)
-    message = message_of(lambda: list_known(path))
-    assert f"{path}, model 2" in message
-    assert said in message
 
 
 # --- as corpora ----------------------------------------------------------------------------------------
