@@ -117,6 +117,25 @@ def _vectors_of_this_session(
     monkeypatch.setattr(import_module("biaskit.personas.vectors.kept"), "folder", lambda: kept)
 
 
+# --- stored runs -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def stored_probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two jobs and three templates, asked of a scripted model (`m.jsonl` beside it); copy it to change it."""
+    from fakes.stored_runs import probe_run
+
+    return probe_run(tmp_path_factory.mktemp("stored"))
+
+
+@pytest.fixture(scope="session")
+def stored_personas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight texts of one occupation, imported and analysed; copy it to change it."""
+    from fakes.stored_runs import personas_run
+
+    return personas_run(tmp_path_factory.mktemp("stored"))
+
+
 # --- the command line ------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +51,17 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     """
     listed = tables.get("associations", ())
     associations = {str(row["key"]): row for row in listed}
-    chosen = dict.fromkeys(str(row["key"]) for row in _chosen(listed))  # key → its text, once it was met
-    others = dict.fromkeys(str(row["key"]) for row in _looked_at(listed))
+    of_models = grouped(listed, "model").values()
+    chosen: dict[str, str | None] = {}  # key → its text, once it was met
+    for own in of_models:  # the first text of each kind, occupation by occupation
+        first: dict[tuple[object, ...], Row] = {}
+        for row in own:
+            first.setdefault(tuple(map(row.get, _KIND)), row)
+        of_occupations = grouped(first.values(), "occupation").values()
+        in_order = [str(row["key"]) for rows in of_occupations for row in sorted(rows, key=_rank)]
+        chosen |= dict.fromkeys(in_order[: max(1, MOST_EXAMPLES // len(of_models))])
+    # Among the first texts of each model those that describe nobody are looked for.
+    others = dict.fromkeys(str(row["key"]) for own in of_models for row in own[:LOOKED_AT])
     finishes: dict[str, Any] = {}
     contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
     for row in rows:
@@ -60,11 +69,10 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
         found = associations.get(key)
         if found is None or not isinstance(text := row.get("text"), str):
             continue
-        if key in chosen:
-            chosen[key] = text
-        if key in others:
-            others[key] = text
-        finishes[key] = row.get("finish_reason") if key in chosen or key in others else None
+        for texts in (chosen, others):
+            if key in texts:
+                texts[key] = text
+                finishes[key] = row.get("finish_reason")
         contexts.add(key, text, found)
     honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
     outcomes = {
@@ -72,43 +80,19 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
         for key, text in {**others, **chosen}.items()
         if text is not None
     }
-    rare = _of_rare_outcomes(outcomes, associations, chosen)
+    rare: dict[tuple[object, str], list[str]] = {}
+    for key, row in associations.items():
+        if (outcome := outcomes.get(key, PERSON)) != PERSON:
+            rare.setdefault((row["model"], outcome), []).append(key)
+    shown = chosen | {
+        key: others.get(key) for keys in rare.values() for key in keys[:PER_OUTCOME] if key not in chosen
+    }
     examples = [
         _example(text, associations[key], honorifics, outcomes[key])
-        for key, text in {**chosen, **{key: others[key] for key in rare}}.items()
+        for key, text in shown.items()
         if text is not None
     ]
     return Shown(examples, *contexts.shown())
-
-
-def _chosen(associations: Sequence[Row]) -> Iterator[Row]:
-    """The first text of each kind (origin, asked for, associated), occupation by occupation of each model."""
-    models = grouped(associations, "model")
-    for own in models.values():
-        first: dict[tuple[object, ...], Row] = {}
-        for row in own:
-            first.setdefault(tuple(map(row.get, _KIND)), row)
-        of_occupations = grouped(first.values(), "occupation").values()
-        in_order = [row for rows in of_occupations for row in sorted(rows, key=_rank)]
-        yield from in_order[: max(1, MOST_EXAMPLES // len(models))]
-
-
-def _looked_at(associations: Sequence[Row]) -> Iterator[Row]:
-    """The first texts of each model, among which those that describe nobody are looked for."""
-    for own in grouped(associations, "model").values():
-        yield from own[:LOOKED_AT]
-
-
-def _of_rare_outcomes(
-    outcomes: Mapping[str, str], associations: Mapping[str, Row], chosen: Mapping[str, str | None]
-) -> list[str]:
-    """Keys of texts that are no person's, a few of each outcome and model, beside those chosen."""
-    found: dict[tuple[object, str], list[str]] = {}
-    for key, row in associations.items():
-        outcome = outcomes.get(key, PERSON)
-        if outcome != PERSON:
-            found.setdefault((row["model"], outcome), []).append(key)
-    return [key for keys in found.values() for key in keys[:PER_OUTCOME] if key not in chosen]
 
 
 _KIND = ("occupation", "origin", "specified_gender", "gender", "instruction_id", "setting")
@@ -163,7 +147,9 @@ class _Contexts:
         """Note the first sentence of a text for every wanted word in it."""
         of_list = (row["model"], row["occupation"], row["origin"], row["specified_gender"] or row["gender"])
         found = self._found.get(of_list, {})
-        missing = {word for word, held in found.items() if _may_take(held, key)}
+        missing = {
+            word for word, held in found.items() if len(held) < SENTENCES_PER_WORD or key < held[-1][0]
+        }
         if not missing:
             return
         text = text[:_LONGEST_SEARCHED]
@@ -187,10 +173,6 @@ class _Contexts:
                 numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in held))
                 words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
         return words, list(places)
-
-
-def _may_take(held: Sequence[tuple[str, str]], key: str) -> bool:
-    return len(held) < SENTENCES_PER_WORD or key < held[-1][0]
 
 
 def _first_words(rows: Sequence[Row]) -> dict[str, float]:

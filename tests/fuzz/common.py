@@ -1,4 +1,4 @@
-"""What every fuzz shares: how much is tried, the runs that are changed, and what must hold whatever is given.
+"""What every fuzz shares: how much is tried, and what must hold whatever is given.
 
 By default a few cases, the same every day. `BIASKIT_FUZZ=20` tries twenty times as many, others for every
 `BIASKIT_FUZZ_SEED`, as .ci/nightly does.
@@ -7,7 +7,6 @@ By default a few cases, the same every day. `BIASKIT_FUZZ=20` tries twenty times
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -15,8 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fakes.command import Said
-
-import biaskit as bk
 
 TIMES = int(os.environ.get("BIASKIT_FUZZ", "1"))
 SEED = os.environ.get("BIASKIT_FUZZ_SEED", "")
@@ -44,33 +41,6 @@ ODD = (
     *([], {}, [[]], {"": {}}, [None] * 50, {"a": [1]}),
 )
 """What may stand where a value of another kind was."""
-
-
-def probe_run(home: Path) -> Path:
-    """Two jobs, three templates, one scripted model."""
-    lines = [
-        {"contains": "nurse", "log_probs": {" She": -0.5, " He": -1.5}},
-        {"contains": "", "log_probs": {" He": -0.4, " She": -1.8, " They": -2.5}},
-    ]
-    (home / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "ascii")
-    asked = {"jobs": ["nurse", "plumber"], "templates": "1-3", "watcher": bk.Silent()}
-    return bk.probe(f"m=scripted:{home / 'm.jsonl'}", **asked, out=home / "probe").path
-
-
-def personas_run(home: Path) -> Path:
-    """One occupation, texts of your own kind: no vectors are trained."""
-    texts = [
-        f"{who} is a {how} nurse and helps {n} people in the team of the town."
-        for n in range(4)
-        for who, how in (("She", "warm"), ("He", "bold"))
-    ]
-    return bk.analyze_texts(
-        {"text": texts, "job": ["nurse"] * len(texts)},
-        occupation="job",
-        settings={"permutations": 19, "clusters": False},
-        out=home / "personas",
-        watcher=bk.Silent(),
-    ).path
 
 
 def snapshot(*folders: Path) -> dict[Path, bytes]:

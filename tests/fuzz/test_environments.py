@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs, expanded
 from biaskit.runs.usage import read_usage, spent
 from biaskit.study.config import load_study, parse_setting
-from fuzz.common import check_said, probe_run, snapshot
+from fuzz.common import check_said, snapshot
 
 LONGEST_S = 120
 _POWERLESS = (
@@ -65,20 +65,15 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return probe_run(tmp_path_factory.mktemp("environments"))
-
-
 @pytest.mark.process
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_a_command_in_an_environment(name: str, command: str, run: Path, tmp_path: Path) -> None:
+def test_a_command_in_an_environment(name: str, command: str, stored_probe: Path, tmp_path: Path) -> None:
     environment = ENVIRONMENTS[name]
     if "setpriv" in environment.before and (os.geteuid() or shutil.which("setpriv") is None):
         pytest.skip("only root can be another user, and needs setpriv")
-    shutil.copytree(run, tmp_path / "run")
-    shutil.copy(run.parent / "m.jsonl", tmp_path)
+    shutil.copytree(stored_probe, tmp_path / "run")
+    shutil.copy(stored_probe.parent / "m.jsonl", tmp_path)
     tmp_path.chmod(0o777)
     for file, content in environment.files.items():
         (tmp_path / file).write_bytes(content)
@@ -105,14 +100,15 @@ def test_a_command_in_an_environment(name: str, command: str, run: Path, tmp_pat
 
 
 @pytest.mark.process
-def test_a_report_in_a_real_notebook(run: Path, tmp_path: Path) -> None:
+def test_a_report_in_a_real_notebook(stored_probe: Path, tmp_path: Path) -> None:
     from needs import require_notebook
 
     require_notebook()
     import nbclient
     import nbformat
 
-    line = f"!cd {tmp_path} && {sys.executable} -m biaskit report {run} --out page.html; echo ended $?"
+    run = shutil.copytree(stored_probe, tmp_path / "run")
+    line = f"!cd {tmp_path} && {sys.executable} -m biaskit report run --out page.html; echo ended $?"
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(line)])
     nbclient.NotebookClient(book, timeout=120, kernel_name="python3").execute()
     said = "".join(output.get("text", "") for output in book.cells[0].outputs)
@@ -121,40 +117,6 @@ def test_a_report_in_a_real_notebook(run: Path, tmp_path: Path) -> None:
 
 
 # --- inputs ----------------------------------------------------------------------------------------------
-
-ODD: Mapping[str, Callable[[Path], object]] = {
-    "folder": Path.mkdir,
-    "utf-16": lambda path: path.write_bytes("name = 'x'\n".encode("utf-16")),
-    "no text": lambda path: path.write_bytes(bytes(range(256))),
-    "empty": lambda path: path.write_bytes(b""),
-}
-NEW = ("--out", "new")
-READERS: Mapping[str, tuple[str, ...]] = {
-    "odd.toml": ("probe", "scripted:m.jsonl", "--study", "./odd.toml", *NEW),
-    "odd.jsonl": ("probe", "scripted:odd.jsonl", *NEW),
-    "odd.csv": ("probe", "scripted:m.jsonl", "--jobs", "./odd.csv", *NEW),
-    "texts.csv": ("analyze", "--texts", "texts.csv", *NEW),
-    "texts.jsonl": ("analyze", "--texts", "texts.jsonl", *NEW),
-    "run/manifest.json": ("report", "run", "--out", "page.html"),
-    "run/usage.json": (*COMMANDS["probe"][:-4], "--templates", "1-3", "--out", "run"),
-    "run/tables/analysis.json": ("report", "run", "--out", "page.html"),
-}
-
-
-@pytest.mark.parametrize("file", READERS)
-@pytest.mark.parametrize("odd", ODD)
-def test_an_odd_input_is_one_line(
-    odd: str, file: str, run: Path, console: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(run, tmp_path / "run")
-    shutil.copy(run.parent / "m.jsonl", tmp_path)
-    path = tmp_path / file
-    path.unlink(missing_ok=True)
-    ODD[odd](path)
-    monkeypatch.chdir(tmp_path)
-    said = console(*READERS[file])
-    check_said(said, (odd, file))
-    assert said.code or odd in ("empty", "no text", "utf-16"), said
 
 
 def test_a_file_beyond_its_bound_is_refused(tmp_path: Path) -> None:

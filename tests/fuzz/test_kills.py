@@ -152,8 +152,8 @@ def comparable(path: Path) -> bytes:
         return json.dumps({label: sorted(line) for label, line in json.loads(content).items()}).encode()
     if path.name not in ROWS_FILES.values():
         return content
-    rows = [read_row(line)[0] for line in content.splitlines()]
-    return json.dumps([{**row, "answered_at": ""} for row in rows]).encode()
+    rows = [json.loads(line) for line in content.splitlines() if read_row(line)]  # its checksum fits
+    return json.dumps([{**row, "answered_at": "", "sum": ""} for row in rows]).encode()
 
 
 def tree(work: Path) -> dict[str, bytes]:

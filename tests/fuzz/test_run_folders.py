@@ -19,9 +19,7 @@ from fuzz.common import (
     SEED,
     TIMES,
     check_said,
-    personas_run,
     places,
-    probe_run,
     put,
     snapshot,
     standing_in,
@@ -181,10 +179,9 @@ def _numbers_of_valid_rows(case: Case, changed: Path, home: Path, cli: Cli) -> N
 # --- the tests ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    home = tmp_path_factory.mktemp("fuzz")
-    return {"probe": probe_run(home), "personas": personas_run(home)}
+@pytest.fixture
+def runs(stored_probe: Path, stored_personas: Path) -> dict[str, Path]:
+    return {"probe": stored_probe, "personas": stored_personas}
 
 
 @pytest.mark.parametrize("engine", ["probe", "personas"])

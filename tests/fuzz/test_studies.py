@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
-from fuzz.common import ODD, SEED, TIMES, check_kept, check_said, probe_run, snapshot, standing_in
+from fuzz.common import ODD, SEED, TIMES, check_kept, check_said, snapshot, standing_in
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -166,7 +167,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def check(case: Case, home: Path, call: Cli) -> None:
+def check(case: Case, home: Path, call: Cli, stored: Path) -> None:
     """Write the study, call the command, hold what came of it against the oracle."""
     engine = engine_of(case.command)
     with standing_in(home):
@@ -175,7 +176,7 @@ def check(case: Case, home: Path, call: Cli) -> None:
         (home / "m.jsonl").write_text(json.dumps(line) + "\n", "ascii")
         write_vectors(home / "vectors.txt")
         if case.command in ("analyze", "report"):
-            probe_run(home).rename(home / "run")
+            shutil.copytree(stored, home / "run")
         content: dict[str, Any] = {"name": "s", "engine": engine, **json.loads(json.dumps(SMALL[engine]))}
         if case.command == "analyze":
             content = {"name": "s"}
@@ -231,9 +232,9 @@ def _toml(value: Any) -> str:
 # --- the tests ------------------------------------------------------------------------------------------
 
 
-def test_odd_studies(console: Cli, tmp_path: Path) -> None:
+def test_odd_studies(console: Cli, tmp_path: Path, stored_probe: Path) -> None:
     for case in cases(24 * TIMES):
-        check(case, tmp_path / "home", console)
+        check(case, tmp_path / "home", console, stored_probe)
 
 
 @pytest.mark.parametrize("engine", STUDIES)
@@ -247,4 +248,4 @@ def test_every_key_is_tried(engine: str) -> None:
 )
 def test_the_oracle_hears_a_validator_and_a_second_line(err: str, tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
-        check(Case("probe", True, (), ()), tmp_path / "home", lambda *words: Said(2, "", err))
+        check(Case("probe", True, (), ()), tmp_path / "home", lambda *words: Said(2, "", err), tmp_path)

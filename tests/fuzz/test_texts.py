@@ -21,7 +21,7 @@ import pytest
 from fakes.command import Cli, Said
 from fakes.personas_runs import write_vectors
 
-from fuzz.common import SEED, TIMES, check_kept, check_said, probe_run, snapshot, standing_in
+from fuzz.common import SEED, TIMES, check_kept, check_said, snapshot, standing_in
 from fuzz.test_run_folders import CHANGES, OfBytes
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -241,7 +241,7 @@ def cases(n: int) -> list[Case]:
 # --- the command and the oracle -----------------------------------------------------------------------
 
 
-def check(case: Case, home: Path, call: Cli) -> Said:
+def check(case: Case, home: Path, call: Cli, stored: Path) -> Said:
     """Write the changed file, call the command that reads it, hold what came of it against the oracle."""
     given, rng = INPUTS[case.file], random.Random(case.seed)
     with standing_in(home):
@@ -249,9 +249,8 @@ def check(case: Case, home: Path, call: Cli) -> Said:
         write_vectors(home / "vectors.txt")
         (home / "plain.csv").write_bytes(_table(","))
         if case.file == "aliases":
-            (home / "base").mkdir()
-            probe_run(home / "base").rename(home / "run")
-            shutil.copytree(home / "run", home / "other")
+            for name in ("run", "other"):
+                shutil.copytree(stored, home / name)
         content = given.content if isinstance(given.content, bytes) else given.content()
         for change in case.changes:
             content = TEXT_CHANGES[change](content, rng)
@@ -317,15 +316,17 @@ def _records(path: Path, case: Case) -> list[dict[str, Any]]:
 # --- the tests ------------------------------------------------------------------------------------------
 
 
-def test_odd_inputs(console: Cli, tmp_path: Path) -> None:
+def test_odd_inputs(console: Cli, tmp_path: Path, stored_probe: Path) -> None:
     for case in cases(16 * TIMES):
-        check(case, tmp_path / "home", console)
+        check(case, tmp_path / "home", console, stored_probe)
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_every_input_is_accepted_as_it_should_be(name: str, console: Cli, tmp_path: Path) -> None:
+def test_every_input_is_accepted_as_it_should_be(
+    name: str, console: Cli, tmp_path: Path, stored_probe: Path
+) -> None:
     """Else every change of it would be refused for another reason."""
-    assert check(Case(name), tmp_path / "home", console).code == 0
+    assert check(Case(name), tmp_path / "home", console, stored_probe).code == 0
 
 
 def test_the_oracle_sees_a_file_that_is_gone(tmp_path: Path) -> None:
@@ -334,4 +335,4 @@ def test_the_oracle_sees_a_file_that_is_gone(tmp_path: Path) -> None:
         return Said(2, "", "biaskit: no.\n")
 
     with pytest.raises(AssertionError, match="is gone"):
-        check(Case("jobs csv"), tmp_path / "home", eating)
+        check(Case("jobs csv"), tmp_path / "home", eating, tmp_path)

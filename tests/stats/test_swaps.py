@@ -165,8 +165,8 @@ def test_signed_ranks_match_the_hand_computed_differences() -> None:
     assert pytest.approx(0.6, abs=ROUNDING) == found.effect_size
 
 
-@settings(deadline=None, max_examples=25)  # scipy permutes where ranks are tied
-@given(st.lists(st.integers(-30, 30), min_size=2, max_size=60))
+@settings(deadline=None, max_examples=10)  # scipy permutes where ranks are tied
+@given(st.lists(st.integers(-30, 30), min_size=2, max_size=20))
 def test_signed_ranks_are_scipys_and_turn_with_the_sides(differences: list[int]) -> None:
     a, b = np.array(differences, dtype=np.float64), np.zeros(len(differences))
     found = wilcoxon(a, b)

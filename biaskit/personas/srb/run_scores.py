@@ -119,24 +119,21 @@ def word_vectors(
         name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
         return WordVectors(name, tuple(made), record)
     if study.vectors == "marked-lists":
-        trained = train_on_lists(_released_lists(documents, lists))
+        trained = train_on_lists(  # four "sentences" per model and occupation, as released
+            [
+                lists.words(model, occupation, origin, gender)
+                for model in documents.models
+                for occupation in documents.occupations
+                for gender in WOMEN_AND_MEN
+                for origin in (SPECIFIED, ASSOCIATED)
+            ]
+        )
         return WordVectors("marked-lists", (trained,), {"source": "marked-lists", "seeds": [1]})
     path = study.vectors.partition(":")[2]
     wanted = {marked.word for _, found in lists.of.values() for one in found for marked in one.words}
     vectors = load_pretrained(path, wanted)
     origin = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
     return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), origin)
-
-
-def _released_lists(documents: TextDocuments, lists: RunLists) -> list[list[str]]:
-    """Four "sentences" per model and occupation, as the release trains on them."""
-    return [
-        lists.words(model, occupation, origin, gender)
-        for model in documents.models
-        for occupation in documents.occupations
-        for gender in WOMEN_AND_MEN
-        for origin in (SPECIFIED, ASSOCIATED)
-    ]
 
 
 def srb_rows(

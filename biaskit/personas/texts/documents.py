@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from biaskit.errors import RunError
-from biaskit.personas.sampling.design import DrawSeries, PersonasDesign, draw_keys, series_of_design
+from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
 from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.english import EnglishEvidence
@@ -200,7 +200,10 @@ def _read(
                 empty=not text.strip(),
                 association=association,
                 place=place,
-                outcome=_declines(text) if imported else text_outcome(text, finish).outcome,
+                # Of a user's own text nothing else is asked: it is what the user says it is.
+                outcome=(DECLINES if declines(text) else None)
+                if imported
+                else text_outcome(text, finish).outcome,
             )
             stored.evidence[row["model"]].add(text)
             stored.english[row["model"]].add(text)
@@ -210,11 +213,6 @@ def _read(
 
     tokens = TokenisedTexts.of(texts())
     return stored, tokens
-
-
-def _declines(text: str) -> str | None:
-    """Of a user's own text nothing else is asked: it is what the user says it is."""
-    return DECLINES if declines(text) else None
 
 
 def believed(
@@ -267,27 +265,23 @@ def _needed(
         n_rounds = 1 if series.specified_gender else -(-filling.most // filling.batch)
         for number in range(n_rounds):
             draws = range(design.study.per_gender) if series.specified_gender else filling.round(number)
-            found = [
-                _of_series(stored[key], series, draw)
-                for draw in draws
-                if (key := key_of_draw(draw)) in stored
-            ]
+            found = []
+            for draw in draws:
+                text = stored.get(key_of_draw(draw))
+                if text is None:
+                    continue
+                asked = (series.occupation, series.template_id, series.specified_gender, draw)
+                if (text.occupation, text.template_id, text.specified_gender, text.draw) != asked:
+                    raise RunError(
+                        f"The row {text.key} says {text.occupation}, {text.template_id}, draw {text.draw},"
+                        f" and its key says {series.occupation}, {series.template_id}, draw {draw}: rows were"
+                        " changed. Restore the file."
+                    )
+                found.append(text)
             texts += found
             if tally.add(text.association.gender for text in found) != "open":
                 break
         yield texts
-
-
-def _of_series(text: TextDocument, series: DrawSeries, draw: int) -> TextDocument:
-    """The text under a key, whose own labels must say what the key says: else keys were exchanged."""
-    asked = (series.occupation, series.template_id, series.specified_gender, draw)
-    if (text.occupation, text.template_id, text.specified_gender, text.draw) != asked:
-        raise RunError(
-            f"The row {text.key} says {text.occupation}, {text.template_id}, draw {text.draw}, and its key"
-            f" says {series.occupation}, {series.template_id}, draw {draw}: rows were changed."
-            " Restore the file."
-        )
-    return text
 
 
 def _marked_unread(

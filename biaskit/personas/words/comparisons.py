@@ -72,18 +72,16 @@ def _comparison(
     chosen: list[TextDocument] = []
     for template in documents.template_ids:
         for gender in GENDERS:
-            texts = [t for t in usable if t.template_id == template and t.gender == gender]
-            chosen += _first(texts, study, (model, occupation, origin, template, gender))
+            texts, n = (
+                [t for t in usable if t.template_id == template and t.gender == gender],
+                study.per_gender,
+            )
+            places = list(range(min(n, len(texts))))  # the first n in draw order
+            if study.balance != "first" and len(texts) > n:  # n of them, as released
+                rng = generator(study.seed, "balance", (model, occupation, origin, template, gender))
+                places = sorted(rng.permutation(len(texts))[:n].tolist())
+            chosen += [texts[place] for place in places]
     return TextComparison(model, occupation, origin, tuple(chosen))
-
-
-def _first(texts: Sequence[TextDocument], study: PersonasStudy, row: Sequence[str]) -> list[TextDocument]:
-    """The first n in draw order; `balance = sample` draws n of them (as released)."""
-    n = study.per_gender
-    if study.balance == "first" or len(texts) <= n:
-        return list(texts[:n])
-    picked = generator(study.seed, "balance", row).permutation(len(texts))[:n]
-    return [texts[i] for i in sorted(picked.tolist())]
 
 
 def _why_ineligible(

@@ -6,7 +6,7 @@ with men, and where there are texts of non-binary people each gender with both o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -116,21 +116,19 @@ def overlap(
     Returns: per gender the associated words in their order, then those only specified in theirs.
     Missing or empty input: a gender that lacks one of its lists has no rows.
     """
-    return [
-        (gender, word, place)
-        for gender in WOMEN_AND_MEN
-        if gender in associated and gender in specified
-        for word, place in _places(gender, associated[gender], specified)
-    ]
-
-
-def _places(
-    gender: str, associated: Sequence[str], specified: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[str, Place]]:
-    own, placed = set(specified[gender]), set(associated)
-    others = {word for other, words in specified.items() if other != gender for word in words}
-    for word in associated:
-        yield word, "both" if word in own else "other-gender" if word in others else "associated-only"
-    for word in specified[gender]:
-        if word not in placed:
-            yield word, "specified-only"
+    found: list[tuple[str, str, Place]] = []
+    for gender in WOMEN_AND_MEN:
+        if gender not in associated or gender not in specified:
+            continue
+        own, placed = set(specified[gender]), set(associated[gender])
+        others = {word for other, words in specified.items() if other != gender for word in words}
+        for word in associated[gender]:
+            found.append(
+                (
+                    gender,
+                    word,
+                    "both" if word in own else "other-gender" if word in others else "associated-only",
+                )
+            )
+        found += [(gender, word, "specified-only") for word in specified[gender] if word not in placed]
+    return found

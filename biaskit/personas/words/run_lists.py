@@ -77,7 +77,15 @@ def make_lists(
         if progress:
             progress(done, len(compared))
         if one.reason is not None:
-            lists_of[one.key] = one, tuple(_none(one.reason))
+            directions = (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
+            lists_of[one.key] = (
+                one,
+                tuple(
+                    WordList(gender, other, method, n_target=0, n_unmarked=0, reason=one.reason)
+                    for gender, other in directions
+                    for method in METHODS
+                ),
+            )
             continue
         lists = word_lists(
             counts[[text.place for text in one.texts]],
@@ -102,13 +110,6 @@ def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozen
     """The names in each model's texts, among all words: shuffled lists hold others than observed ones."""
     words, evidence = documents.tokens.words, documents.evidence
     return {model: names_among(words, study.names, evidence.get(model)) for model in documents.models}
-
-
-def _none(reason: str) -> Iterator[WordList]:
-    """The rows of an occupation that has no lists."""
-    for gender, other in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
-        for method in METHODS:
-            yield WordList(gender, other, method, n_target=0, n_unmarked=0, reason=reason)
 
 
 def _elsewhere(
@@ -179,21 +180,17 @@ def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
     for model in documents.models:
         for occupation in documents.occupations:
             associated, specified = (
-                _defined_lists(lists, model, occupation, origin) for origin in (ASSOCIATED, SPECIFIED)
+                {
+                    gender: [marked.word for marked in one.words]
+                    for gender in WOMEN_AND_MEN
+                    if (one := lists.marked(model, occupation, origin, gender)) and one.n_marked is not None
+                }
+                for origin in (ASSOCIATED, SPECIFIED)
             )
             if len(associated) == len(specified) == len(WOMEN_AND_MEN):
                 for gender, word, place in overlap(associated, specified):
                     scope = {"model": model, "occupation": occupation, "gender": gender}
                     yield {**scope, "word": word, "place": place}
-
-
-def _defined_lists(lists: RunLists, model: str, occupation: str, origin: str) -> dict[str, list[str]]:
-    marked = {gender: lists.marked(model, occupation, origin, gender) for gender in WOMEN_AND_MEN}
-    return {
-        gender: [marked_word.word for marked_word in one.words]
-        for gender, one in marked.items()
-        if one is not None and one.n_marked is not None
-    }
 
 
 def method_rows(lists: RunLists) -> Iterator[Row]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from biaskit.personas.words.log_odds import blocks_of_rows
 from biaskit.records import WOMEN_AND_MEN
@@ -46,7 +45,12 @@ def permuted_counts(
     """
     from scipy.sparse import csr_matrix
 
-    shuffled = _shuffled(labels, strata, rng, n, groups)
+    place = {group: g for g, group in enumerate(groups)}
+    shuffled = np.tile(np.array([place[label] for label in labels], dtype=np.int16), (n, 1))
+    names = np.asarray(strata, dtype=object)
+    for stratum in sorted(set(strata)):
+        members = np.flatnonzero(names == stratum)
+        shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
     by_word = csr_matrix(counts.T, dtype=np.float64)  # [W, documents]
     total = np.asarray(by_word.sum(axis=1)).ravel()
     step = max(1, _COUNTS_AT_ONCE // (max(1, len(total)) * len(groups)))
@@ -56,20 +60,6 @@ def permuted_counts(
         for block in blocks_of_rows(some.shape[1], len(total)):
             first = [np.ascontiguousarray(one[:, block].T) for one in found]
             yield (*first, total - np.sum(first, axis=0))
-
-
-def _shuffled(
-    labels: Sequence[str], strata: Sequence[str], rng: np.random.Generator, n: int, groups: Sequence[str]
-) -> NDArray[np.int16]:
-    """Labels as places in `groups`, shuffled within strata: `[n, documents]`."""
-    place = {group: g for g, group in enumerate(groups)}
-    codes = np.array([place[label] for label in labels], dtype=np.int16)
-    shuffled = np.tile(codes, (n, 1))
-    names = np.asarray(strata, dtype=object)
-    for stratum in sorted(set(strata)):
-        members = np.flatnonzero(names == stratum)
-        shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
-    return shuffled
 
 
 def why_unequal(lengths: Mapping[str, FloatArray], shuffled: str = "genders") -> str | None:

@@ -123,7 +123,8 @@ def test_german_texts_have_no_share_and_english_ones_beside_them_do(tmp_path: Pa
         + [ENGLISH, "He works in a mine, and they say that he sings. " * 5] * 20,
         "who": ["deutsch"] * 40 + ["english"] * 40,
     }
-    result = bk.analyze_texts(texts, model="who", out=tmp_path / "run", watcher=bk.Silent())
+    quick = {"vectors": "marked-lists", "permutations": 19, "clusters": False}
+    result = bk.analyze_texts(texts, model="who", settings=quick, out=tmp_path / "run", watcher=bk.Silent())
     shares = {
         row["model"]: row for row in result.representation.to_dict("records") if row["template_id"] == "all"
     }
