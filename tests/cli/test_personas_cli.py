@@ -15,7 +15,6 @@ from fakes.personas_runs import (
     NAMED,
     OPEN,
     keeps_the_contract,
-    only,
     story,
     table,
     write_script,
@@ -99,6 +98,15 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
 ALL_COLUMNS = ("--gender-col", "gender", "--occupation-col", "job", "--model-col", "model")
 
 
+def analysed(cli: Cli, cheap: Sequence[str], rows: Sequence[Mapping[str, object]], *options: str) -> Said:
+    texts = write_rows(Path("texts.jsonl"), rows)
+    return cli("analyze", "--texts", texts, *options, *cheap, "--out", "odd")
+
+
+def about(gender: str, code: str = "") -> list[dict[str, str]]:
+    return [{"text": story(gender, OPEN["nurse"][gender], i), "gender": code} for i in range(5)]
+
+
 # --- a first run ---------------------------------------------------------------------------------------
 
 
@@ -166,110 +174,6 @@ def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, che
 
 
 # --- texts of one's own: odd ones ----------------------------------------------------------------------
-
-
-def analysed(cli: Cli, cheap: Sequence[str], rows: Sequence[Mapping[str, object]], *options: str) -> Said:
-    texts = write_rows(Path("texts.jsonl"), rows)
-    return cli("analyze", "--texts", texts, *options, *cheap, "--out", "odd")
-
-
-def about(gender: str, code: str = "") -> list[dict[str, str]]:
-    return [{"text": story(gender, OPEN["nurse"][gender], i), "gender": code} for i in range(5)]
-
-
-def reasons(name: str) -> set[str]:
-    return {row["reason"] for row in table(Path("odd"), name)}
-
-
-def test_texts_of_one_gender_have_no_lists_and_say_so(cli: Cli, cheap: tuple[str, ...]) -> None:
-    said = analysed(cli, cheap, about("female"))
-    assert 0 == said.code
-    assert {"no male texts"} == reasons("word_lists")
-    assert {"no texts with a specified gender"} == reasons("srb")
-    assert ["1.0", "1.0"] == [row["female_share"] for row in table(Path("odd"), "representation")]
-    keeps_the_contract(Path("odd"))
-
-
-@pytest.mark.parametrize("gender", [None, "F"])
-def test_empty_texts_are_of_nobody(cli: Cli, cheap: tuple[str, ...], gender: str | None) -> None:
-    rows = [{"text": text, "gender": gender} for text in ("", " ", "\n", "\u2028", "")]
-    said = analysed(cli, cheap, rows, "--gender-col", "gender")
-    assert 0 == said.code
-    assert "texts that are empty: 5." in said.out
-    assert 5 == len(table(Path("odd"), "associations"))
-    if gender:
-        [row] = table(Path("odd"), "association_validation")
-        assert ("5", "0", "5") == (row["n_texts"], row["n_correct"], row["n_not_captured"])
-    else:
-        row = table(Path("odd"), "representation")[0]
-        assert ("5", "5", "", "0.0", "1.0") == tuple(
-            row[name] for name in ("n_unassociated", "n_empty", "female_share", "share_if_dropped_male",
-                                   "share_if_dropped_female")
-        )  # fmt: skip
-        assert "no text with an associated gender" in row["reason"]
-    keeps_the_contract(Path("odd"))
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ["She is a nurse."],
-        ["warm"],
-        ["warm", "bold"],
-        ["She", "He"],
-        ["NA", "None", "nan", "null", "N/A"],
-        ["1", "!"],
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize("specified", [True, False])
-def test_hardly_any_words_are_a_result_with_reasons(
-    cli: Cli, cheap: tuple[str, ...], texts: Sequence[str], specified: bool
-) -> None:
-    codes = ("F", "M") if specified else ("", "")
-    rows = [{"text": text, "gender": codes[i % 2]} for i, text in enumerate(texts)]
-    said = analysed(cli, cheap, rows, "--gender-col", "gender")
-    assert 0 == said.code, said.err
-    assert len(texts) == len(table(Path("odd"), "associations"))
-    lists = table(Path("odd"), "word_lists")
-    assert lists
-    assert all(row["reason"] or row["n_marked"] for row in lists)
-    assert all(row["reason"] for row in table(Path("odd"), "srb"))
-    keeps_the_contract(Path("odd"))
-
-
-WEIRD = (
-    "\U0001f469\u200d\U0001f52c she \x1b[31mred\x1b[0m \x1b]0;title\x07 \u202eevil\u2066",
-    "\x00 he <script>alert(1)</script> {{7*7}} ${HOME} %s",
-    "\ud800 she her \udfff",
-    "=1+1 he \u05d0\u05d1\u05d2 \u0627\u0644\u0639",
-    "she\u2028her\x85hers\x0bcaf\xe9",
-    "[red]he[/red] \\x1b his",
-)
-
-
-def test_occupations_that_differ_in_case_stay_apart(cli: Cli, cheap: tuple[str, ...]) -> None:
-    rows = [
-        {"text": story(gender, NAMED["nurse"][gender], i), "gender": gender, "job": job, "model": model}
-        for i in range(3)
-        for gender in ("female", "male")
-        for job in ("Nurse", "nurse")
-        for model in ("m", "M")
-    ]
-    said = analysed(cli, cheap, rows, *ALL_COLUMNS)
-    assert 0 == said.code
-    assert {(m, j) for m in "mM" for j in ("nurse", "Nurse")} == {
-        (row["model"], row["occupation"]) for row in table(Path("odd"), "srb")
-    }
-    assert "labels that differ only in case stay apart" in " ".join(said.out.split())
-    keeps_the_contract(Path("odd"))
-
-
-def test_a_model_of_the_texts_cannot_be_called_all_beside_another(cli: Cli, cheap: tuple[str, ...]) -> None:
-    rows = [{"text": "She.", "gender": "", "job": "nurse", "model": model} for model in ("all", "m")]
-    said = analysed(cli, cheap, rows, *ALL_COLUMNS)
-    assert 2 == said.code
-    assert "called all" in one_line(said)
 
 
 # --- wrong use -----------------------------------------------------------------------------------------
@@ -382,18 +286,6 @@ def test_runs_of_two_models_are_merged_and_compared(cli: Cli, cheap: tuple[str, 
     keeps_the_contract(Path("merged"))
 
 
-def test_two_prompts_or_occupations_of_one_model_are_merged(cli: Cli, cheap: tuple[str, ...]) -> None:
-    model = f"m={full_script(Path('m.jsonl'), OPEN, NAMED)}"
-    common = ("--study", "gasp-pilot", "--per-gender", "2", *cheap)
-    for job in ("nurse", "cook"):
-        assert 0 == cli("personas", model, *common, "--occupations", job, "--out", job).code
-    assert 0 == cli("analyze", "nurse", "cook", "--out", "merged").code
-    assert ["nurse", "nurse", "cook", "cook"] == [r["occupation"] for r in table(Path("merged"), "srb")]
-    for job in ("nurse", "cook"):
-        alone = only(table(Path(job), "marked_words"), occupation=job)
-        assert alone == only(table(Path("merged"), "marked_words"), occupation=job)
-
-
 def test_runs_of_other_sampling_are_not_merged(cli: Cli, cheap: tuple[str, ...]) -> None:
     model = f"m={full_script(Path('m.jsonl'), OPEN, NAMED)}"
     common = ("--study", "gasp-pilot", "--occupations", "nurse", *cheap)
@@ -436,13 +328,3 @@ def test_a_study_file_gives_imported_texts_their_analysis_keys(cli: Cli, cheap: 
 
 
 # --- damage --------------------------------------------------------------------------------------------
-
-
-def test_a_bad_line_before_whole_ones_is_named_and_can_be_left_out(cli: Cli, run: Path) -> None:
-    path = run / "generations.jsonl"
-    lines = path.read_bytes().split(b"\n")
-    path.write_bytes(b"\n".join([*lines[:3], b"{broken", *lines[3:]]))
-    said = cli("analyze", run)
-    assert 1 == said.code
-    assert "line 4" in one_line(said)
-    assert 0 == cli("analyze", run, "--set", "skip_bad_lines=true").code

@@ -77,9 +77,9 @@ def test_the_floor_is_the_parts_own_and_said() -> None:
 
 
 def test_models_below_the_floor_are_named_in_the_record() -> None:
-    found = said(many(6, m5=0.001), "say")
-    assert found.text.endswith("1 with weak evidence.") or "unclear" in found.text
-    assert "median coverage of m5 under the floor of 1 %" in found.measured_with
+    found = said(many(6, m5=0.001), "say", " m5 ")
+    assert found.text.startswith("Weak evidence: asked outright, m5 says")
+    assert "median coverage under the floor of 1 %" in found.measured_with
 
 
 def test_bounds_that_hold_zero_leave_a_difference_not_identified() -> None:
@@ -115,9 +115,8 @@ def test_explicit_and_implicit_and_two_prompt_forms_never_share_a_sentence() -> 
         for table, name in (("probe_groups", "model"), ("tests", "model_a"))
     )
     made = content(replace(made.parts[0], tables={"probe_groups": groups, "tests": crossed}))
-    alone, others = said(made, "say", " m0 "), said(made, "say", "of 5 models")
-    assert "chat-continue prompts" in alone.measured_with
-    assert "raw prompts" in others.measured_with
+    assert "chat-continue prompts" in said(made, "say", " m0 ").measured_with
+    assert "raw prompts" in said(made, "say", " m1 ").measured_with
 
 
 def test_a_slope_over_too_few_jobs_gives_the_count_last() -> None:
@@ -196,23 +195,8 @@ def test_levels_and_a_dialogue_have_sentences() -> None:
     )
     scope = {"setting": "dialogue-plain", "contrast": "settings"}
     dialogue = effect(0, 0.1, 0.05, **scope)
-    changed = contrast_row(
-        "probe/instruction_effect/crossed/settings",
-        *(0.1, (0.05, 0.15)),
-        setting="dialogue-plain",
-        group_a=MENS,
-        group_b=MENS,
-        instruction_a="1",
-    )
-    made = helped(dialogue, changed)
-    assert (
-        said(made, "help", "a dialogue before it makes m say women 10 points more often").verdict == "higher"
-    )
-    assert said(made, "help", "1 of 1 change by instructions is clearly different in a dialogue")
-    unclear = {**changed, "ci_low": -0.1, "p_value": 0.3}
-    assert said(
-        helped(dialogue, unclear), "help", "no clear difference between a dialogue and none in any of 1"
-    )
+    found = said(helped(dialogue), "help", "a dialogue before it makes m say women 10 points more often")
+    assert found.verdict == "higher"
 
 
 # --- texts -----------------------------------------------------------------------------------------------
@@ -295,13 +279,6 @@ def test_lists_that_are_longer_with_gender_words_alone_say_nothing() -> None:
     assert "0 of 2 lists longer" in found.measured_with
 
 
-def test_tables_of_an_older_version_have_no_words_beyond_gender_words() -> None:
-    old = [{**word_list("nurse", "female", 9), "n_marked_beyond": None, "p_value_beyond": None}]
-    found = said(content(personas_part({"word_lists": old})), "how")
-    assert found.verdict == "not-measured"
-    assert "biaskit analyze makes them again" in found.text
-
-
 def group_list(group: str, n: int, p: float, **more: Any) -> dict[str, Any]:
     scope = {"model": "m", "column": "race", "against": "others", "gender": "", "method": "calibrated"}
     numbers = {"n_marked": n, "n_marked_beyond": n, "null_mean": 12.0, "null_p95_beyond": 20.0}
@@ -317,11 +294,15 @@ def test_groups_of_one_gender_many_models_and_groups_without_a_sign() -> None:
         "30 words mark “Latine”, women (race) in m’s texts where chance gives 12.",
     ]
     two = [{**one, "model": label} for one in lists for label in ("m", "n")]
-    assert said(content(personas_part({"group_lists": two}, "m", "n")), "how").text == (
-        "2 of 2 models use words that mark a group of race, more than chance gives."
-    )
+    found = findings(content(personas_part({"group_lists": two}, "m", "n")))
+    assert [one.text.split(" in ")[1].split(" ")[0] for one in found if one.topic == "groups"] == [
+        *("m’s", "m’s", "n’s", "n’s")
+    ]
     none = content(personas_part({"group_lists": [group_list("Latine", 3, 0.9)]}))
-    assert said(none, "how").text == "No clear sign of words that mark a group of race in m’s texts."
+    assert (
+        said(none, "how").text
+        == "No clear sign of words, beyond gender words, that mark a group of race in m’s texts."
+    )
     empty = [{**group_list("Latine", 3, 0.9), "n_marked_beyond": None, "reason": "too few texts"}]
     missing = said(content(personas_part({"group_lists": empty})), "how")
     assert (missing.verdict, "(too few texts)" in missing.text) == ("not-measured", True)

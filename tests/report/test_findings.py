@@ -192,11 +192,6 @@ def test_one_group_of_jobs_has_its_share_and_a_share_not_measured_its_reason() -
     assert texts_of(made, "say") == [
         "Asked outright, m says women 34 % of the time for jobs mostly held by men [24–44]."
     ]
-    two = [*group_rows({MENS: (0.34, 0.5, 0.16)}), *group_rows({MENS: (0.6, 0.2, 0.2)}, model="n")]
-    made = content(probe_part({"probe_groups": two, "tests": []}, "m", "n"))
-    assert texts_of(made, "say") == [
-        "Asked outright, 2 models say women 34 to 60 % of the time for jobs mostly held by men."
-    ]
     rows = group_rows({MENS: (None, None, None)}, reason="no complete template")
     made = content(probe_part({"probe_groups": rows, "tests": []}))
     assert texts_of(made, "say") == [
@@ -204,22 +199,13 @@ def test_one_group_of_jobs_has_its_share_and_a_share_not_measured_its_reason() -
     ]
 
 
-def test_models_that_agree_share_a_sentence_and_others_are_counted() -> None:
+def test_each_model_has_a_sentence_of_its_own_and_weak_evidence_comes_last() -> None:
     more, less = of_groups(0.14, (0.09, 0.19)), of_groups(-0.14, (-0.19, -0.09))
-    unclear = of_groups(0.1, (-0.02, 0.22))
-    often = "often for jobs mostly held by women than for men’s"
-    assert texts_of(models_of(*[more] * 4), "say") == [
-        f"Asked outright, all 4 models say women more {often}."
-    ]
-    assert texts_of(models_of(less, less), "say") == [f"Asked outright, both models say women less {often}."]
-    assert texts_of(models_of(more, more, less, unclear), "say") == [
-        f"Asked outright, 2 of 4 models say women more {often}; 1 less often, 1 unclear."
-    ]
-    assert texts_of(models_of(more, unclear, less, less, m3=0.001), "say") == [
-        f"Asked outright, 1 of 4 models says women more {often}; 1 less often, 2 unclear."
-    ]
-    assert texts_of(models_of(EVEN, EVEN), "say") == [
-        "Asked outright, both models say women about as often for jobs mostly held by women as for men’s."
+    made = texts_of(models_of(less, more, more, m0=0.001), "say")
+    assert [text.split(" say")[0] for text in made] == [
+        "Asked outright, m1",
+        "Asked outright, m2",
+        "Weak evidence: asked outright, m0",
     ]
 
 
@@ -694,13 +680,13 @@ def test_whatever_the_verdicts_no_sentence_claims_more(rows: Rows, weak: set[int
     ]
     tests = [{**one, "bias_type": bias_type} for one in rows]
     found = finding_rules.hold(content(probe_part({"probe_groups": shares, "tests": tests}, *labels)))
-    text = next(one.text for one in found if one.question == "say")
-    judged = [one for i, one in enumerate(rows) if i not in weak] or rows
-    assert ("more often" in text) == any(one["verdict"] == "higher" for one in judged)
-    assert ("less often" in text) == any(one["verdict"] == "lower" for one in judged)
-    assert ("weak evidence" in text.lower()) == (len(weak & {*range(len(rows))}) == len(rows)) or len(
-        rows
-    ) > 1
+    for i, test in enumerate(rows):
+        texts = [
+            one.text for one in found if one.question == "say" and f"m{i} " in one.text.replace("’", " ")
+        ]
+        assert any(" more often for" in text for text in texts) == (test["verdict"] == "higher")
+        assert any(" less often for" in text for text in texts) == (test["verdict"] == "lower")
+        assert {"weak evidence" in text.lower() for text in texts} == {i in weak}
 
 
 @given(verdicts(), st.sampled_from(["local", "texts"]))

@@ -141,11 +141,10 @@ def test_hostile_labels_stay_in_their_cell(label: str) -> None:
     assert "\x1b" not in headline(made)
 
 
-def test_twenty_models_have_a_line_each_and_one_sentence_of_them_all() -> None:
+def test_twenty_models_have_a_line_each_and_few_sentences() -> None:
     shown = headline(many(20)).split("\n")
     assert 20 == sum(line.startswith("m") and "explicit" in line for line in shown)
-    assert 1 == sum(line.startswith("- Asked outright, 18 of 20 models say") for line in shown)
-    assert not any(line.startswith("- ") and "m3" in line for line in shown)
+    assert 7 == sum(line.startswith("- ") for line in shown), "six, and how many more there are"
     assert len(shown) < 60
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from biaskit.report.findings.finding import Topic, measured_by, noted, tests
 from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
-from biaskit.wording import count, first_words, listed, number_range, percent, points, short
+from biaskit.wording import count, listed, number_range, percent, points, short
 
 SPLIT = ("female-dominated", "male-dominated")
 
@@ -55,9 +56,26 @@ class ProbeBlock:
         a, b = row["group_a"], row["group_b"]
         return {"who": who(self.gender), "a": one_group(self.part, a), "b": other_group(self.part, b, a)}
 
-    def opening(self, models: Sequence[str] = ()) -> str:
-        """How the models were asked, and that little stands behind it where it does for all of them."""
-        return opening(self.bias_type, weak=bool(models) and all(below_floor(self, m) for m in models))
+    def opening(self, model: str = "") -> str:
+        """How the model was asked, and that little stands behind it where it does."""
+        return opening(self.bias_type, weak=bool(model) and below_floor(self, model))
+
+    @property
+    def about(self) -> str:
+        """Sentences of one way of asking are about one thing."""
+        return f"say-{self.bias_type}"
+
+    def claim(self, model: str, row: Row, *notes: str, **pieces: Piece) -> dict[str, Any]:
+        """What `kinds.claim` takes of a model's row beside its kind."""
+        return {
+            "topic": self.topic,
+            "measured": measured(self, model, [row], *notes),
+            "model": model,
+            "weak": below_floor(self, model),
+            "asked": self.bias_type,
+            "about": self.about,
+            "pieces": pieces,
+        }
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -140,35 +158,21 @@ def other_group(part: Part, group: str, beside: str) -> Piece:
     return one_group(part, group) if group in SPLIT else Foreign(group, "“", "”")
 
 
-def _counted(numbers: Sequence[int], what: str) -> str:
-    return f"{number_range(numbers)} {what}{'' if set(numbers) == {1} else 's'}"
-
-
-def measured(block: ProbeBlock, models: Sequence[str], rows: Sequence[Row | None] = (), *more: str) -> str:
-    """Estimator, prompt form, n, model; then what the `rows` of a sentence rest on.
-
-    Of many models those below the floor are named.
-    """
-    named = frozenset(models)
-    own = [row for row in where(block.rows, gender=block.gender) if row["model"] in named]
-    jobs = {model: sum(row["n_jobs"] or 0 for row in block.rows_of(model)) for model in models}
-    numbers = [row["n_templates"] for row in own if row["n_templates"] is not None]
-    size = f"{_counted(numbers, 'template')} × {_counted(list(jobs.values()), 'job')}" if numbers else ""
-    who = short(models[0]) if len(models) == 1 else count(len(models), "model")
-    notes = [*more, *noted([*rows, *own]), *_bounds(own), *_little(block, models)]
-    return measured_by(listed(distinct(own, "estimator")), f"{block.form} prompts", size, who, notes=notes)
-
-
-def _bounds(rows: Sequence[Row]) -> list[str]:
-    """How far a service that shows only its likeliest words leaves a share open."""
-    widths = [row["share_high"] - row["share_low"] for row in defined(rows, "share_low", "share_high")]
-    return [f"bounds of up to {points(max(widths))} around a share"] if widths else []
-
-
-def _little(block: ProbeBlock, models: Sequence[str]) -> list[str]:
-    weak = [short(model) for model in models if below_floor(block, model)]
-    whose = f" of {first_words(weak, 5, ', ')}" if len(models) > 1 else ""
-    return [f"median coverage{whose} under the floor of {percent(block.part.floor)} %"] if weak else []
+def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *more: str) -> str:
+    """Estimator, prompt form, n, model; then what the `rows` of a sentence rest on."""
+    own = block.rows_of(model)
+    templates = [row["n_templates"] for row in own if row["n_templates"] is not None]
+    jobs = count(sum(row["n_jobs"] or 0 for row in own), "job")
+    plural = "" if set(templates) == {1} else "s"
+    size = f"{number_range(templates)} template{plural} × {jobs}" if templates else ""
+    notes = [*more, *noted([*rows, *own])]
+    # How far a service that shows only its likeliest words leaves a share open.
+    widths = [row["share_high"] - row["share_low"] for row in defined(own, "share_low", "share_high")]
+    notes += [f"bounds of up to {points(max(widths))} around a share"] if widths else []
+    if below_floor(block, model):
+        notes.append(f"median coverage under the floor of {percent(block.part.floor)} %")
+    form = f"{block.form} prompts"
+    return measured_by(listed(distinct(own, "estimator")), form, size, short(model), notes=notes)
 
 
 def below_floor(block: ProbeBlock, model: str) -> bool:

@@ -13,7 +13,7 @@ from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.query import Row, contrast_of, first, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
-from biaskit.wording import points, short
+from biaskit.wording import short
 
 Topic = Literal[
     "probe-explicit",
@@ -150,9 +150,3 @@ def agreeing(number: int, words: str) -> str:
     verb, _, rest = words.partition(" ")
     one = {"are": "is", "have": "has"}.get(verb, f"{verb}s")
     return f"{one if number == 1 else verb} {rest}".rstrip()
-
-
-def margin_of(rows: Sequence[Row]) -> str:
-    """The margin of the rows' equivalence, as ' within ±5 points'; nothing where there was none."""
-    found = sorted({row["margin"] for row in rows if row.get("margin") is not None})
-    return f" within ±{points(found[0])}" if len(found) == 1 else ""

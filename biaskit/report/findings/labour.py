@@ -6,29 +6,29 @@ is: claims of their own, adjusted among themselves over everything on a page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured
-from biaskit.report.findings.contrasts import Claim, Kind, contrast
+from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured
 from biaskit.report.findings.finding import Outcome, measured_by, noted, outcome_of, parts_of, tests
-from biaskit.report.findings.sentence import RESTATED, Said, said, sentence, why
+from biaskit.report.findings.kinds import LABOUR, claim
+from biaskit.report.findings.sentence import RESTATED, Piece, Said, said, sentence, why
 from biaskit.runs.collection import Part
 from biaskit.stats.crossed import p_of_interval
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.verdict import LEVEL, MANY, interval_side
 from biaskit.tables.quantities import relation
-from biaskit.tables.query import Row, defined, distinct, first, undefined, where
+from biaskit.tables.query import Row, defined, first, undefined, where
 from biaskit.wording import (
-    count,
     fine_points,
     fine_points_range,
     percent,
     percent_range,
     points,
     points_range,
+    short,
 )
 
 MIRRORED = 1.0
@@ -77,9 +77,9 @@ def against_labour_force(content: Content) -> list[AgainstLabour]:
     """
     if content.reference not in ("labour", "both"):
         return []
-    found = [*_of_answers(content), *_of_texts(content)]
-    adjusted = holm([""] * len(found), [p_against_one(one.slope) for one in found])
-    return [_judged(one, p) for one, p in zip(found, adjusted, strict=True)]
+    slopes = [*_of_answers(content), *_of_texts(content)]
+    adjusted = holm([""] * len(slopes), [p_against_one(one.slope) for one in slopes])
+    return [replace(one, word=_word(one, p)) for one, p in zip(slopes, adjusted, strict=True)]
 
 
 def p_against_one(slope: Row) -> float | None:
@@ -97,10 +97,6 @@ def p_against_one(slope: Row) -> float | None:
     off = low - MIRRORED if low > MIRRORED else MIRRORED - high
     half = low - slope["ci_low"] if low > MIRRORED else slope["ci_high"] - high
     return p_of_interval(off, off - half, off + half, slope["dof"] or MANY)
-
-
-def _judged(one: AgainstLabour, p: float | None) -> AgainstLabour:
-    return AgainstLabour(one.part, one.model, one.block, one.slope, one.level, one.distance, _word(one, p))
 
 
 def _word(one: AgainstLabour, p: float | None) -> Word:
@@ -169,65 +165,38 @@ def _of_texts(content: Content) -> Iterator[AgainstLabour]:
 
 # --- as sentences --------------------------------------------------------------------------------------
 
-_RISE = "{model} {verb} {force}: where {items} hold 10 points more women, it shows {step}."
-LABOUR = Kind(
-    question="say",
-    lead="{opening}, ",
-    what="{force}",
-    one={
-        **dict.fromkeys(("higher", "lower", "equivalent"), (_RISE, "{model} {verb} {force}.")),
-        "no-clear-difference": ("no clear verdict on whether {model} mirrors {force}.",),
-    },
-    many={
-        "higher": "exaggerate {force}",
-        "lower": "{below} {force}",
-        "equivalent": "mirror {force}",
-        "no-clear-difference": "have no clear verdict on whether they mirror {force}",
-    },
-    after={"higher": "exaggerating", "lower": "flattening", "equivalent": "mirroring"},
-)
-
 
 def labour(content: Content) -> Iterator[Said]:
-    """One sentence for each way of asking, and for texts; then what has no slope, and why."""
-    ways: dict[tuple[str, str], list[AgainstLabour]] = {}
-    for one in against_labour_force(content):
-        way = ("", "") if one.block is None else (one.block.bias_type, one.block.form)
-        ways.setdefault(way, []).append(one)
-    yield from map(_of_way, ways.values())
+    """One sentence for each model and way of asking, and for texts; then what has no slope, and why."""
+    yield from map(_sentence, against_labour_force(content))
     if content.reference in ("labour", "both"):
         for part in parts_of(content, "probe"):
             yield from (one for block in blocks_of(part) for one in _without_slope(block))
 
 
-def _of_way(own: Sequence[AgainstLabour]) -> Said:
-    block, one, fields = own[0].block, own[0], are_fields(own[0].part)
-    below = {it.word.removesuffix("s") for it in own if it.verdict == "lower" and not _weak(it)}
-    models = [it.model for it in own]
-    rows = [row for it in own for row in (it.slope, it.level, it.distance)]
-    notes = _beside_slope(one) if len(own) == 1 else []
-    using = measured_by(count(len(own), "model"), notes=noted(rows)) if block is None else ""
-    return contrast(
-        LABOUR if block is not None else replace(LABOUR, question="write"),
-        [Claim(it.model, it.slope, _weak(it), it.verdict) for it in own],
-        "representation" if block is None else block.topic,
-        using if block is None else measured(block, models, rows, "bootstrap over jobs", *notes),
-        asked="" if block is None else block.bias_type,
-        about="write" if block is None else f"say-{block.bias_type}",
-        least=RESTATED,  # after what the groups of jobs show
-        pieces={
-            **({"opening": "in its texts" if len(own) == 1 else "in texts"} if block is None else {}),
-            "force": "the share of U.S. doctorates" if fields else "the U.S. labour force",
-            "items": "fields" if fields else "jobs",
-            "verb": one.word,
-            "step": _step(one.slope, one.word),
-            "below": " or ".join(sorted(below)),
-        },
-    )
-
-
-def _weak(one: AgainstLabour) -> bool:
-    return one.block is not None and below_floor(one.block, one.model)
+def _sentence(one: AgainstLabour) -> Said:
+    fields, block, rows = are_fields(one.part), one.block, (one.slope, one.level, one.distance)
+    pieces: dict[str, Piece] = {
+        "force": "the share of U.S. doctorates" if fields else "the U.S. labour force",
+        "items": "fields" if fields else "jobs",
+        "verb": one.word,
+        "step": _step(one.slope, one.word),
+    }
+    least = RESTATED  # after what the groups of jobs show
+    if block is None:
+        kind, using = replace(LABOUR, question="write"), measured_by(short(one.model), notes=noted(rows))
+        pieces["opening"] = "in its texts"
+        return claim(
+            *(kind, one.slope, "representation", using),
+            model=one.model,
+            verdict=one.verdict,
+            about="write",
+            least=least,
+            pieces=pieces,
+        )
+    given = block.claim(one.model, one.slope, **pieces)
+    given["measured"] = measured(block, one.model, rows, "bootstrap over jobs", *_beside_slope(one))
+    return claim(LABOUR, one.slope, **given, verdict=one.verdict, least=least)
 
 
 def _step(slope: Row, word: str) -> str:
@@ -261,14 +230,14 @@ def apart(row: Row | None) -> list[str]:
 
 
 def _without_slope(block: ProbeBlock) -> Iterator[Said]:
-    """One sentence for every model that has no slope."""
+    """One sentence for each model that has no slope."""
     slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
-    rows = [row for row in where(slopes, group_a="", group_b="") if row["model_a"] in block.models]
-    if missing := undefined(rows, "estimate"):
-        text = sentence(
-            "{opening}, women against labour statistics: not measured ({why}).",
-            opening=block.opening(),
-            why=why(missing[0]),
-        )
-        using = measured(block, distinct(missing, "model_a"), missing)
-        yield said(text, block.topic, "say", "not-measured", using, about=f"say-{block.bias_type}")
+    for row in undefined(where(slopes, group_a="", group_b=""), "estimate"):
+        if (model := row["model_a"]) in block.models:
+            text = sentence(
+                "{opening}, women against labour statistics: not measured ({why}).",
+                opening=block.opening(model),
+                why=why(row),
+            )
+            using = measured(block, model, [row])
+            yield said(text, block.topic, "say", "not-measured", using, about=block.about)

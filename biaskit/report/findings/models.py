@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import below_floor, blocks_of, one_group
-from biaskit.report.findings.contrasts import Claim, Kind, contrast, directed
 from biaskit.report.findings.finding import (
     DIRECTED,
     Outcome,
@@ -19,68 +18,39 @@ from biaskit.report.findings.finding import (
     parts_of,
     shared,
 )
-from biaskit.report.findings.sentence import (
-    WEAKER,
-    Foreign,
-    Piece,
-    Said,
-    said,
-    sentence,
-    strength_of,
-    who,
-    within,
-)
+from biaskit.report.findings.kinds import IN_NUMBERS, SUBJECTS, claim, of_models
+from biaskit.report.findings.sentence import STRENGTH, WEAKER, Foreign, Said, said, sentence, who, within
 from biaskit.tables.query import Row, contrast_of, distinct, grouped, in_main_setting
 from biaskit.wording import count, first_words, listed, number_range, short
 
 N_LARGEST = 2
 GAPS = ("probe_gap", "represented_gap", "srb_spread")
-IN_NUMBERS = ("srb", "srb_spread")
-_SUBJECTS = {
-    "share": "the share of {who} for {jobs} is",
-    "represented_share": "the share of women is",
-    "srb": "the closeness of words for {who} to texts on request is",
-    "srb_spread": "the gap between words for women and men is",
-    **dict.fromkeys(GAPS[:2], "the lead of women over men is"),
+_COUNTED: dict[Outcome, str] = {
+    "higher": "differ clearly",
+    "equivalent": "are about the same",
+    "no-clear-difference": "are unclear",
+    "not-identified": "are not identified",
+    "no-verdict": "have no verdict",
+    "shown": "have no number with an interval",
+    "not-measured": "are not measured",
 }
-"""What is compared, as the subject of a sentence with its verb."""
-
-
-def _kind(quantity: str) -> Kind:
-    of = _SUBJECTS[quantity]
-    score = quantity in IN_NUMBERS
-    more = ("a score of words for women and men (SRB) is clearly {higher} for {a} than for {b}.",)
-    unclear = (f"{of} not clearly different for {{a}} and {{b}}.",)
-    return Kind(
-        question="models",
-        lead="{opening}, ",
-        what="{a} against {b}",
-        one={
-            **directed(
-                *more
-                if score
-                else (
-                    f"{of} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",
-                    f"{of} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
-                )
-            ),
-            "equivalent": (f"{of} about the same for {{a}} and {{b}}{{within}}.",),
-            "no-clear-difference": unclear if score else (unclear[0].replace("}.", "}{span}."), *unclear),
-        },
-    )
 
 
 def models(content: Content) -> Iterator[Said]:
     """The largest of what clearly differs, and one count over all comparisons; groups of models apart."""
-    rows = compared(content)
     labels = {model.label for part in content.parts for model in part.models}
     single: list[Row] = []
     of_groups: list[Row] = []
-    for row in rows:
+    for row in compared(content):
         (single if labels.issuperset((row["model_a"], row["model_b"])) else of_groups).append(row)
-    for own in (single, *grouped(of_groups, "model_a", "model_b").values()):
-        if own:
-            yield from _of_pairs(content, own)
+    for rows in filter(None, (single, *grouped(of_groups, "model_a", "model_b").values())):
+        clear = [row for row in rows if outcome_of(row) in DIRECTED]
+        clear.sort(key=lambda row: (row["quantity"] in IN_NUMBERS, -abs(row["estimate"])))
+        shown = [_of_row(content, row) for row in (rows if len(rows) == 1 else clear[:N_LARGEST])]
+        yield from shown[:1]
+        if len(rows) > 1:
+            yield _summary(content, rows)
+        yield from shown[1:]
 
 
 def is_pair(content: Content) -> bool:
@@ -102,7 +72,7 @@ def _is_shown(row: Row, gender: str) -> bool:
 
     Of the kinds of one comparison, crossed speaks for the prober and paired over occupations for texts.
     """
-    if row["model_a"] == row["model_b"] or row["quantity"] not in _SUBJECTS:
+    if row["model_a"] == row["model_b"] or row["quantity"] not in SUBJECTS:
         return False
     if row["instruction_a"] not in ("", None, "0") or row["instruction_b"] not in ("", None, "0"):
         return False
@@ -131,26 +101,12 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
     names = listed([short(model) for model in labels]) if len(labels) <= 3 else count(len(labels), "model")
-    contrast_name = contrast_of(rows[0])
-    named = (
-        []
-        if contrast_name == "models"
-        else [f"contrast {short(contrast_name)}; these models, not all of their kind"]
-    )
-    weak = first_words([short(model) for model in _under_floor(content, rows)], 5, ", ")
-    named += [f"coverage of {weak} under the floor"] if weak else []
-    return measured_by(kinds, forms, size, names, notes=[*named, *noted(rows)])
-
-
-def _of_pairs(content: Content, rows: Sequence[Row]) -> Iterator[Said]:
-    """The largest of what differs, then how many comparisons come to what."""
-    clear = [row for row in rows if outcome_of(row) in DIRECTED]
-    largest = sorted(clear, key=lambda row: (row["quantity"] in IN_NUMBERS, -abs(row["estimate"])))
-    shown = rows if len(rows) == 1 else largest[:N_LARGEST]
-    found = [_of_row(content, row) for row in shown]
-    if len(rows) > 1:
-        found.insert(min(1, len(found)), _summary(content, rows))
-    yield from found
+    contrast, notes = contrast_of(rows[0]), []
+    if contrast != "models":
+        notes.append(f"contrast {short(contrast)}; these models, not all of their kind")
+    if weak := first_words([short(model) for model in _under_floor(content, rows)], 5, ", "):
+        notes.append(f"coverage of {weak} under the floor")
+    return measured_by(kinds, forms, size, names, notes=[*notes, *noted(rows)])
 
 
 def _summary(content: Content, rows: Sequence[Row]) -> Said:
@@ -160,11 +116,6 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     counts, n, pairs = Counter(sides), len(sides), {(row["model_a"], row["model_b"]) for row in rows}
     a, b = next(iter(pairs))
     weak = bool(_under_floor(content, rows))
-    pieces: dict[str, Piece] = {
-        "a": Foreign(a),
-        "b": Foreign(b),
-        "within": within([row for row in rows if row["quantity"] not in IN_NUMBERS]),
-    }
     subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
     if counts["equivalent"] == n:
         text = f"all {n} comparisons {subject} come out about the same{{within}}."
@@ -173,35 +124,18 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     else:
         said_of = [f"{counts[v]} {agreeing(counts[v], words)}" for v, words in _COUNTED.items() if counts[v]]
         text = f"of {n} comparisons {subject}, {listed(said_of)}."
-    return said(
-        sentence(f"weak evidence: {text}" if weak else text, **pieces),
-        _topic(rows),
-        "models",
-        shared(sides) if counts["higher"] < n else "shown",
-        _measured(content, rows),
-        strength=max(WEAKER * weak, strength_of(verdicts)),
-    )
-
-
-_COUNTED: dict[Outcome, str] = {
-    "higher": "differ clearly",
-    "equivalent": "are about the same",
-    "no-clear-difference": "are unclear",
-    "not-identified": "are not identified",
-    "no-verdict": "have no verdict",
-    "shown": "have no number with an interval",
-    "not-measured": "are not measured",
-}
+    margins = within(*(row for row in rows if row["quantity"] not in IN_NUMBERS))
+    text = sentence(f"weak evidence: {text}" if weak else text, a=Foreign(a), b=Foreign(b), within=margins)
+    verdict = shared(sides) if counts["higher"] < n else "shown"
+    strength = max(WEAKER * weak, min(STRENGTH[one] for one in verdicts))
+    return said(text, _topic(rows), "models", verdict, _measured(content, rows), strength=strength)
 
 
 def _of_row(content: Content, row: Row) -> Said:
     part = next(parts_of(content, "probe"), None) or content.parts[0]
-    weak = bool(_under_floor(content, [row]))
-    return contrast(
-        _kind(row["quantity"]),
-        [Claim("", row, weak)],
-        _topic([row]),
-        _measured(content, [row]),
+    return claim(
+        *(of_models(row["quantity"]), row, _topic([row]), _measured(content, [row])),
+        weak=bool(_under_floor(content, [row])),
         asked=row["bias_type"],
         pieces={
             "a": Foreign(row["model_a"]),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
-from biaskit.report.findings.contrasts import APART, Claim, Kind, contrast
 from biaskit.report.findings.finding import Topic, noted, outcome_of, parts_of, women_against_men
+from biaskit.report.findings.kinds import NEARER, TOLD_APART, Kind, claim
 from biaskit.report.findings.sentence import DETAIL, Piece, Said, said, sentence, why
-from biaskit.report.findings.write import are_imported, texts_measured, things, whose
+from biaskit.report.findings.write import are_imported, models_of, texts_measured, whose
 from biaskit.runs.collection import Part
 from biaskit.stats.held_out import CHANCE
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
@@ -17,70 +17,29 @@ from biaskit.wording import count, listed, short
 
 CARRIED = "auc_transfer"
 BEYOND = 0.05
-TOLD_APART = Kind(
-    question="how",
-    what="whether women and men can be told apart without gender words",
-    of=" in {whose}",
-    one={
-        "higher": (
-            "Without gender words, women’s and men’s texts among {whose} are told apart in {pairs} of 100 "
-            "pairs{span}; a coin gives 50.",
-            "Without gender words, {whose} on women and men are told apart in {pairs} of 100 pairs{span}.",
-        ),
-        "lower": (
-            "Words that mark women in texts with a given gender mark men in the rest of {whose}.",
-            "Words that mark women with the gender given mark men in the rest of {whose}.",
-        ),
-        "equivalent": (
-            "Without gender words, women’s and men’s texts among {whose} are told apart as by a coin.",
-        ),
-        "no-clear-difference": (
-            "Without gender words, no clear sign that {whose} on women and on men can be told apart{span}.",
-            "Without gender words, no clear sign that {whose} on women and men differ.",
-        ),
-    },
-    many={
-        "higher": "write about women and men in words that tell them apart, without gender words",
-        "lower": "turn the words of women and men round where no gender is asked for",
-        "equivalent": "write about women and men in words that tell them apart no better than a coin",
-        "no-clear-difference": "show no clear sign of words that tell women from men, beyond gender words",
-    },
-    after=APART,
-)
-NEARER = Kind(
-    question="how",
-    what="how differently women and men are described",
-    of=" in {whose}",
-    one={
-        "lower": ("In {whose}, words for women lie nearer than men’s to texts meant to be about a woman.",),
-        "higher": (
-            "In {whose}, words for women lie farther than men’s from texts meant to be about a woman.",
-        ),
-        "equivalent": (
-            "In {whose}, words for women and for men are about equally near to texts about a woman.",
-        ),
-        "no-clear-difference": (
-            "In {whose}, no clear sign that words for women resemble texts about women more than men’s do.",
-        ),
-    },
-    many={
-        "lower": "describe women, more than men, as texts about women do",
-        "higher": "describe men, more than women, as texts about women do",
-        "equivalent": "describe women and men about equally like texts about women",
-        "no-clear-difference": "show no clear sign that women’s and men’s descriptions differ in kind",
-    },
-    after=APART,
-)
+_LEARNT = {
+    CARRIED: "learnt from texts with the gender in the prompt, tested in the others",
+    "auc_associated": "learnt and tested in texts without a gender in the prompt",
+    "auc_specified": "learnt and tested in texts with the gender given",
+}
 
 
 def scores(content: Content) -> Iterator[Said]:
     """What areas and SRB come to; a positive control comes to nothing, and says so."""
     for part in parts_of(content, "personas"):
-        if is_control(part):
-            yield from _control(part)
-            continue
-        yield from _areas(part)
-        yield from _srb(part)
+        for model in models_of(part):
+            if is_control(part):
+                scored = vectors_of(part.tables["srb"])
+                using = texts_measured(part, model, (), *scored, "hold-out")
+                text = sentence(
+                    "A positive control, no result: half of {whose} that name a gender, scored as if they "
+                    "did not.",
+                    whose=whose(part, model),
+                )
+                yield said(text, "srb", "how", measured=using, strength=DETAIL)
+                continue
+            yield from _areas(part, model)
+            yield from _srb(part, model)
 
 
 def is_control(part: Part) -> bool:
@@ -104,76 +63,38 @@ def vectors_of(rows: Sequence[Row]) -> list[str]:
     return [f"vectors {named}"] if named else []
 
 
-def _control(part: Part) -> Iterator[Said]:
-    models = distinct(part.tables["srb"], "model")
-    text = "A positive control, no result: half of {whose} that name a gender, scored as if they did not."
-    using = texts_measured(part, models, (), *vectors_of(part.tables["srb"]), "hold-out")
-    yield said(sentence(text, whose=whose(part, models)), "srb", "how", measured=using, strength=DETAIL)
-
-
-def _of_models(
-    kind: Kind,
-    part: Part,
-    found: Mapping[str, Row | None],
-    missing: Sequence[Row],
-    topic: Topic,
-    notes: Sequence[str],
-    about: str,
-    least: int = 0,
+def _claim(
+    kind: Kind, part: Part, model: str, row: Row | None, missing: Sequence[Row], topic: Topic, *notes: str
 ) -> Iterator[Said]:
-    """A sentence about the models that have an estimate; where none has, why, if there are `missing` rows."""
-    known = {model: row for model, row in found.items() if row is not None and row["estimate"] is not None}
-    models = [*known] or distinct(missing, "model")
-    pieces: dict[str, Piece] = {"whose": whose(part, models)} if models else {}
-    using = texts_measured(part, models, (), *notes, *noted([*known.values(), *missing]))
-    if len(known) == 1:
-        row = next(iter(known.values()))
-        assert row is not None
-        pieces |= _pairs(row) if topic == "transfer" else {}
-    if known:
-        claims = [Claim(model, row) for model, row in known.items()]
-        yield contrast(
-            kind, claims, topic, using, about=about, least=least, things=things(part), pieces=pieces
-        )
+    """A sentence about a row that has an estimate; where it has none, why, if there are `missing` rows."""
+    whose_texts, about = {"whose": whose(part, model)}, f"how-{topic}"
+    if row is not None and row["estimate"] is not None:
+        using = texts_measured(part, model, (), *notes, *noted([row, *missing]))
+        pieces = {**whose_texts, **(_pairs(row) if topic == "transfer" else {})}
+        yield claim(kind, row, topic, using, model=model, about=about, pieces=pieces)
     elif missing:
-        text = sentence(*kind.of_one("not-measured"), **pieces, why=why(missing[0]))
+        using = texts_measured(part, model, (), *notes, *noted(missing))
+        text = sentence(*kind.templates("not-measured"), **whose_texts, why=why(missing[0]))
         yield said(text, topic, "how", "not-measured", using, about=about)
 
 
-def _areas(part: Part) -> Iterator[Said]:
+def _areas(part: Part, model: str) -> Iterator[Said]:
     """What carries over, else what the texts of one kind alone teach of others of that kind."""
-    table = part.tables.get("text_transfer", ())
-    models, means = [model.label for model in part.models], where(table, occupation=ALL_OCCUPATIONS)
+    means = where(part.tables.get("text_transfer", ()), occupation=ALL_OCCUPATIONS, model=model)
     quantities = sorted(AREAS, key=lambda quantity: quantity != CARRIED)
-    tested = {q: {model: women_against_men(part, model, q) for model in models} for q in quantities}
-    measured = [
-        q for q in quantities if any(row and row["estimate"] is not None for row in tested[q].values())
-    ]
-    used = measured[0] if measured else CARRIED
-    missing = [] if defined(means, "auc") else means
+    tested = {q: row for q in quantities if (row := women_against_men(part, model, q)) is not None}
+    measured = {q: row for q, row in tested.items() if row["estimate"] is not None}
+    used = next(iter(measured), CARRIED)
     notes = [f"{_LEARNT[used]}, by words that are no gender words and no names"]
-    notes += [
-        note for q in measured[1:] for row in tested[q].values() if row for note in _also(q, row, models)
-    ]
+    for quantity, row in measured.items():
+        if quantity != used:
+            verdict = {"higher": "", "no-clear-difference": ", no clear sign"}.get(outcome_of(row), "")
+            shown = _pairs(row)
+            notes.append(f"{_LEARNT[quantity]}: {shown['pairs']} of 100 pairs{shown['span']}{verdict}")
     if used != CARRIED and are_imported(part):
         notes += noted(undefined(means, "auc")[:1])
-    yield from _of_models(TOLD_APART, part, tested[used], missing, "transfer", notes, "how-apart")
-
-
-_LEARNT = {
-    CARRIED: "learnt from texts with the gender in the prompt, tested in the others",
-    "auc_associated": "learnt and tested in texts without a gender in the prompt",
-    "auc_specified": "learnt and tested in texts with the gender given",
-}
-
-
-def _also(quantity: str, row: Row, models: Sequence[str]) -> list[str]:
-    """The areas beside the one that a sentence is about."""
-    if row["estimate"] is None or len(models) > 1:
-        return []
-    pairs = _pairs(row)
-    verdict = {"higher": "", "no-clear-difference": ", no clear sign"}.get(outcome_of(row), "")
-    return [f"{_LEARNT[quantity]}: {pairs['pairs']} of 100 pairs{pairs['span']}{verdict}"]
+    missing = [] if defined(means, "auc") else means
+    yield from _claim(TOLD_APART, part, model, measured.get(used), missing, "transfer", *notes)
 
 
 def _pairs(row: Row) -> dict[str, Piece]:
@@ -190,19 +111,13 @@ def _pairs(row: Row) -> dict[str, Piece]:
     return {"pairs": of_hundred(row["estimate"]), "span": f" [{low} to {high}{unit}]"}
 
 
-def _srb(part: Part) -> Iterator[Said]:
-    rows = part.tables.get("srb", ())
-    known, models = defined(rows, "srb"), [model.label for model in part.models]
-    notes = [*vectors_of(known), "without gender words", *_null(known)]
-    found = {model: women_minus_men(part, model) for model in models}
-    tested = [{**row, "model": row["model_a"]} for row in found.values() if row is not None]
-    missing = tested if known else undefined(rows, "srb")
-    yield from _of_models(NEARER, part, found, missing, "srb", notes, "how-srb")
-
-
-def _null(rows: Sequence[Row]) -> list[str]:
-    """How many scores lie beyond their null, one by one."""
-    tested = defined(rows, "srb_content_p_value")
-    beyond = sum(row["srb_content_p_value"] <= BEYOND for row in tested)
-    said_of = f"{beyond} of {count(len(tested), 'score')} beyond shuffled genders (p ≤ 0.05)"
-    return [said_of] if tested else []
+def _srb(part: Part, model: str) -> Iterator[Said]:
+    rows = where(part.tables.get("srb", ()), model=model)
+    known, test = defined(rows, "srb"), women_minus_men(part, model)
+    notes = [*vectors_of(known), "without gender words"]
+    if tested := defined(known, "srb_content_p_value"):
+        beyond = sum(row["srb_content_p_value"] <= BEYOND for row in tested)
+        notes.append(f"{beyond} of {count(len(tested), 'score')} beyond shuffled genders (p ≤ 0.05)")
+    missing = undefined(rows, "srb") if not known else [test] if test is not None else []
+    missing = [row for row in missing if row.get("estimate") is None]
+    yield from _claim(NEARER, part, model, test, missing, "srb", *notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from biaskit.report.findings.finding import (
@@ -12,7 +12,6 @@ from biaskit.report.findings.finding import (
     Finding,
     Outcome,
     Topic,
-    margin_of,
     possible_ends,
     reason_of,
 )
@@ -106,7 +105,8 @@ def sentence(*templates: str, **pieces: Piece) -> str:
             name: piece.at_most(n) if isinstance(piece, Foreign) else piece for name, piece in pieces.items()
         }
         text = template.format(**filled)
-        if (field := OPENS.match(template)) is None or isinstance(pieces[field[1]], str):
+        first = pieces[field[1]] if (field := OPENS.match(template)) else ""
+        if isinstance(first, str) or first.before:
             text = text[:1].upper() + text[1:]
         if len(text.split()) <= MOST_WORDS:
             return text
@@ -157,17 +157,12 @@ def number(row: Row, verdict: Outcome) -> str:
     return span(row).strip() if verdict == "no-clear-difference" and not interval_side(row) else ""
 
 
-def within(rows: Sequence[Row]) -> str:
-    """' (within ±5 points)', what "about the same" means."""
-    margin = margin_of(rows).strip()
-    return f" ({margin})" if margin else ""
+def within(*rows: Row) -> str:
+    """' (within ±5 points)', what "about the same" means; nothing where rows have no margin or several."""
+    margins = {row["margin"] for row in rows if row.get("margin") is not None}
+    return f" (within ±{points(*margins)})" if len(margins) == 1 else ""
 
 
 def why(row: Row | None) -> Foreign:
     """The reason for what a row does not hold."""
     return Foreign("no test was made" if row is None else reason_of(row), longest=2 * NAME_LENGTH)
-
-
-def strength_of(verdicts: Sequence[Outcome]) -> int:
-    """How much a sentence about several verdicts says: as its clearest one."""
-    return min(STRENGTH[verdict] for verdict in verdicts)

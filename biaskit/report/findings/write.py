@@ -6,54 +6,38 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.records import NONBINARY_REFERENCE
 from biaskit.report.content import Content
-from biaskit.report.findings.contrasts import Claim, Kind, contrast, directed
 from biaskit.report.findings.finding import measured_by, noted, parts_of, tests
+from biaskit.report.findings.kinds import AGAINST_LABOUR, claim
 from biaskit.report.findings.labour import apart
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, why
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
-from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined
+from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined, where
 from biaskit.tables.reasons import NOT_ENGLISH
-from biaskit.wording import count, listed, percent, share_with_interval, short
+from biaskit.wording import count, percent, share_with_interval, short
 
 MANY_WITHOUT = 1 / 3
 """From this part of texts without a gender on, the page says so."""
-_OFTEN = "write about women %s often than U.S. labour statistics would"
-AGAINST_LABOUR = Kind(
-    question="write",
-    what="women against U.S. labour statistics",
-    of=" in {whose}",
-    one={
-        **directed(
-            "{whose} speak of women {amount} {more} often than U.S. labour statistics would, on "
-            "average{ends}."
-        ),
-        "equivalent": ("{whose} speak of women about as often as U.S. labour statistics would{within}.",),
-        "no-clear-difference": (
-            "{whose} show no clear difference from U.S. labour statistics in speaking of women{span}.",
-        ),
-    },
-    many={
-        "higher": _OFTEN % "more",
-        "lower": _OFTEN % "less",
-        "equivalent": "write about women about as often as U.S. labour statistics would",
-        "no-clear-difference": "show no clear difference from U.S. labour statistics",
-    },
-)
 
 
 def write(content: Content) -> Iterator[Said]:
-    """Findings of every part of the generation engine."""
+    """Findings of every model of the generation engine."""
     for part in parts_of(content, "personas"):
-        rows = occupations_of(part)
-        if models := [model.label for model in part.models] or distinct(rows, "model"):
-            yield _shares(part, models, rows, labour=content.reference in ("labour", "both"))
-            yield from _without_gender(part, models, rows)
-            yield from _nonbinary(part, models, rows)
-            yield from _rules(part, models)
+        every = occupations_of(part)
+        for model in models_of(part) or distinct(every, "model"):
+            rows = where(every, model=model)
+            yield _shares(part, model, rows, labour=content.reference in ("labour", "both"))
+            yield from _without_gender(part, model, rows)
+            yield from _nonbinary(part, model, rows)
+            yield from _rules(part, model)
 
 
 # --- parts of texts --------------------------------------------------------------------------------------
+
+
+def models_of(part: Part) -> list[str]:
+    """The labels of a part's models."""
+    return [model.label for model in part.models]
 
 
 def occupations_of(part: Part) -> list[Row]:
@@ -72,31 +56,21 @@ def are_imported(part: Part) -> bool:
     return any(model.where == "texts" for model in part.models)
 
 
-def whose(part: Part, models: Sequence[str], n: int | None = None) -> Piece:
-    """Whose texts: 'm’s texts', 'your 2,400 texts', 'the texts of 3 models'."""
+def whose(part: Part, model: str, n: int | None = None) -> Piece:
+    """Whose texts: 'm’s texts', 'your 2,400 texts'; of several sources their label too."""
     texts = "texts" if n is None else count(n, "text")
     if are_imported(part):
-        return f"your {texts}"
-    return (
-        Foreign(models[0], after=f"’s {texts}")
-        if len(models) == 1
-        else f"the {texts} of {len(models)} models"
-    )
+        return f"your {texts}" if len(part.models) < 2 else Foreign(model, f"your {texts} (", ")")
+    return Foreign(model, after=f"’s {texts}")
 
 
-def things(part: Part) -> str:
-    """What is counted where there are several."""
-    return "sets of your texts" if are_imported(part) else "models"
-
-
-def texts_measured(part: Part, models: Sequence[str], rows: Sequence[Row] = (), *notes: str) -> str:
+def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str) -> str:
     """Prompt form, n, model; `rows`: of representation.csv."""
-    forms = dict.fromkeys(model.prompt_form for model in part.models if model.label in models)
-    form = listed([f"{form} prompts" if form else "imported texts" for form in forms])
+    form = next((one.prompt_form for one in part.models if one.label == model), "")
     occupations = count(len(distinct(rows, "occupation")), "occupation") if rows else ""
     texts = count(sum(row["n_texts"] or 0 for row in rows), "text") if rows else ""
-    who = short(models[0]) if len(models) == 1 else count(len(models), "model")
-    return measured_by(form, occupations, texts, who, notes=notes)
+    how = f"{form} prompts" if form else "imported texts"
+    return measured_by(how, occupations, texts, short(model), notes=notes)
 
 
 def _readable(rows: Sequence[Row]) -> list[Row]:
@@ -111,37 +85,22 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
     notes = [f"{count(n_none, 'text')} without a gender in no share"] if n_none else []
     notes += [f"{count(n_refused, 'text')} refused"] if n_refused else []
     missing = undefined(rows, "female_share")
-    return [
-        *notes,
-        *([f"{count(len(missing), 'occupation')} without a share", *noted(missing)] if missing else []),
-    ]
+    left = [f"{count(len(missing), 'occupation')} without a share", *noted(missing)] if missing else []
+    return [*notes, *left]
 
 
 # --- sentences -------------------------------------------------------------------------------------------
 
 
-def _shares(part: Part, models: Sequence[str], rows: Sequence[Row], *, labour: bool) -> Said:
-    found = {model: against_labour(part, model) for model in models} if labour else {}
-    known = {model: row for model, row in found.items() if row is not None and row["estimate"] is not None}
-    if not known:
-        return _range(part, models, rows)
-    off = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
-    notes = [note for model in known if len(models) == 1 for note in apart(first(off, model_a=model))]
-    notes += [*noted([*found.values()]), *_left_out(rows)]
-    return contrast(
-        AGAINST_LABOUR,
-        [Claim(model, row) for model, row in found.items()],
-        "representation",
-        texts_measured(part, models, rows, *notes),
-        things=things(part),
-        pieces={"whose": whose(part, models)},
-    )
-
-
-def _range(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Said:
-    """Without labour statistics: the share of one occupation, or from the lowest to the highest."""
-    known, text_of = defined(rows, "female_share"), whose(part, models)
-    using = texts_measured(part, models, rows, *_left_out(rows))
+def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Said:
+    """Against labour statistics; without them the share of one occupation, or the lowest and the highest."""
+    test, text_of = against_labour(part, model) if labour else None, whose(part, model)
+    if test is not None and test["estimate"] is not None:
+        off = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
+        notes = [*apart(first(off, model_a=model)), *noted([test]), *_left_out(rows)]
+        using = texts_measured(part, model, rows, *notes)
+        return claim(AGAINST_LABOUR, test, "representation", using, model=model, pieces={"whose": text_of})
+    known, using = defined(rows, "female_share"), texts_measured(part, model, rows, *_left_out(rows))
     if not known:
         text = sentence(
             "{whose}: who they are about is not measured ({why}).",
@@ -168,49 +127,47 @@ def _range(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Said:
     return said(text, "representation", "write", measured=using)
 
 
-def _without_gender(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Iterator[Said]:
+def _without_gender(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
     readable = _readable(rows)
     n, n_none = (sum(row[name] or 0 for row in readable) for name in ("n_texts", "n_unassociated"))
-    if not n or n_none <= MANY_WITHOUT * n:
-        return
-    text = sentence(
-        "{none} % of {whose} name no gender; the shares leave them out.",
-        none=percent(n_none / n),
-        whose=whose(part, models, n),
-    )
-    yield said(text, "representation", "write", measured=texts_measured(part, models, rows))
+    if n and n_none > MANY_WITHOUT * n:
+        text = sentence(
+            "{none} % of {whose} name no gender; the shares leave them out.",
+            none=percent(n_none / n),
+            whose=whose(part, model, n),
+        )
+        yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
 
 
-def _nonbinary(part: Part, models: Sequence[str], rows: Sequence[Row]) -> Iterator[Said]:
+def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
     """Non-binary people where their share surely is not that of the population."""
     known = defined(rows, "nonbinary_share")
     n = sum(row["n_nonbinary"] or 0 for row in known)
     n_gendered = n + sum((row["n_female"] or 0) + (row["n_male"] or 0) for row in known)
     interval = wilson(n, n_gendered)
-    if len(models) > 1 or interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
+    if interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
         return
     text = sentence(
         "{n} of {whose} that name a gender {are} about a non-binary person.",
         n=f"{n:,}" if n else "None",
-        whose=whose(part, models, n_gendered),
+        whose=whose(part, model, n_gendered),
         are="is" if n < 2 else "are",
     )
-    using = texts_measured(part, models, known, f"{percent(NONBINARY_REFERENCE)} % of the U.S. population")
+    using = texts_measured(part, model, known, f"{percent(NONBINARY_REFERENCE)} % of the U.S. population")
     yield said(text, "representation", "write", measured=using, strength=DETAIL)
 
 
-def _rules(part: Part, models: Sequence[str]) -> Iterator[Said]:
+def _rules(part: Part, model: str) -> Iterator[Said]:
     """How often the words of texts say the gender that was asked for."""
-    table = [row for row in part.tables.get("association_validation", ()) if row["n_texts"]]
-    rows = [row for row in table if row["model"] in models]
+    rows = [r for r in where(part.tables.get("association_validation", ()), model=model) if r["n_texts"]]
     if not rows:
         return
     n, n_correct = (sum(row[name] for row in rows) for name in ("n_texts", "n_correct"))
     text = sentence(
-        "Of {n} that were to be about one gender, the word rules read that gender in {share} %.",
-        n=count(n, "text"),
+        "Of {whose} that were to be about one gender, the word rules read that gender in {share} %.",
+        whose=whose(part, model, n),
         share=percent(n_correct / n),
     )
     each = [f"{row['specified_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
-    using = texts_measured(part, models, (), *(each if len(models) == 1 else ()))
+    using = texts_measured(part, model, (), *each)
     yield said(text, "representation", "write", measured=using, strength=DETAIL)

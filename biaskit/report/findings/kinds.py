@@ -1,0 +1,294 @@
+"""What each kind of claim says: templates by kind and verdict, and the one function that fills them.
+
+Whatever a kind has no words for (no verdict, not identified, not measured) is said in the same words of every
+kind. `claim` is the only place where a verdict becomes a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from biaskit.report.findings.finding import Outcome, Topic, outcome_of
+from biaskit.report.findings.sentence import (
+    DETAIL,
+    STRENGTH,
+    WEAKER,
+    Foreign,
+    Piece,
+    Said,
+    amount,
+    ends,
+    number,
+    opening,
+    said,
+    sentence,
+    span,
+    why,
+    within,
+)
+from biaskit.report.questions import QuestionId
+from biaskit.tables.query import Row
+
+NONE: Mapping[str, Piece] = MappingProxyType({})
+_ANY: Mapping[Outcome, Sequence[str]] = {
+    "not-identified": ("{what} is not identified.",),
+    "not-measured": ("{what} is not measured ({why}).", "{what} is not measured."),
+}
+_NO_VERDICT = ("no verdict on {what} ({why}).", "no verdict on {what}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """The words of one kind of claim.
+
+    `lead` opens every sentence, `what` is what a verdict is missing on; `says`: templates by verdict, the
+    best first, shorter ones for long names.
+    """
+
+    question: QuestionId
+    lead: str = ""
+    what: str
+    says: Mapping[Outcome, Sequence[str]]
+
+    def templates(self, verdict: Outcome) -> list[str]:
+        """What is said of a row with this verdict."""
+        words = self.says.get(verdict) or _ANY.get(verdict, _NO_VERDICT)
+        return [self.lead + text.replace("{what}", self.what) for text in words]
+
+
+def directed(*templates: str) -> dict[Outcome, Sequence[str]]:
+    """The same templates for more and for less; `{more}` says which."""
+    return {"higher": templates, "lower": templates}
+
+
+def claim(
+    kind: Kind,
+    row: Row | None,
+    topic: Topic,
+    measured: str,
+    *,
+    model: str = "",
+    verdict: Outcome | None = None,
+    weak: bool = False,
+    asked: str = "",
+    about: str = "",
+    least: int = 0,
+    pieces: Mapping[str, Piece] = NONE,
+) -> Said:
+    """The sentence of one row.
+
+    `verdict`: where it is not the row's own; `weak`: little stands behind it; `asked`: the bias type of the
+    prompts; `least`: a strength that it does not go under, however clear; `pieces` stand before those of the
+    row.
+    """
+    verdict = verdict or outcome_of(row)
+    known = row is not None and row["estimate"] is not None
+    own: dict[str, Piece] = {
+        "opening": opening(asked, weak=weak),
+        "model": Foreign(model),
+        "amount": amount(row) if row is not None and known else "",
+        "more": "more" if verdict == "higher" else "less",
+        "ends": ends(row) if row is not None and known else "",
+        "span": span(row) if row is not None and known else "",
+        "within": within(row) if row is not None else "",
+        "why": why(row),
+    }
+    text = sentence(*kind.templates(verdict), **{**own, **pieces})
+    shown = number(row, verdict) if row is not None and known else ""
+    return said(
+        *(text, topic, kind.question, verdict, measured),
+        about=about,
+        number=shown if "[" in shown and shown[shown.index("[") :] in text else "",
+        strength=max(least, STRENGTH[verdict], WEAKER * weak, DETAIL * (verdict == "shown")),
+    )
+
+
+# --- answers ---------------------------------------------------------------------------------------------
+
+GROUPS = Kind(
+    question="say",
+    lead="{opening}, ",
+    what="the difference between {a} and {b} in {model}’s answers",
+    says={
+        **directed(
+            "{model} says {who} {amount} {more} often for {a} than for {b}{ends}.",
+            "{model} says {who} {amount} {more} often for {a}{ends}.",
+        ),
+        "equivalent": (
+            "{model} says {who} about as often for {a} as for {b}{within}.",
+            "{model} says {who} about as often for {a} as for {b}.",
+        ),
+        "no-clear-difference": (
+            "no clear difference in how often {model} says {who} for {a} and for {b}{span}.",
+            "no clear difference in how often {model} says {who} for {a} and {b}.",
+        ),
+    },
+)
+ASYMMETRY = Kind(
+    question="say",
+    lead="{opening}, ",
+    what="men’s share for men’s jobs against women’s for women’s in {model}’s answers",
+    says={
+        **directed("{model} says men for men’s jobs {amount} {more} often than women for women’s{ends}."),
+        "equivalent": ("{model} says men for men’s jobs about as often as women for women’s{within}.",),
+        "no-clear-difference": (
+            "no clear difference in how often {model} says men for men’s jobs and women for women’s{span}.",
+        ),
+    },
+)
+LABOUR = Kind(
+    question="say",
+    lead="{opening}, ",
+    what="{force}",
+    says={
+        **dict.fromkeys(
+            ("higher", "lower", "equivalent"),
+            (
+                "{model} {verb} {force}: where {items} hold 10 points more women, it shows {step}.",
+                "{model} {verb} {force}.",
+            ),
+        ),
+        "no-clear-difference": ("no clear verdict on whether {model} mirrors {force}.",),
+    },
+)
+CHANGE = Kind(
+    question="help",
+    lead="{opening}, ",
+    what="what {cause} changes",
+    says=directed(
+        "{cause} makes {model} say {who} {amount} {more} often for {jobs}{ends}.",
+        "{cause} makes {model} say {who} {amount} {more} often for {jobs}.",
+    ),
+)
+"""What one instruction, level or dialogue clearly changes for a group of jobs."""
+
+# --- texts -----------------------------------------------------------------------------------------------
+
+AGAINST_LABOUR = Kind(
+    question="write",
+    what="women against U.S. labour statistics in {whose}",
+    says={
+        **directed(
+            "{whose} speak of women {amount} {more} often than U.S. labour statistics would, on "
+            "average{ends}."
+        ),
+        "equivalent": ("{whose} speak of women about as often as U.S. labour statistics would{within}.",),
+        "no-clear-difference": (
+            "{whose} show no clear difference from U.S. labour statistics in speaking of women{span}.",
+        ),
+    },
+)
+TOLD_APART = Kind(
+    question="how",
+    what="whether women and men can be told apart without gender words in {whose}",
+    says={
+        "higher": (
+            "Without gender words, women’s and men’s texts among {whose} are told apart in {pairs} of 100 "
+            "pairs{span}; a coin gives 50.",
+            "Without gender words, {whose} on women and men are told apart in {pairs} of 100 pairs{span}.",
+        ),
+        "lower": (
+            "Words that mark women in texts with a given gender mark men in the rest of {whose}.",
+            "Words that mark women with the gender given mark men in the rest of {whose}.",
+        ),
+        "equivalent": (
+            "Without gender words, women’s and men’s texts among {whose} are told apart as by a coin.",
+        ),
+        "no-clear-difference": (
+            "Without gender words, no clear sign that {whose} on women and on men can be told apart{span}.",
+            "Without gender words, no clear sign that {whose} on women and on men differ.",
+        ),
+    },
+)
+NEARER = Kind(
+    question="how",
+    what="how differently women and men are described in {whose}",
+    says={
+        "lower": ("In {whose}, words for women lie nearer than men’s to texts meant to be about a woman.",),
+        "higher": (
+            "In {whose}, words for women lie farther than men’s from texts meant to be about a woman.",
+        ),
+        "equivalent": (
+            "In {whose}, words for women and for men are about equally near to texts about a woman.",
+        ),
+        "no-clear-difference": (
+            "In {whose}, no clear sign that words for women resemble texts about women more than men’s do.",
+        ),
+    },
+)
+REFUSED = Kind(
+    question="else",
+    what="texts about women and men declined",
+    says=directed("{model} {verb} texts about women {amount} {more} often than texts about men{ends}."),
+)
+
+# --- models ----------------------------------------------------------------------------------------------
+
+IN_NUMBERS = ("srb", "srb_spread")
+SUBJECTS = {
+    "share": "the share of {who} for {jobs} is",
+    "represented_share": "the share of women is",
+    "srb": "the closeness of words for {who} to texts on request is",
+    "srb_spread": "the gap between words for women and men is",
+    **dict.fromkeys(("probe_gap", "represented_gap"), "the lead of women over men is"),
+}
+"""What is compared between models, as the subject of a sentence with its verb."""
+
+
+def of_models(quantity: str) -> Kind:
+    """One model against another in a quantity of `SUBJECTS`."""
+    subject, span_ = SUBJECTS[quantity], "" if quantity in IN_NUMBERS else "{span}"
+    if quantity in IN_NUMBERS:
+        more = directed("a score of words for women and men (SRB) is clearly {higher} for {a} than for {b}.")
+    else:
+        more = directed(
+            f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",
+            f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
+        )
+    unclear = f"{subject} not clearly different for {{a}} and {{b}}"
+    return Kind(
+        question="models",
+        lead="{opening}, ",
+        what="{a} against {b}",
+        says={
+            **more,
+            "equivalent": (f"{subject} about the same for {{a}} and {{b}}{{within}}.",),
+            "no-clear-difference": (f"{unclear}{span_}.", f"{unclear}."),
+        },
+    )
+
+
+_WIDE = {
+    "probe_gap": ("{model} says women more", "saying women"),
+    "represented_gap": ("{model} writes about women more", "writing about women"),
+    "labour_gap": ("more women work", "women in the labour force"),
+}
+"""Where a gap is wide, in words; and the gap."""
+_THERE = {
+    "probe_gap": (("says women more", "says women less"), "saying women"),
+    "represented_gap": (("writes about women more", "writes about women less"), "writing about women"),
+    "srb_spread": (
+        ("has words for women and men farther apart", "has words for women and men nearer to each other"),
+        "words apart for women and men",
+    ),
+}
+
+
+def of_link(y: str, x: str) -> Kind:
+    """Whether two gaps of occupations go together."""
+    (wide, x_name), ((more, less), y_name) = _WIDE[x], _THERE[y]
+    subject = "{model}" if x == "labour_gap" else "it"
+    unclear = (f"no clear link between {x_name} and {y_name} in {{model}}.",)
+    return Kind(
+        question="agree",
+        lead="{opening}",
+        what=f"the link between {x_name} and {y_name}",
+        says={
+            "higher": (f"where {wide}, {subject} {more}.",),
+            "lower": (f"where {wide}, {subject} {less}.",),
+            "equivalent": unclear,
+            "no-clear-difference": unclear,
+        },
+    )
