@@ -186,7 +186,7 @@ def places_of(
     cells: list[Cell] = []
     places: dict[tuple[object, ...], list[int]] = {}
     for label, entry in manifest["models"].items():
-        shared = model_key(entry["fingerprint"], design.study, entry.get("estimator", "exact"))
+        shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
         for cell, *_ in product(design, label, entry["prompt_form"]):
             places.setdefault((shared, *(getattr(cell, name) for name in CELL)), []).append(len(cells))
             cells.append(cell)

@@ -201,7 +201,7 @@ def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, for
     label = scorer.identity.label
     entry, earlier = model_entry(scorer.identity, form), session.manifest["models"].get(label, {})
     entry["estimator"] = scorer.estimator_for(form).in_key()
-    before = earlier.get("estimator", "exact") if earlier else entry["estimator"]
+    before = earlier["estimator"] if earlier else entry["estimator"]
     if before != entry["estimator"] and earlier.get("prompt_form") == form:
         raise RunError(
             f"{session.run} holds {label} by another estimator: {estimator_of(earlier)}, this command's is"

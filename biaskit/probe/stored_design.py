@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from biaskit.probe.design import ProbeDesign, choose_contrast
-from biaskit.records import Dialogue, Expression, Turn
-from biaskit.runs.manifest import draws_of, estimator_of
-from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_design
+from biaskit.records import Expression
+from biaskit.runs.designs import describe_lists, read_study, sign_design
+from biaskit.runs.manifest import Cells, draws_of, estimator_of
+from biaskit.study.keys import ProbeStudy
 
 
 def describe_design(design: ProbeDesign) -> dict[str, Any]:
@@ -93,19 +94,19 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
 
 def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> ProbeDesign:
     """The design that a manifest describes; `overrides` may set analysis keys only."""
-    with intact():
-        lists = read_lists(resolved, overrides, items="items")
-        sets = [tuple(Expression(*e) for e in listed) for listed in resolved["expression_sets"]]
-        dialogue = resolved["dialogue"]
-        groups = tuple(resolved["groups"])
-        which = {name: sets[number] for name, number in resolved["expressions_of_template"].items()}
-        return ProbeDesign(
-            settings=tuple(resolved["settings"]),
-            dialogue=Dialogue(dialogue["opening_line"], tuple(Turn(**t) for t in dialogue["turns"]))
-            if dialogue
-            else None,
-            expressions={(t.bias_type, t.id): which[f"{t.bias_type}:{t.id}"] for t in lists["templates"]},
-            groups=groups,
-            contrast=choose_contrast(lists["study"], groups),
-            **lists,
-        )
+    stored, study = Cells.model_validate(resolved), cast("ProbeStudy", read_study(resolved, overrides))
+    sets = [tuple(Expression(*pair) for pair in pairs) for pairs in stored.expression_sets]
+    which = stored.expressions_of_template
+    return ProbeDesign(
+        study=study,
+        items=stored.items,
+        slot=stored.slot,
+        templates=stored.templates,
+        instructions=stored.instructions,
+        settings=stored.settings,
+        dialogue=stored.dialogue,
+        expressions={(t.bias_type, t.id): sets[which[f"{t.bias_type}:{t.id}"]] for t in stored.templates},
+        groups=stored.groups,
+        contrast=choose_contrast(study, stored.groups),
+        sources=stored.sources,
+    )

@@ -1,19 +1,21 @@
-"""A run's manifest: what was asked of which models; read, written, and held against a new command."""
+"""A run's manifest: what was asked of which models; its form, and how it is held against a new command."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from biaskit.corpora.prompts import PersonaPrompt
 from biaskit.errors import RunError
 from biaskit.files import write_or_refuse
-from biaskit.inputs import Inputs, one_line
+from biaskit.inputs import Inputs
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.provenance import canonical_json, digest, versions
-from biaskit.records import ModelIdentity, PromptForm
-from biaskit.runs.shape import check_shape
+from biaskit.records import Dialogue, Instruction, Item, ModelIdentity, PromptForm, Template
 from biaskit.runs.shards import WHOLE, Shard, shard_of
 
 RUN_FORMAT = 1
@@ -23,36 +25,153 @@ COMPARISON = "compare"
 
 MANIFEST = "manifest.json"
 
-_MANIFEST = Inputs(RunError, most=512 * 2**20, remedy="Restore it from a backup; the rows are unharmed.")
+_REMEDY = "Restore it from a backup; the rows are unharmed."
+_FILE = Inputs(RunError, most=512 * 2**20, remedy=_REMEDY)
+_Whole = Annotated[int, Field(ge=0)]
+_Positive = Annotated[int, Field(ge=1)]
+_Estimator = str | dict[str, str | int]  # exact, or a name with its settings
 
-REQUIRED = ("engine", "study", "question", "resolved", "models", "versions", "signature")
+
+# --- its form ----------------------------------------------------------------------------------------------
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="allow", protected_namespaces=())
+
+
+class _Continuations(_Table):
+    fingerprint: str
+    estimator: dict[str, str | int]
+
+
+class ModelEntry(_Table):
+    """A model, as a run opened it."""
+
+    spec: str
+    fingerprint: str
+    tuning: str
+    where: str
+    prompt_form: str | None
+    details: dict[str, str | int | float | bool | None]
+    found: dict[str, JsonValue] | None = None  # what was measured of an API's endpoint
+    estimator: _Estimator | None = None  # None: texts
+    batch_size: _Positive | None = None  # None: auto, and not measured yet
+    notes: list[str] | None = None  # None: not asked yet
+    continuations: _Continuations | None = None
+
+
+class _Study(_Table):
+    name: str
+    engine: str
+    models: dict[str, str] = {}
+
+
+class _Lists(_Table):
+    """What both engines store of a study, with its lists in full."""
+
+    study: _Study
+    slot: str
+    items: tuple[Item, ...]
+    templates: tuple[Template, ...]
+    instructions: tuple[Instruction | None, ...]
+    digest: str
+    sources: dict[str, str]
+
+
+class Cells(_Lists):
+    """A study of the prober, as its manifest holds it under `resolved`."""
+
+    settings: tuple[Literal["plain", "dialogue"], ...]
+    dialogue: Dialogue | None
+    expression_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
+    expressions_of_template: dict[Annotated[str, Field(pattern=r"^(explicit|implicit):\d+$")], _Whole]
+    groups: tuple[str, ...]
+    contrast: tuple[str, ...]
+
+    @model_validator(mode="after")
+    def _each_template_has_its_expressions(self) -> Cells:
+        for template in self.templates:
+            number = self.expressions_of_template.get(f"{template.bias_type}:{template.id}", -1)
+            if not 0 <= number < len(self.expression_sets):
+                raise ValueError(f"{template.bias_type} template {template.id} has no set of expressions")
+        return self
+
+
+class Texts(_Lists):
+    """A study of the generation engine, as its manifest holds it under `resolved`."""
+
+    prompts: tuple[PersonaPrompt, ...]
+    imported: dict[str, JsonValue] | None = None
+
+
+class _Run(_Table):
+    path: str
+
+
+class _Runs(_Table):
+    """What a comparison holds."""
+
+    study: dict[str, JsonValue]
+    runs: Annotated[list[_Run], Field(min_length=1)]
+
+
+R = TypeVar("R")
+
+
+class Manifest(_Table, Generic[R]):
+    """manifest.json."""
+
+    format: Literal[1]
+    engine: Literal["probe", "personas", "compare"]
+    study: str
+    question: dict[str, JsonValue]
+    resolved: R
+    models: dict[str, ModelEntry]
+    versions: dict[str, str]
+    command: str | None = None
+    shard: tuple[_Positive, _Positive] = (1, 1)
+    recorded: str | None = None  # which shipped corpus was copied
+    signature: str
+
+
+class _Comparison(Manifest[_Runs]):
+    models: dict[str, JsonValue]  # type: ignore[assignment]
+
+
+_FORMS: dict[object, type[BaseModel]] = {
+    "probe": Manifest[Cells],
+    "personas": Manifest[Texts],
+    COMPARISON: _Comparison,
+}
+
+
+# --- read and written -------------------------------------------------------------------------------------
 
 
 def is_comparison(path: Path) -> bool:
     """Whether a folder holds what `compare` wrote; a manifest that cannot be read is no comparison's."""
     try:
-        manifest = _MANIFEST.json(path / MANIFEST)
+        return bool(read_manifest(path)["engine"] == COMPARISON)
     except RunError:
         return False
-    return isinstance(manifest, dict) and manifest.get("engine") == COMPARISON
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """A run's manifest; a newer format is refused by name."""
+    """A run's manifest, held against its form. Raises `RunError` with the place that does not fit."""
     file = path / MANIFEST
-    text = _MANIFEST.text(file)
-    manifest = _MANIFEST.parsed_json(text, one_line(str(file)))
-    if not isinstance(manifest, dict) or "format" not in manifest:
-        raise RunError(f"{file} is no manifest of biaskit: it has no format. {_MANIFEST.remedy}")
-    number = manifest["format"]
-    if not isinstance(number, int) or number > RUN_FORMAT:
-        raise RunError(
-            f"{path} has run format {number}, this biaskit reads up to {RUN_FORMAT}: install a newer biaskit."
-        )
-    if lacking := [name for name in REQUIRED if name not in manifest]:
-        raise RunError(f"{file} lacks {', '.join(lacking)}: it is damaged. Restore it from a backup.")
-    check_shape(text, manifest["engine"], file)
-    return manifest
+    content = _FILE.content(file)
+    try:
+        manifest = json.loads(content)
+        form = _FORMS.get(manifest["engine"], Manifest[dict[str, JsonValue]])
+        form.model_validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(key) for key in first["loc"])
+        raise RunError(f"{file}: {place}: {first['msg']}. {_REMEDY}") from None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise RunError(f"{file} is no manifest of biaskit. {_REMEDY}") from None
+    result: dict[str, Any] = manifest
+    return result
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
@@ -67,7 +186,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 def estimator_of(entry: Mapping[str, Any]) -> str:
     """A model's estimator as its manifest entry names it; with its settings where it has any."""
-    kept = entry.get("estimator", "exact")
+    kept = entry["estimator"]
     if not isinstance(kept, Mapping):
         return str(kept)
     settings = [f"{name}={value}" for name, value in kept.items() if name != "name"]
@@ -94,6 +213,9 @@ def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
     }
 
 
+# --- a new command in a folder that is there ---------------------------------------------------------------
+
+
 def start_manifest(
     run: Path,
     engine: str,
@@ -109,8 +231,8 @@ def start_manifest(
     asked = dict(question)
     if (run / MANIFEST).exists():
         stored = read_manifest(run)
-        if stored.get("engine") != engine:
-            raise RunError(f"{run} is a run of the engine {stored.get('engine')!r}. Choose another --out.")
+        if stored["engine"] != engine:
+            raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
         if shard_of(stored) != shard:
             raise RunError(
                 f"{run} holds {shard_of(stored)}, this command asks for {shard}. Choose another --out."

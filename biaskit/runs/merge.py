@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from biaskit.errors import RunError
+from biaskit.runs.designs import design_digest
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
-from biaskit.runs.resolved import design_digest
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 

@@ -31,8 +31,8 @@ from biaskit.probe.stored_design import read_design as read_cells
 from biaskit.progress import Watcher, watching
 from biaskit.provenance import versions
 from biaskit.records import Draw, DrawRequest, Failed, Scored, ScoreRequest
+from biaskit.runs.designs import design_digest
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.resolved import design_digest
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place, write_verification

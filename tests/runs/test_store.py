@@ -594,12 +594,6 @@ def test_rows_that_were_removed_during_the_run_are_noticed(tmp_path: Path, repla
 # --- manifest ---------------------------------------------------------------------------------------
 
 
-def test_a_newer_format_is_refused_by_number(tmp_path: Path) -> None:
-    write_manifest(tmp_path, {"format": RUN_FORMAT + 1})
-    with pytest.raises(RunError, match=rf"run format {RUN_FORMAT + 1}\b.*newer biaskit"):
-        read_manifest(tmp_path)
-
-
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", "{}", '{"format": "1"}', '{"format": null}', "null", "\x00"]
 )

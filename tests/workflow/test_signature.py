@@ -19,7 +19,7 @@ from biaskit.personas.sampling.stored_design import describe_design as describe_
 from biaskit.personas.vectors import training
 from biaskit.probe.design import resolve_design as resolve_probe
 from biaskit.probe.stored_design import describe_design as describe_probe
-from biaskit.runs.resolved import design_digest
+from biaskit.runs.designs import design_digest
 from biaskit.study.config import load_study
 from biaskit.study.keys import DISPLAY_KEYS, PERSONAS_ANALYSIS_KEYS, PROBE_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analyse

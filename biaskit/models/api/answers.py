@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeGuard
+from typing import Any
 
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
@@ -63,35 +64,29 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
         if not isinstance(data, Mapping):
             raise BadAnswer("a choice that is not an object")
         index = data.get("index", place)
-        if not isinstance(index, int) or isinstance(index, bool):
+        if type(index) is not int:
             raise BadAnswer("a choice without a number")
-        if 0 <= index < n and index not in found:
-            found[index] = _choice(index, data)
+        if not 0 <= index < n or index in found:
+            continue
+        message = data.get("message")
+        holder = message if isinstance(message, Mapping) else data
+        said, refusal = holder.get("content" if holder is message else "text"), holder.get("refusal")
+        reason = data.get("finish_reason")
+        finish = FINISHES.get(reason.lower()) if isinstance(reason, str) else None
+        if isinstance(refusal, str) and refusal.strip() and not said:
+            said, finish = refusal, "refusal"
+        if finish is None and reason is None:
+            raise BadAnswer("no finish reason: the text may not be whole")
+        if finish is None:
+            raise BadAnswer(f"the finish reason {clean(reason)!r}, which is none of a text")
+        if said is None and (finish in ("filter", "refusal") or _thought(message)):
+            said = ""  # a reasoning model may spend every token on its thoughts
+        if not isinstance(said, str):
+            raise BadAnswer("a choice without a text")
+        found[index] = AnswerChoice(index, said, finish, data)
     if not found:
         raise BadAnswer("none of the choices has a number that was asked for")
     return [found[index] for index in sorted(found)]
-
-
-def _choice(index: int, data: Mapping[str, Any]) -> AnswerChoice:
-    """One choice as a text with its finish reason. Raises `BadAnswer` where it is none."""
-    message = data.get("message")
-    said = message.get("content") if isinstance(message, Mapping) else data.get("text")
-    refusal = message.get("refusal") if isinstance(message, Mapping) else data.get("refusal")
-    reason = data.get("finish_reason")
-    finish = FINISHES.get(reason.lower()) if isinstance(reason, str) else None
-    if isinstance(refusal, str) and refusal.strip() and not said:
-        return AnswerChoice(index, refusal, "refusal", data)
-    if finish is None:
-        raise BadAnswer(
-            "no finish reason: the text may not be whole"
-            if reason is None
-            else f"the finish reason {clean(reason)!r}, which is none of a text"
-        )
-    if said is None and (finish in ("filter", "refusal") or _thought(message)):
-        said = ""  # a reasoning model may spend every token on its thoughts
-    if not isinstance(said, str):
-        raise BadAnswer("a choice without a text")
-    return AnswerChoice(index, said, finish, data)
 
 
 def _thought(message: object) -> bool:
@@ -121,17 +116,13 @@ def log_probability(value: object) -> float:
 
     Raises `BadAnswer`, also for what stands for a token outside a list: that says nothing of its probability.
     """
-    if not _is_number(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadAnswer("a log-probability that is not a number")
     if value > 1e-4:
         raise BadAnswer("a log-probability above 0")
     if not value > UNLISTED:  # nor is NaN
         raise BadAnswer("a log-probability as of a token outside a list")
     return min(0.0, float(value))
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float], ...]:
@@ -142,17 +133,28 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float
     block = choice.data.get("logprobs")
     if not isinstance(block, Mapping):
         raise BadAnswer("no log-probabilities")
-    # Together answers a chat in the shape of completions.
-    pairs = _chat_pairs(block) if chat and "content" in block else _completion_pairs(block)
-    found = [
-        (token, log_probability(value))
-        for token, value in pairs
-        if not (_is_number(value) and value <= UNLISTED)
-    ]
+    in_chat = chat and "content" in block  # Together answers a chat in the shape of completions
+    listed = inside(block, "content", 0, "top_logprobs") if in_chat else inside(block, "top_logprobs", 0)
+    if not isinstance(listed, list if in_chat else Mapping):
+        raise BadAnswer("no list of the most probable tokens")
+    entries = (
+        listed
+        if isinstance(listed, list)
+        else [{"token": t, "logprob": value} for t, value in listed.items()]
+    )
+    found = []
+    for entry in entries:
+        token, value = inside(entry, "token"), inside(entry, "logprob")
+        if not isinstance(token, str):
+            raise BadAnswer("a listed token without a text")
+        with contextlib.suppress(UnicodeDecodeError, ValueError, TypeError):  # half of a character
+            if (spelt := bytes(entry.get("bytes") or ()).decode("utf-8")) and spelt != token:
+                raise BadAnswer("a listed token whose bytes spell another text")
+        if not (type(value) in (int, float) and value <= UNLISTED):
+            found.append((token, log_probability(value)))
     if not found:
         raise BadAnswer("no listed token")
-    total = math.fsum(math.exp(value) for _, value in found)
-    if total > 1 + 1e-3:
+    if math.fsum(math.exp(value) for _, value in found) > 1 + 1e-3:
         raise BadAnswer("listed tokens that are more probable together than everything")
     if any(token.startswith(UNDECODED) for token, _ in found):
         raise BadAnswer("listed tokens as the vocabulary spells them, not as text")
@@ -166,42 +168,7 @@ def most_probable(choice: AnswerChoice, *, chat: bool, k: int) -> tuple[tuple[st
     character have none) `k` entries may be fewer of the list and it, and the least says nothing of others.
     """
     listing = listed_tokens(choice, chat=chat)
-    beyond = 1 < len(listing) <= k and listing[-1][0] == _sampled(choice.data["logprobs"], chat=chat)
-    return listing[:-1] if beyond else listing
-
-
-def _sampled(block: Mapping[str, Any], *, chat: bool) -> str | None:
-    """The text of the first sampled token, where the answer tells it."""
+    block = choice.data["logprobs"]
     in_chat = chat and "content" in block
-    text = inside(block, "content", 0, "token") if in_chat else inside(block, "tokens", 0)
-    return text if isinstance(text, str) else None
-
-
-def _chat_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:
-    entries = inside(block, "content", 0, "top_logprobs")
-    if not isinstance(entries, list):
-        raise BadAnswer("no list of the most probable tokens")
-    pairs = []
-    for entry in entries:
-        if not isinstance(inside(entry, "token"), str):
-            raise BadAnswer("a listed token without a text")
-        _check_spelling(entry["token"], entry.get("bytes"))
-        pairs.append((entry["token"], entry.get("logprob")))
-    return pairs
-
-
-def _check_spelling(token: str, listed: object) -> None:
-    """A listed token's bytes, where they are given and are a text, must spell its text."""
-    try:
-        spelt = bytes(listed).decode("utf-8") if isinstance(listed, list) else ""
-    except (ValueError, TypeError):
-        return  # half of a character
-    if spelt and spelt != token:
-        raise BadAnswer("a listed token whose bytes spell another text")
-
-
-def _completion_pairs(block: Mapping[str, Any]) -> list[tuple[str, object]]:
-    first = inside(block, "top_logprobs", 0)
-    if not isinstance(first, Mapping):
-        raise BadAnswer("no list of the most probable tokens")
-    return list(first.items())
+    sampled = inside(block, "content", 0, "token") if in_chat else inside(block, "tokens", 0)
+    return listing[:-1] if 1 < len(listing) <= k and listing[-1][0] == sampled else listing

@@ -153,7 +153,15 @@ class Checks(Doors):
         seconds = time.perf_counter() - started
         if not isinstance(echo, Echo):
             self.lacks("echo", echo, "echo")
-        elif why := _contradiction(echo, probe, expected):
+            return
+        error, why = abs(echo.log_prob - (expected or 0.0)), ""
+        if expected is None:
+            why = "there is no list of probable tokens to check it against"
+        elif not error <= CROSS_CHECK:
+            why = f"it gives {probe!r} {echo.log_prob:.3f}, the list of most probable tokens {expected:.3f}"
+        elif any(abs(value - expected) < error for value in echo.beside):
+            why = f"the value of {probe!r} in the list, {expected:.3f}, stands beside it, off by one token"
+        if why:
             self.lacks("echo", f"not believed: {why}", "echo", "{}")
         else:
             checked = f"; {probe!r} {echo.log_prob:.3f}, in the list {expected:.3f}"
@@ -202,18 +210,6 @@ def _plain_token(listing: Listing) -> tuple[str, float | None]:
         if token.startswith(" ") and token[1:].isascii() and token[1:].isalpha():
             return token, value
     return " female", None
-
-
-def _contradiction(echo: Echo, probe: str, expected: float | None) -> str | None:
-    """Why an echo is not believed: `probe` must have the log-probability that the list gave it."""
-    if expected is None:
-        return "there is no list of probable tokens to check it against"
-    error = abs(echo.log_prob - expected)
-    if not error <= CROSS_CHECK:
-        return f"it gives {probe!r} {echo.log_prob:.3f}, the list of most probable tokens {expected:.3f}"
-    if any(abs(value - expected) < error for value in echo.beside):
-        return f"the value of {probe!r} in the list, {expected:.3f}, stands beside it, off by one token"
-    return None
 
 
 def _largest_difference(first: Listing, second: Listing) -> float:

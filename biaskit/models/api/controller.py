@@ -209,7 +209,12 @@ class Controller:
             if isinstance(trouble, Denied):
                 raise self.stop(f"the server gives no more answers ({trouble})") from None
             if isinstance(trouble, Unavailable):
-                self._check_alive(trouble)
+                self._failures += 1
+                if trouble.overload:
+                    self.places.halve()
+                silent = time.monotonic() - self._last_good
+                if self._failures >= max(20, 2 * self.places.n) and silent > self.policy.dead_after:
+                    raise self.stop(f"the server stopped answering ({trouble})") from None
             raise
         except Exception as error:  # whatever is odd in an answer, it is one answer that is lost
             raise BadAnswer(f"an answer that cannot be read ({type(error).__name__})") from error
@@ -218,14 +223,6 @@ class Controller:
         self._failures, self._last_good = 0, time.monotonic()
         self.places.answered()
         return answer
-
-    def _check_alive(self, trouble: Unavailable) -> None:
-        self._failures += 1
-        if trouble.overload:
-            self.places.halve()
-        silent = time.monotonic() - self._last_good
-        if self._failures >= max(20, 2 * self.places.n) and silent > self.policy.dead_after:
-            raise self.stop(f"the server stopped answering ({trouble})")
 
 
 def _trouble_of(state: RetryCallState) -> BaseException | None:

@@ -46,27 +46,20 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
         raise BadAnswer("tokens and log-probabilities that do not belong together")
     if not any(values):
         raise BadAnswer("every log-probability of the prompt is 0")
-    start, end = _span(tokens, prompt, continuation)
+    whole = prompt + continuation
+    for first in (0, 1):  # the server's own (BOS) may stand before the text
+        if "".join(tokens[first:]).startswith(whole):
+            break
+    else:
+        short = len("".join(tokens)) < len(prompt)
+        raise BadAnswer("the prompt was not echoed" if short else "the echoed tokens do not spell the prompt")
+    ends, length = {0: first}, 0  # characters → tokens before them
+    for number, token in enumerate(tokens[first:], start=first + 1):
+        length += len(token)
+        ends.setdefault(length, number)
+    start, end = ends.get(len(prompt)), ends.get(len(whole))
+    if start is None or end is None:
+        raise BadAnswer(f"a token spans the end of the prompt before {clean(continuation)!r}")
     total = math.fsum(log_probability(value) for value in values[start:end])
     beside = [value for value in (*values[:start][-1:], *values[end:][:1]) if isinstance(value, float)]
     return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), total, tuple(beside))
-
-
-def _span(tokens: list[str], prompt: str, continuation: str) -> tuple[int, int]:
-    """Where the continuation's tokens begin and end; a first token may be the server's own (BOS)."""
-    for first in (0, 1):
-        ends = {0: first}
-        length = 0
-        for number, token in enumerate(tokens[first:], start=first + 1):
-            length += len(token)
-            ends.setdefault(length, number)
-        whole = "".join(tokens[first:])
-        if not whole.startswith(prompt + continuation):
-            continue
-        start, end = ends.get(len(prompt)), ends.get(len(prompt) + len(continuation))
-        if start is None or end is None:
-            raise BadAnswer(f"a token spans the end of the prompt before {clean(continuation)!r}")
-        return start, end
-    if len("".join(tokens)) < len(prompt):
-        raise BadAnswer("the prompt was not echoed")
-    raise BadAnswer("the echoed tokens do not spell the prompt")

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from biaskit.errors import ModelError, UsageError
@@ -82,8 +82,30 @@ def open_endpoint(
     """
     model, host = model_and_host(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
-    key = _read_key(variable, label, host) if asked else None
-    return Endpoint(model, host, endpoint_name or host.shown, label, spec, key, variable)
+    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec, None, variable)
+    if not asked:
+        return endpoint
+    is_open = host.shown.startswith("http:") and not is_loopback(host.name)
+    if is_open and (variable is not None or host.login or host.query):
+        raise ModelError(
+            f"{label}: a key is not sent to {host.shown} over plain http. Use https, or a tunnel to"
+            " this machine (http://127.0.0.1:PORT/v1)."
+        )
+    if variable is None:
+        return endpoint
+    value = os.environ.get(variable, "").strip()
+    if not value and _may_be_a_key(variable):
+        raise ModelError(
+            f"{label}: the environment has no variable of the name that --api-key-env gives. It takes"
+            " the name of a variable, never a key."
+        )
+    if not value:
+        raise ModelError(
+            f"{label}: the environment has no {variable}. Set it to your key: export {variable}=..."
+        )
+    if not value.isprintable() or not value.isascii():
+        raise ModelError(f"{label}: {variable} holds characters that no key has. Set it again.")
+    return replace(endpoint, key=value)
 
 
 def model_and_host(spec: str) -> tuple[str, Host]:
@@ -129,30 +151,6 @@ def _host(url: str, spec: str) -> Host:
     given = parts.username is not None or parts.password is not None
     login = (unquote(parts.username or ""), unquote(parts.password or "")) if given else None
     return Host(shown, tuple(parse_qsl(parts.query, keep_blank_values=True)), login)
-
-
-def _read_key(variable: str | None, label: str, host: Host) -> str | None:
-    is_open = host.shown.startswith("http:") and not is_loopback(host.name)
-    if is_open and (variable is not None or host.login or host.query):
-        raise ModelError(
-            f"{label}: a key is not sent to {host.shown} over plain http. Use https, or a tunnel to"
-            " this machine (http://127.0.0.1:PORT/v1)."
-        )
-    if variable is None:
-        return None
-    value = os.environ.get(variable, "").strip()
-    if not value and _may_be_a_key(variable):
-        raise ModelError(
-            f"{label}: the environment has no variable of the name that --api-key-env gives. It takes"
-            " the name of a variable, never a key."
-        )
-    if not value:
-        raise ModelError(
-            f"{label}: the environment has no {variable}. Set it to your key: export {variable}=..."
-        )
-    if not value.isprintable() or not value.isascii():
-        raise ModelError(f"{label}: {variable} holds characters that no key has. Set it again.")
-    return value
 
 
 def _may_be_a_key(variable: str) -> bool:

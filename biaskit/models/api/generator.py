@@ -62,19 +62,16 @@ class ApiGenerator(ApiModel):
             for start in range(0, len(listed), size)
         )
         for _, sampling, _ in together:
-            self._check(sampling)
+            for name, value in (("temperature", sampling.temperature), ("top_p", sampling.top_p)):
+                if name in self.found.refused and value != 1.0:
+                    raise ModelError(
+                        f"{self.identity.label} takes no {name}: its server answers it with an error. Set"
+                        f" {name} to 1 (its default), or choose another model."
+                    )
         tokens_of = {prompt: self._prompt_tokens(prompt) for prompt, _, _ in together}
         prompt_tokens = sum(tokens_of[batch[0].prompt] for batch in batches)
         new_tokens = sum(self._new_tokens(batch[0].sampling) * len(batch) for batch in batches)
         return self._plan(batches, len(batches), prompt_tokens, new_tokens)
-
-    def _check(self, sampling: Sampling) -> None:
-        for name, value in (("temperature", sampling.temperature), ("top_p", sampling.top_p)):
-            if name in self.found.refused and value != 1.0:
-                raise ModelError(
-                    f"{self.identity.label} takes no {name}: its server answers it with an error. Set {name}"
-                    " to 1 (its default), or choose another model."
-                )
 
     def _new_tokens(self, sampling: Sampling) -> int:
         return sampling.max_new_tokens + (THOUGHTS if self.found.reasoning else 0)

@@ -205,10 +205,16 @@ class ApiScorer(ApiModel):
         """The answer to a cell. Raises `BadAnswer` where its calls contradict each other."""
         if len({answer.by.split(ANSWERED_SEPARATOR)[0] for answer in who}) > 1:
             raise BadAnswer("two models answered the calls of one cell")
-        if name != "top-k" and _too_probable(log_probs):
+        spelt = [e.token_ids or e.tokens or () for e in log_probs]
+        outer = [  # expressions that do not contain one another exclude one another
+            e.high or 0.0
+            for e, tokens in zip(log_probs, spelt, strict=True)
+            if not any(len(other) < len(tokens) and tokens[: len(other)] == other for other in spelt)
+        ]
+        if name != "top-k" and math.fsum(map(math.exp, outer)) > 1 + 1e-6:
             raise BadAnswer("expressions that are more probable together than everything")
-        tokens = [answer.prompt_tokens for answer in who]
-        total = sum(t for t in tokens if t is not None) if None not in tokens else None
+        counts = [answer.prompt_tokens for answer in who]
+        total = None if None in counts else sum(filter(None, counts))
         return Scored(
             key=request.key,
             prompt=self.rendered(request.prompt),
@@ -216,17 +222,6 @@ class ApiScorer(ApiModel):
             log_probs=log_probs,
             answered=Answered(who[-1].by, who[-1].at, total, len(who)),
         )
-
-
-def _too_probable(log_probs: Sequence[LogProb]) -> bool:
-    """Expressions that do not contain one another exclude one another."""
-    tokens = [e.token_ids or e.tokens or () for e in log_probs]
-    outer = [
-        e.high or 0.0
-        for e, own in zip(log_probs, tokens, strict=True)
-        if not any(len(other) < len(own) and own[: len(other)] == other for other in tokens)
-    ]
-    return math.fsum(map(math.exp, outer)) > 1 + 1e-6
 
 
 def bound_form(expression: Expression, text: str, listing: Listing, k: int) -> LogProb:

@@ -89,8 +89,15 @@ class SelectedIds:
 
     async def _tokenize(self, text: str) -> TokenIds:
         """Ids of a text by the server's own tokenizer, BOS included."""
+
+        def read(reply: Reply) -> TokenIds:
+            listed = reply.data.get("tokens")
+            if not isinstance(listed, list) or not listed or not all(type(i) is int for i in listed):
+                raise BadAnswer("the server tells no token ids")
+            return tuple(listed)
+
         body = {"model": self.model, "prompt": text, "add_special_tokens": True}
-        return await self.controller.ask(Call("/tokenize", body), _read_ids, seconds=self.seconds)
+        return await self.controller.ask(Call("/tokenize", body), read, seconds=self.seconds)
 
     async def _ask(self, ids: TokenIds, asked: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
         """Log-probabilities of some ids after others."""
@@ -108,13 +115,6 @@ class SelectedIds:
         return await self.controller.ask(
             Call("completions", body, len(ids) + 8, 1), read, seconds=self.seconds
         )
-
-
-def _read_ids(reply: Reply) -> TokenIds:
-    listed = reply.data.get("tokens")
-    if not isinstance(listed, list) or not listed or not all(type(i) is int for i in listed):
-        raise BadAnswer("the server tells no token ids")
-    return tuple(listed)
 
 
 def _read_values(reply: Reply, ids: TokenIds, asked: tuple[int, ...]) -> tuple[dict[int, float], Answered]:

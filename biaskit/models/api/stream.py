@@ -96,17 +96,8 @@ class LoopThread:
                 raise stopped
         finally:
             if under_way:
-                self._cancel(tasks)
-
-    def _cancel(self, tasks: set[asyncio.Future[Any]]) -> None:
-        async def cancel() -> None:
-            waiting = list(tasks)
-            for task in waiting:
-                task.cancel()
-            await asyncio.gather(*waiting, return_exceptions=True)
-
-        with contextlib.suppress(Exception):
-            asyncio.run_coroutine_threadsafe(cancel(), self._started()).result(timeout=5)
+                with contextlib.suppress(Exception):
+                    asyncio.run_coroutine_threadsafe(_cancel(tasks), loop).result(timeout=5)
 
     def close(self) -> None:
         """Stop the loop; it starts again when it is used again."""
@@ -120,6 +111,13 @@ class LoopThread:
         if not self._thread.is_alive():
             self._loop.close()
         self._loop = self._thread = None
+
+
+async def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    waiting = list(tasks)
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
 
 
 async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:

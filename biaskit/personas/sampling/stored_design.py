@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
-from biaskit.corpora.prompts import PersonaPrompt
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.provenance import digest
-from biaskit.runs.resolved import describe_lists, intact, read_lists, sign_design
+from biaskit.runs.designs import describe_lists, read_study, sign_design
+from biaskit.runs.manifest import Texts
+from biaskit.study.keys import PersonasStudy
 
 
 def describe_design(design: PersonasDesign) -> dict[str, Any]:
@@ -63,9 +64,13 @@ def signed_groups(column: str | None) -> dict[str, str]:
 
 def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> PersonasDesign:
     """The design that a manifest describes; `overrides` may set analysis keys only."""
-    with intact():
-        lists = read_lists(resolved, overrides, items="occupations")
-        prompts = (
-            PersonaPrompt(**{**p, "genders": tuple(map(tuple, p["genders"]))}) for p in resolved["prompts"]
-        )
-        return PersonasDesign(prompts=tuple(prompts), **lists)
+    stored = Texts.model_validate(resolved)
+    return PersonasDesign(
+        study=cast("PersonasStudy", read_study(resolved, overrides)),
+        occupations=stored.items,
+        prompts=stored.prompts,
+        slot=stored.slot,
+        templates=stored.templates,
+        instructions=stored.instructions,
+        sources=stored.sources,
+    )

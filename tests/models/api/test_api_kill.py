@@ -90,9 +90,9 @@ class Command:
         return {path.name: path.read_bytes() for path in sorted((self.folder / out / "tables").iterdir())}
 
     def await_in_flight(self, process: subprocess.Popen[str], n: int, out: str) -> None:
-        """Until so many requests are out; the questions to a new server are not waited for."""
-        limit = time.monotonic() + LONGEST_S
-        while self.server.in_flight < n:
+        """Until a row is new and so many requests are out, those of doctor aside."""
+        limit, stored = time.monotonic() + LONGEST_S, len(self.kept(out))
+        while self.server.in_flight < n or len(self.kept(out)) == stored:
             assert process.poll() is None, "it ended before its kill: " + process.communicate()[1]
             assert time.monotonic() < limit
             if (self.folder / out / "manifest.json").exists():
@@ -253,10 +253,10 @@ def test_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -
 # --- Ctrl-C -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent_signal", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("engine", ["probe", "personas"])
 def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
-    tmp_path: Path, number: signal.Signals, engine: str
+    tmp_path: Path, sent_signal: signal.Signals, engine: str
 ) -> None:
     asked = ("personas", "--batch-size", "1") if engine == "personas" else ("probe", "--estimator", "top-k")
     asked += ("--price", "1000,1000", "--yes")
@@ -268,11 +268,14 @@ def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
         while len(command.kept("run")) < 20 and time.monotonic() < limit:
             time.sleep(0.002)
         server.behaviour.latency_s = 60.0  # nobody waits for what is under way
-        time.sleep(0.3)
-        assert process.poll() is None, process.communicate()[1]
-        assert server.in_flight
+        number = -1
+        while number != server.number or not server.in_flight:  # until all that can be out are
+            assert process.poll() is None, process.communicate()[1]
+            assert time.monotonic() < limit
+            number = server.number
+            time.sleep(0.5)
         started = time.monotonic()
-        process.send_signal(number)
+        process.send_signal(sent_signal)
         _, err = process.communicate(timeout=60)
         assert time.monotonic() - started < 5
         assert process.returncode == 130

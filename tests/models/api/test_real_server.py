@@ -33,7 +33,7 @@ from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
-from biaskit.probe.design import build_prompt, cells, resolve_design
+from biaskit.probe.design import cells, resolve_design
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.top_k import most_unlisted
 from biaskit.records import (
@@ -47,8 +47,7 @@ from biaskit.records import (
     Scored,
     ScoreRequest,
 )
-from biaskit.study.config import load_probe_study, load_study
-from biaskit.workflow.forms import _places
+from biaskit.study.config import load_study
 
 pytestmark = [pytest.mark.real_server, pytest.mark.process]
 
@@ -239,24 +238,10 @@ def test_the_doctor_finds_what_this_server_can(examined: tuple[Capabilities, lis
     assert 0 == found.neutral["top_k"]
     assert 0.0 == found.neutral["min_p"]
     assert "no" == found.prefill
-    assert found.unique_ids
     assert ("echo", "top-k", "sampling") == found.estimators("raw")
     assert ("top-k", "sampling") == found.estimators("chat-continue")
     never_unlimited(asked)
     assert 40 > len(asked)
-
-
-def test_the_doctor_measures_how_long_an_answer_takes(
-    examined: tuple[Capabilities, list[Asked], float], tiny_peer: Peer
-) -> None:
-    found, asked, _ = examined
-    quickest = min(one.seconds for one in asked if one.body.get("max_tokens"))
-    assert quickest <= found.latency < 1.0
-    # It answers one request after another, and must not be taken for one that works in parallel.
-    print(f"\n{found.latency:.3f} s alone, {found.parallel:.1f} times as fast four at once")
-    assert 2.5 > found.parallel
-    slowest = max(one.seconds for one in asked if one.body.get("echo"))
-    assert slowest <= found.echo_latency
 
 
 def test_an_echo_that_is_off_by_one_token_is_not_believed(tmp_path: Path) -> None:
@@ -313,25 +298,6 @@ def test_echo_is_the_engines_own_log_probability(tiny_peer: Peer) -> None:
     assert max(values) - min(values) > 10, "numbers near each other would hide a mistake"
 
 
-def test_the_order_of_requests_changes_no_number(tiny_peer: Peer) -> None:
-    requests = occugender(4, 10, seed=6)
-    shuffled = random.Random(7).sample(requests, len(requests))
-    found = []
-    for order in (requests, shuffled):
-        scorer = tiny_peer.scorer("echo")
-        found.append({answer.key: answer for answer in scored(scorer, order)})
-        scorer.close()
-    first, second = found
-    moved = [
-        abs((one.low or 0.0) - (other.low or 0.0))
-        for key in first
-        for one, other in zip(first[key].log_probs, second[key].log_probs, strict=True)
-        if (one.group, one.text) == (other.group, other.text)
-    ]
-    assert sum(len(request.expressions) for request in requests) == len(moved)
-    assert FLOAT_NOISE > max(moved)
-
-
 @pytest.mark.parametrize("form", ["raw", "chat-continue"])
 def test_top_k_holds_the_engines_own_values(form: str, tiny_peer: Peer, tmp_path: Path) -> None:
     run = tmp_path / "run"
@@ -370,37 +336,6 @@ def _prompt_of(one: Asked) -> str:
     return json.dumps(one.body["messages"], ensure_ascii=False)
 
 
-def test_every_draw_is_one_answer_of_the_server(tiny_peer: Peer) -> None:
-    prompts = [f"Q: Describe the day of a {job}.\nA:" for job in ("nurse", "plumber", "cook", "teacher")]
-    requests = [
-        DrawRequest(f"{i}-{k}", Prompt(text, "completion"), Sampling(max_new_tokens=24), seed=1000 * i + k)
-        for i, text in enumerate(prompts)
-        for k in range(50)
-    ]
-    generator = open_generator(tiny_peer.recorder.spec, label="real")
-    plan = generator.plan_draws(requests)
-    assert len(requests) == plan.calls, "one choice comes back, whatever n says"
-    with tiny_peer.recorder.fresh() as asked:
-        draws = [draw for group in generator.generate(plan.batches) for draw in group]
-    generator.close()
-    assert Counter(request.key for request in requests) == Counter(draw.key for draw in draws)
-    assert len(requests) == len(asked)
-    never_unlimited(asked)
-    texts = {(one.body["prompt"], one.body["seed"]): _text(one) for one in asked}
-    found = {draw.key: draw for draw in draws if isinstance(draw, Draw)}
-    for request in requests:
-        assert texts[request.prompt.text, request.seed] == found[request.key].text
-    assert len({draw.text for draw in found.values()}) > 190
-    finishes = Counter(draw.finish for draw in found.values())
-    assert {"stop", "length"} == set(finishes), finishes
-    # Neither the server's top_k of 40 nor its min_p of 0.05 may cut what is drawn.
-    assert all((0, 0.0) == (one.body["top_k"], one.body["min_p"]) for one in asked)
-
-
-def _text(one: Asked) -> str:
-    return str(one.answer["choices"][0]["text"])
-
-
 def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
     # First tokens of 2,000 draws against the engine's probabilities: a cut of any kind would show in the
     # tokens below the 40th or below 5 % of the greatest.
@@ -426,41 +361,6 @@ def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
         p = math.fsum(math.exp(log_probs[t]) for t in order[low:high] if engine.text(int(t)) in rank)
         share = sum(count for place, count in seen.items() if low <= place < high) / n
         assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / n), (low, high, p, share)
-
-
-def test_forms_say_how_much_of_the_engines_own_probability_each_way_reaches(tiny_peer: Peer) -> None:
-    with tiny_peer.recorder.fresh() as asked:
-        found = bk.forms(tiny_peer.recorder.spec, cells=2, watcher=bk.Silent())
-    never_unlimited(asked)
-    print(f"\n{len(asked)} requests")
-    own = {(row["bias_type"], row["prompt_form"], row["one_word"]): row for row in found.rows}
-    forms = ("raw", "chat-continue")
-    assert {
-        (kind, form, said) for kind in ("explicit", "implicit") for form in forms for said in (False, True)
-    } == own.keys()
-    assert {("raw", "echo"), ("chat-continue", "top-k")} == {
-        (way[1], row["estimator"]) for way, row in own.items()
-    }
-    assert not any(row["reason"] for row in found.rows)
-    assert {2} == {row["n_cells"] for row in found.rows}
-    design = resolve_design(load_probe_study("occugender", {}))
-    of_raw: dict[str, list[float]] = {}
-    for place in _places(design, 2):
-        template, item = design.templates[place // len(design.items)], design.items[place % len(design.items)]
-        prompt = build_prompt(design, template, item, None, "plain", "raw")
-        listed = design.expressions[template.bias_type, template.id]
-        row = {
-            "key": "",
-            "prompt": prompt.text,
-            "expressions": [{"group": e.group, "text": f" {e.text}"} for e in listed],
-        }
-        exact = exact_row(tiny_peer.engine, row)
-        labels = {"model": "m", "bias_type": template.bias_type, "template_id": 1, "job": "", "job_group": ""}
-        coverage = shares_of(exact, labels).coverage
-        assert coverage is not None
-        of_raw.setdefault(template.bias_type, []).append(coverage)
-    for bias_type, coverage in of_raw.items():
-        assert FLOAT_NOISE * 10 > abs(sum(coverage) / 2 - own[bias_type, "raw", False]["coverage"])
 
 
 def test_a_prompt_longer_than_the_context_fails_with_the_servers_reason(tiny_peer: Peer) -> None:
@@ -504,7 +404,6 @@ def test_twelve_echoes_of_the_demo_model(demo_peer: Peer, tmp_path: Path) -> Non
     largest = max(
         abs(e["log_prob"] - expected[row["prompt"] + e["text"]]) for row in rows for e in row["expressions"]
     )
-    # Doctor's question with several prompts is refused by this server.
     echoes = [one for one in asked if one.body.get("echo") and isinstance(one.body["prompt"], str)]
     slowest, waiting = max(one.seconds for one in echoes), max(one.waiting for one in echoes)
     print(
@@ -559,23 +458,3 @@ def test_the_engine_and_the_exact_scorer_agree_as_distributions(
     assert 4 == len(ours)
     assert 0.04 > worst
     assert worst > 0, "two programs that share no code agree to the last digit in nothing"
-
-
-def test_top_k_of_the_demo_model_holds_the_engines_own_values(
-    demo_peer: Peer, demo_cells: list[tuple[dict[str, Any], Any]], tmp_path: Path
-) -> None:
-    own = {row["prompt"]: other for row, other in demo_cells}
-    jobs = sorted({row["job"] for row, _ in demo_cells})[::2]
-    started = time.perf_counter()
-    with demo_peer.recorder.fresh() as asked:
-        bk.probe(demo_peer.recorder.spec, jobs=jobs, templates="1-5", estimator="top-k", out=tmp_path / "run")
-    seconds = time.perf_counter() - started
-    rows = rows_of(tmp_path / "run")
-    missed = [miss for row in rows for miss in outside(row, own[row["prompt"]], widened=0.05)]
-    bare = [miss for row in rows for miss in outside(row, own[row["prompt"]], widened=0.0)]
-    print(
-        f"\n{len(asked)} requests in {seconds:.0f} s; {len(bare)} values outside before the ends are widened"
-    )
-    assert 100 == len(rows)
-    assert not missed, missed
-    never_unlimited(asked)

@@ -1,14 +1,13 @@
-"""The study in a run's manifest, `resolved`: what both engines store, read back and sign in the same way."""
+"""A study in a run's manifest: how both engines describe it, read it back, and sign it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from biaskit.errors import RunError, StudyError, nearest
+from biaskit.errors import StudyError, nearest
 from biaskit.provenance import digest, signature, versions
-from biaskit.records import Instruction, Item, Template, as_record
+from biaskit.records import Item, Template, as_record
 from biaskit.study.config import build_study, stated_choices
 from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
 
@@ -28,33 +27,19 @@ def describe_lists(design: Any, items: Sequence[Item], **own: Any) -> dict[str, 
         "study": design.study.model_dump(mode="json"),
         "slot": design.slot,
         "items": [as_record(item) for item in items],
-        "templates": [_stored(template) for template in design.templates],
+        "templates": [_with_frame(template) for template in design.templates],
         "instructions": [None if i is None else as_record(i) for i in design.instructions],
         **own,
     }
     return {**content, "digest": design_digest(content), "sources": design.sources}
 
 
-def read_lists(
-    resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None, *, items: str
-) -> dict[str, Any]:
-    """What `describe_lists` wrote, as the fields that designs of both engines have; `items` is named so."""
-    return {
-        "study": _read_study(resolved, overrides),
-        items: tuple(Item(**item) for item in resolved["items"]),
-        "slot": resolved["slot"],
-        "templates": tuple(Template(**stored) for stored in resolved["templates"]),
-        "instructions": tuple(None if i is None else Instruction(**i) for i in resolved["instructions"]),
-        "sources": dict(resolved["sources"]),
-    }
-
-
-def _stored(template: Template) -> dict[str, Any]:
-    """A template as the manifest holds it; one without a frame has no such key."""
+def _with_frame(template: Template) -> dict[str, Any]:
+    """A template; its frame stands there where it has one."""
     return {name: value for name, value in as_record(template).items() if value or name != "frame"}
 
 
-def _read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:
+def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:
     """The stored study; `overrides` may set analysis keys only."""
     known = ANALYSIS_KEYS[resolved["study"]["engine"]]
     for dotted in overrides or {}:
@@ -65,16 +50,6 @@ def _read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None
                 f"{nearest(top, known)}"
             )
     return build_study(resolved["study"], overrides or {}, "analysis options")
-
-
-@contextmanager
-def intact() -> Iterator[None]:
-    """What does not fit while a stored design is read is a damaged manifest."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
-        what = f"it lacks {error}" if isinstance(error, KeyError) else "a value is of another kind"
-        raise RunError(f"The manifest's study cannot be read: {what}. Restore manifest.json.") from error
 
 
 def design_digest(content: Mapping[str, Any]) -> str:
