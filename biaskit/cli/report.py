@@ -41,7 +41,7 @@ def command(
     """Write one self-contained HTML page about stored runs, with figures (SVG, PNG) and LaTeX tables.
 
     Several runs, of either engine, stand side by side. Without RUN, the newest run in this folder is used.
-    No model is loaded, and the page sends no request. Keys: report.pdf, report.columns, reference.
+    No model is loaded, and the page sends no request. Keys: report.pdf, reference.
     """
     from biaskit.report.render.headline import headline
     from biaskit.workflow.report import report

@@ -130,7 +130,13 @@ class SampledScorer:
         draws: list[DrawRequest] = []
         for request in requests:
             with naming(request):
-                check_expressions(request)
+                for expression in request.expressions:
+                    if not can_match(expression.text):  # it would count as one that is never said
+                        raise ModelError(
+                            "sampling passes over leading quotation marks, brackets and emphasis, so it"
+                            f" cannot find the expression {expression.text!r}: take it out, or choose another"
+                            " estimator"
+                        )
             of_cell = draws_of(request, self._n, self._sampling)
             draws += of_cell
             cell_of |= {draw.key: request.key for draw in of_cell}
@@ -211,13 +217,3 @@ class _OpenCell:
         if len({draw.answered.by.split(ANSWERED_SEPARATOR)[0] for draw in self.drawn.values()}) > 1:
             return Failed(self.request.key, "two models answered the draws of one cell")
         return count_draws(self.request, [self.drawn[key] for key in self.keys], answer)
-
-
-def check_expressions(request: ScoreRequest) -> None:
-    """An expression that can never match would count as one that is never said."""
-    for expression in request.expressions:
-        if not can_match(expression.text):
-            raise ModelError(
-                "sampling passes over leading quotation marks, brackets and emphasis, so it cannot find"
-                f" the expression {expression.text!r}: take it out, or choose another estimator"
-            )

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.probe.contrasts import scope_of
+from biaskit.probe.contrasts import arm_of, scope_of
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import Cell
@@ -116,8 +116,7 @@ def _blocks(
     """
     counts_of: dict[Arm, dict[tuple[str, int], Counter[_Said]]] = {}
     for cell, counts in of_cells.items():
-        arm = Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
-        counts_of.setdefault(arm, {})[cell.job, cell.template_id] = counts
+        counts_of.setdefault(arm_of(cell), {})[cell.job, cell.template_id] = counts
     blocks = {}
     for arm, own in counts_of.items():
         jobs, templates = (list(dict.fromkeys(names)) for names in zip(*own, strict=True))

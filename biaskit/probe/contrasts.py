@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from biaskit.records import NO_INSTRUCTION
+from biaskit.records import NO_INSTRUCTION, Cell
 from biaskit.stats.arms import (
     FEMALE_DOMINATED,
     MALE_DOMINATED,
@@ -79,6 +79,11 @@ def arms_of_levels(
             for level, ids in levels.items()
         }
         yield none, {level: members for level, members in run.items() if members}
+
+
+def arm_of(cell: Cell) -> Arm:
+    """The arm that a cell belongs to."""
+    return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
 
 
 def scope_of(arm: Arm, contrast: str) -> Scope:

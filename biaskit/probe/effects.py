@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from biaskit.errors import StudyError
-from biaskit.probe.contrasts import Choices, arms_of_levels, contrast_rows
+from biaskit.probe.contrasts import Choices, arm_of, arms_of_levels, contrast_rows
 from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
@@ -99,7 +99,7 @@ def tables(
     frames = frames or {}
     blocks = {arm: block.by_frame(frames.get(arm.bias_type, {})) for arm, block in by_template.items()}
     no_points = [x for x in cells if x.estimator in ("top-k", "sampling")]
-    places = {(_arm(x), x.cell.job, x.cell.template_id): x for x in no_points}
+    places = {(arm_of(x.cell), x.cell.job, x.cell.template_id): x for x in no_points}
     entered = {
         arm: _enter(block, by_template[arm], frames.get(arm.bias_type, {}), places)
         for arm, block in blocks.items()
@@ -138,7 +138,7 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
     ).reshape(len(cells), 2 * n_groups)
     try:
         return cross(
-            [_arm(x) for x in cells],
+            [arm_of(x.cell) for x in cells],
             [x.cell.job for x in cells],
             [x.cell.template_id for x in cells],
             [x.estimator for x in cells],
@@ -147,11 +147,6 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
         )
     except ValueError as error:
         raise StudyError(f"The cells make no table of jobs by templates. {error}.") from error
-
-
-def _arm(x: CellShares) -> Arm:
-    cell = x.cell
-    return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
 
 
 def _enter(
@@ -193,7 +188,7 @@ def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float)
     nothing, unknown = (None,) * len(groups), (None, None)
     return [
         {
-            **_arm(x)._asdict(),
+            **arm_of(x.cell)._asdict(),
             "template_id": x.cell.template_id,
             "job": x.cell.job,
             "job_group": x.cell.job_group,

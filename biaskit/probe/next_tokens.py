@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from biaskit.foreign import visible
+from biaskit.probe.contrasts import arm_of
 from biaskit.probe.shares.cells import own_masses
 from biaskit.records import Cell
 from biaskit.report.said_next import EVERY_GROUP
+from biaskit.stats.arms import Arm
 from biaskit.stats.contrasts import Row
 
 SHOWN = 20
@@ -104,82 +106,69 @@ class _Group:
     unlisted: int = 0
     tokens: dict[str, _Sum] = field(default_factory=dict)
 
-    def add(self, found: NextTokens) -> None:
+    def add(self, said: NextTokens) -> None:
         self.n_cells += 1
-        unlisted = _units(found.unlisted)
+        unlisted = round(said.unlisted / UNIT)
         self.unlisted += unlisted
-        for one in found.tokens:
-            total = self.tokens.setdefault(one.text, _Sum())
+        for token in said.tokens:
+            total = self.tokens.setdefault(token.text, _Sum())
             total.n += 1
-            total.probability += _units(one.probability)
-            known = total.beyond is not None and one.beyond is not None
-            total.beyond = (total.beyond or 0) + _units(one.beyond or 0.0) if known else None
+            total.probability += round(token.probability / UNIT)
             total.unlisted += unlisted
-            total.begins |= one.begins
+            total.begins |= token.begins
+            if token.beyond is None or total.beyond is None:
+                total.beyond = None
+            else:
+                total.beyond += round(token.beyond / UNIT)
+
+    def rows(self) -> Iterator[Row]:
+        n = self.n_cells
+        ranked = sorted(self.tokens.items(), key=lambda item: (-item[1].probability, item[0]))
+        for rank, (text, total) in enumerate(ranked, 1):
+            if rank > SHOWN and not total.begins:
+                continue
+            yield {
+                "rank": rank,
+                "token": as_shown(text),
+                "probability": total.probability * UNIT / n,
+                # In the other cells it is no more probable than the last that is listed there.
+                "probability_high": (total.probability + self.unlisted - total.unlisted) * UNIT / n,
+                "beyond": None if total.beyond is None else total.beyond * UNIT / n,
+                "n_cells": total.n,
+                "n_cells_kept": n,
+                "listed_group": " ".join(sorted(total.begins)),
+                "reason": UNSEEN if total.beyond is None else "",
+            }
 
 
 class SaidNext:
     """The tokens after the prompts of a run, cell by cell; memory grows with tokens, not with cells."""
 
     def __init__(self) -> None:
-        self._blocks: dict[tuple[str, str, int, str, str, str], dict[str, _Group]] = {}
+        self._blocks: dict[Arm, tuple[str, dict[str, _Group]]] = {}  # its estimator, its job groups
 
     def add(self, cell: Cell, row: Mapping[str, Any], word_boundary: str) -> None:
         """Take in the row of a cell, if it keeps tokens."""
-        found = next_tokens(row, word_boundary)
-        if found is None:
+        said = next_tokens(row, word_boundary)
+        if said is None:
             return
-        block = (*_arm(cell), str(row["estimator"]))
-        groups = self._blocks.setdefault(block, {})
+        _, groups = self._blocks.setdefault(arm_of(cell), (str(row["estimator"]), {}))
         for name in (cell.job_group, EVERY_GROUP):
-            groups.setdefault(name, _Group()).add(found)
+            groups.setdefault(name, _Group()).add(said)
 
     def rows(self, cells: Sequence[Cell]) -> list[Row]:
         """Rows of probe_next.csv, of each block all cells first, then its job groups.
 
         `cells`: every cell in study order, which is the order of blocks and groups.
         """
-        names = ("model", "bias_type", "instruction_id", "setting", "prompt_form", "estimator")
-        groups = dict.fromkeys([EVERY_GROUP, *(cell.job_group for cell in cells)])
-        arms = dict.fromkeys(_arm(cell) for cell in cells)
-        found = {block[:5]: block for block in self._blocks}
-        return [
-            {**dict(zip(names, block, strict=True)), "job_group": name, **row}
-            for arm in arms
-            if (block := found.get(arm)) is not None
-            for name in groups
-            if (group := self._blocks[block].get(name)) is not None
-            for row in _rows(group)
-        ]
-
-
-def _arm(cell: Cell) -> tuple[str, str, int, str, str]:
-    return cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form
-
-
-def _rows(group: _Group) -> Iterator[Row]:
-    n = group.n_cells
-    ranked = sorted(group.tokens.items(), key=lambda one: (-one[1].probability, one[0]))
-    for rank, (text, total) in enumerate(ranked, 1):
-        if rank > SHOWN and not total.begins:
-            continue
-        beyond = total.beyond
-        yield {
-            "rank": rank,
-            "token": as_shown(text),
-            "probability": total.probability * UNIT / n,
-            # In the other cells it is no more probable than the last that is listed there.
-            "probability_high": (total.probability + group.unlisted - total.unlisted) * UNIT / n,
-            "beyond": None if beyond is None else beyond * UNIT / n,
-            "n_cells": total.n,
-            "n_cells_kept": n,
-            "listed_group": " ".join(sorted(total.begins)),
-            "reason": UNSEEN if beyond is None else "",
-        }
-
-
-def _units(value: float) -> int:
-    return round(value / UNIT)
+        names = dict.fromkeys([EVERY_GROUP, *(cell.job_group for cell in cells)])
+        made = []
+        for arm in dict.fromkeys(map(arm_of, cells)):
+            estimator, groups = self._blocks.get(arm, ("", {}))
+            for name in (name for name in names if name in groups):
+                scope = {**arm._asdict(), "estimator": estimator, "job_group": name}
+                made += [{**scope, **row} for row in groups[name].rows()]
+        return made
 
 
 def as_shown(text: str) -> str:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import TableError, nearest
-from biaskit.files import write_atomically
 from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs
 from biaskit.tables.quantities import QUANTITIES
@@ -81,23 +80,6 @@ def _schema(name: str) -> TableSchema:
 
 
 # --- writing ---------------------------------------------------------------------------------------
-
-
-def write_table(
-    path: Path,
-    name: str,
-    rows: Sequence[Mapping[str, object]],
-    *,
-    groups: Sequence[str] = (),
-    contrast: tuple[str, str] = ("", ""),
-    scoped: bool = False,
-) -> None:
-    """Write one table by itself; those of one analysis are a set (`tables.sets`)."""
-    content = table_bytes(name, rows, groups=groups, contrast=contrast, scoped=scoped)
-    try:
-        write_atomically(path, content)
-    except OSError as error:
-        raise TableError(f"{path} cannot be written: {error.strerror or error}.") from error
 
 
 def table_bytes(

@@ -174,7 +174,10 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     if faults:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         trusted = analysis if is_intact(analysis) else None
-        raise UnfitError(f"{folder}: {faults[0]}{more}", _remedy(run), trusted)
+        remedy = f"`biaskit analyze {run}` makes the tables again"
+        if (read_record(run / "manifest.json") or {}).get("engine") == "compare":
+            remedy = "give the compare command again"
+        raise UnfitError(f"{folder}: {faults[0]}{more}", remedy, trusted)
     return StoredSet(run, analysis, tables)
 
 
@@ -205,9 +208,3 @@ def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
         file = run / TABLES / ANALYSIS
         raise RunError(f"{file} cannot be read{why}; `biaskit analyze {run}` makes the tables again.")
     return analysis
-
-
-def _remedy(run: Path) -> str:
-    if (read_record(run / "manifest.json") or {}).get("engine") == "compare":
-        return "give the compare command again"
-    return f"`biaskit analyze {run}` makes the tables again"

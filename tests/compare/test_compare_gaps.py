@@ -22,6 +22,7 @@ from fakes.numbered_runs import (
     share_of,
     texts_run,
 )
+from fakes.tables import write_table
 from scipy import stats
 
 from biaskit.compare.aliases import key_of, read_aliases
@@ -32,7 +33,7 @@ from biaskit.compare.pairs import family_of, named_groups
 from biaskit.errors import CorpusError, UsageError
 from biaskit.runs.collection import gather
 from biaskit.stats.crossed import p_of_interval
-from biaskit.tables.io import read_table_rows, write_table
+from biaskit.tables.io import read_table_rows
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

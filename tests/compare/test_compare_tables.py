@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fakes.tables import write_table
 from places import ROOT
 from scipy import stats
 
 from biaskit.compare.within_run import between_models, merge_tests
 from biaskit.errors import TableError
 from biaskit.stats.contrasts import Row
-from biaskit.tables.io import columns, read_table_rows, write_table
+from biaskit.tables.io import columns, read_table_rows
 
 GROUPS = ("male", "female", "diverse")
 CONTRAST = ("female", "male")

@@ -19,12 +19,10 @@ from hypothesis import strategies as st
 from biaskit.personas.representation import (
     decile_rows,
     labour_contrast,
-    nonbinary_summary,
     representation_rows,
 )
 from biaskit.personas.texts.association import Association
 from biaskit.personas.texts.documents import TextDocument
-from biaskit.records import NONBINARY_REFERENCE
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion, wilson
 
 Z = statistics.NormalDist().inv_cdf(0.975)
@@ -322,7 +320,6 @@ def test_under_instructions_each_has_rows_of_its_own_and_two_more_columns() -> N
     counted = [row for row in decile_rows(found)[0] if row["n_occupations"] and row["template_id"] == "all"]
     assert [(0.5, 1)] == [(row["decile_low"], row["n_occupations"]) for row in counted]
     assert [0.5] == labour_contrast(found)[0].share.tolist()
-    assert 1 == nonbinary_summary(found)[0].n_occupations
 
 
 # --- deciles ----------------------------------------------------------------------------------------
@@ -405,14 +402,3 @@ def test_the_contrast_pairs_shares_by_occupation_and_counts_who_lacks_one() -> N
     assert demo.note is not None
     assert demo.note.startswith("2 of 4")
     assert (("nurse",), None) == (other.occupations, other.note)
-
-
-def test_nonbinary_shares_are_held_against_the_reference() -> None:
-    assert 0.016 == NONBINARY_REFERENCE
-    shares = [(0.0, 0.0), (0.016, 0.001), (0.0161, 0.002), (0.2, 0.1), (None, None)]
-    rows = [
-        represented(0.5, 0.5, occupation=str(i), nonbinary_share=share, nonbinary_ci_low=low)
-        for i, (share, low) in enumerate(shares)
-    ]
-    (found,) = nonbinary_summary([*rows, represented(0.5, 0.5, template_id="persona", nonbinary_share=0.9)])
-    assert (4, 2, 1, 1) == (found.n_occupations, found.n_above, found.n_surely_above, found.n_zero)

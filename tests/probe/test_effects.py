@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from fakes.tables import write_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -20,7 +21,7 @@ from scipy import stats
 from biaskit.errors import StudyError
 from biaskit.probe.effects import tables
 from biaskit.records import Cell, CellShares
-from biaskit.tables.io import read_table_rows, write_table
+from biaskit.tables.io import read_table_rows
 from biaskit.tables.schema import SCHEMAS
 
 GROUPS = ("male", "female", "diverse")

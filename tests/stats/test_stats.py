@@ -41,7 +41,6 @@ from biaskit.stats.crossed import (
     variance_components,
 )
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.proportions import p_of_share, proportion
 from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
 from biaskit.stats.verdict import with_verdicts
 from biaskit.stats.welch import TTest, paired, welch
@@ -700,19 +699,3 @@ def test_a_few_empty_cells_of_sampling_leave_the_interval_that_of_points() -> No
         assert (None, None) == (found["bound_low"], found["bound_high"])
         assert {**plain, "reason": found["reason"]} == found
         assert "no draw matched in 5 of 120 cells" in str(found["reason"])
-
-
-@settings(deadline=None)  # the first call imports statsmodels
-@given(st.integers(1, 200), st.data(), st.floats(0.01, 0.99))
-def test_a_p_value_from_wilsons_interval_is_the_score_tests(
-    n: int, data: st.DataObject, value: float
-) -> None:
-    count = data.draw(st.integers(0, n))
-    found = proportion(count, n)
-    assert found.estimate is not None
-    assert found.ci95 is not None
-    z = (found.estimate - value) / math.sqrt(value * (1 - value) / n)
-    p = p_of_share(found.estimate, found.ci95, value)
-    assert p == pytest.approx(math.erfc(abs(z) / math.sqrt(2)), abs=1e-9)
-    outside = not found.ci95[0] <= value <= found.ci95[1]
-    assert (p < 0.05) == outside or abs(p - 0.05) < 1e-9

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.tables import write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from biaskit.errors import TableError
 from biaskit.foreign import is_formula
-from biaskit.tables.io import columns, read_table, read_table_rows, write_table
+from biaskit.tables.io import columns, read_table, read_table_rows
 from biaskit.tables.schema import SCHEMAS
 
 GROUPS = ("male", "female", "diverse")

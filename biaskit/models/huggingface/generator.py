@@ -45,7 +45,7 @@ class TransformersGenerator(LocalModel):
         together: dict[Any, list[DrawRequest]] = {}
         for request in requests:
             with naming(request):
-                length = self._prepare(request)
+                length = self._n_prompt_tokens(request)
             together.setdefault((length, request.sampling), []).append(request)
         if not self._batch_size:
             # Keys and values of every layer, and four float32 rows: logits, their copy, the noise, its sum.
@@ -59,8 +59,8 @@ class TransformersGenerator(LocalModel):
         new_tokens = sum(request.sampling.max_new_tokens for request in requests)
         return Plan(batches, len(batches), prompt_tokens, new_tokens, cost_max=0.0)
 
-    def _prepare(self, request: DrawRequest) -> int:
-        """The tokens of a request's prompt, which is kept with its ids."""
+    def _n_prompt_tokens(self, request: DrawRequest) -> int:
+        """Of a request that fits the model; its prompt is kept with its ids."""
         prompt, most = request.prompt, self._most_positions()
         if prompt not in self._prompts:
             rendered = self._renderer.render(prompt)

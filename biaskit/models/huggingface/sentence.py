@@ -47,7 +47,11 @@ def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64
 
     folder = _encoder_folder(expanded(path))
     tokenizer = load_tokenizer(folder)
-    model = _load_encoder(folder)
+    place(folder, "cpu", "float32")  # refuses what does not fit in memory
+    # Many encoders are saved without the pooler, which is not used here.
+    model = load_weights("AutoModel", folder, "float32", what="encoder", spare=POOLER)
+    if not hasattr(model.config, "hidden_size"):
+        raise ModelError(f"{folder.path} ({model.config.model_type}) is not an encoder of text alone.")
     ids = _token_ids(tokenizer, model, words, folder)
     vectors = np.full((len(words), model.config.hidden_size), np.nan)
     with _one_thread(), torch.inference_mode():
@@ -100,16 +104,6 @@ def _encoder_folder(path: Path) -> ModelFolder:
             " follows them. Give a sentence encoder."
         )
     return folder
-
-
-def _load_encoder(folder: ModelFolder) -> Any:
-    """The model without a head, in float32 on the CPU."""
-    place(folder, "cpu", "float32")  # refuses what does not fit in memory
-    # Many encoders are saved without the pooler, which is not used here.
-    model = load_weights("AutoModel", folder, "float32", what="encoder", spare=POOLER)
-    if not hasattr(model.config, "hidden_size"):
-        raise ModelError(f"{folder.path} ({model.config.model_type}) is not an encoder of text alone.")
-    return model
 
 
 def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFolder) -> list[list[int]]:
