@@ -19,25 +19,29 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from biaskit.errors import BiaskitError
-    from biaskit.personas.srb.score import chamfer_distance, srb
-    from biaskit.personas.texts.association import associate_gender
-    from biaskit.progress import Silent
-    from biaskit.workflow.analyze import load
-    from biaskit.workflow.batch_answers import import_answers
-    from biaskit.workflow.calibrate import calibrate
-    from biaskit.workflow.cite import cite
-    from biaskit.workflow.compare import compare
-    from biaskit.workflow.doctor import doctor
-    from biaskit.workflow.export import export
-    from biaskit.workflow.forms import forms
-    from biaskit.workflow.gate import gate
-    from biaskit.workflow.imported import analyze_texts
-    from biaskit.workflow.marked_words import marked_words
-    from biaskit.workflow.personas import PersonasResult, personas
-    from biaskit.workflow.probe import ProbeResult, probe, score_continuations
-    from biaskit.workflow.report import report
-    from biaskit.workflow.verify import verify
+    from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.personas.srb.score import chamfer_distance as chamfer_distance
+    from biaskit.personas.srb.score import srb as srb
+    from biaskit.personas.texts.association import associate_gender as associate_gender
+    from biaskit.progress import Silent as Silent
+    from biaskit.workflow.analyze import load as load
+    from biaskit.workflow.batch_answers import import_answers as import_answers
+    from biaskit.workflow.calibrate import calibrate as calibrate
+    from biaskit.workflow.cite import cite as cite
+    from biaskit.workflow.compare import compare as compare
+    from biaskit.workflow.doctor import doctor as doctor
+    from biaskit.workflow.export import export as export
+    from biaskit.workflow.forms import forms as forms
+    from biaskit.workflow.gate import gate as gate
+    from biaskit.workflow.imported import analyze_texts as analyze_texts
+    from biaskit.workflow.marked_words import marked_words as marked_words
+    from biaskit.workflow.personas import PersonasResult as PersonasResult
+    from biaskit.workflow.personas import personas as personas
+    from biaskit.workflow.probe import ProbeResult as ProbeResult
+    from biaskit.workflow.probe import probe as probe
+    from biaskit.workflow.probe import score_continuations as score_continuations
+    from biaskit.workflow.report import report as report
+    from biaskit.workflow.verify import verify as verify
 
 __version__ = "0.1.0"
 
@@ -67,31 +71,7 @@ _FACE = {
     "verify": "biaskit.workflow.verify",
 }
 
-__all__ = [
-    "BiaskitError",
-    "PersonasResult",
-    "ProbeResult",
-    "Silent",
-    "analyze_texts",
-    "associate_gender",
-    "calibrate",
-    "chamfer_distance",
-    "cite",
-    "compare",
-    "doctor",
-    "export",
-    "forms",
-    "gate",
-    "import_answers",
-    "load",
-    "marked_words",
-    "personas",
-    "probe",
-    "report",
-    "score_continuations",
-    "srb",
-    "verify",
-]
+__all__ = sorted(_FACE)
 
 
 def __getattr__(name: str) -> object:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
 from biaskit.stats.arms import (
     Arm,
-    CellValues,
     CrossedCells,
     complete_in_all,
     cross,
@@ -25,7 +24,6 @@ from biaskit.stats.crossed import joined
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 CONTRAST = "models"
-OTHER_TEXT = "another text or other expressions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,51 +96,65 @@ def pair_rows(
     for arm in dict.fromkeys(arm._replace(model="") for member in members for arm in member.blocks):
         blocks = [member.blocks.get(arm._replace(model=member.model)) for member in members]
         there = [block for block in blocks if block is not None]
-        common = _common(arm, members, there) if len(there) == len(members) else None
-        if common is None:
+        same = (
+            len(there) == len(members)
+            and all_equal([member.asked.instruction(arm.instruction_id) for member in members])
+            and all_equal([member.asked.dialogue(arm.setting) for member in members])
+        )
+        if not same:
             if len(there) == len(members) or not _in_another_form(arm, members):
                 left_out.append(f"{arm.bias_type}, instruction {arm.instruction_id}, {arm.setting}")
             continue
-        note = _cut(there, common)
+        common, note = _common(arm, members, there)
         common = [block.by_frame(members[0].asked.frames(arm.bias_type)) for block in common]
-        scope = _scope(pair, arm, quantity, contrast)
-        rows += _rows(pair, scope, common, members[0], margins, note)
+        templates, incomplete = complete_in_all(common)
+        # A difference between estimators is part of the difference between models.
+        estimators = list(dict.fromkeys(str(block.estimator) for block in common))
+        between = " against " if len(members) == 2 else ", "
+        apart = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if len(estimators) > 1 else None
+        sides = common[: len(later.models)], common[len(later.models) :]
+        a, b = (mean_of([block.shares_at(templates) for block in side]) for side in sides)
+        for job_group, places in rows_of_groups(common[0].jobs, members[0].group_of).items():
+            for k, gender in enumerate(members[0].groups):
+                scope = Scope(
+                    engine="probe",
+                    contrast=contrast,
+                    quantity=quantity,
+                    model_a=later.name,
+                    model_b=earlier.name,
+                    bias_type=arm.bias_type,
+                    setting=arm.setting,
+                    prompt_form=arm.prompt_form,
+                    instruction_a=str(arm.instruction_id),
+                    instruction_b=str(arm.instruction_id),
+                    gender=gender,
+                    group_a=job_group,
+                    group_b=job_group,
+                )
+                said = joined([note, incomplete, apart])
+                rows += within_jobs(a[k, places], b[k, places], scope=scope, margins=margins, note=said)
     return rows, left_out
-
-
-# --- which cells are the same ----------------------------------------------------------------------
 
 
 def _common(
     arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells]
-) -> list[CrossedCells] | None:
-    """The blocks cut to the jobs all have and the templates that say the same; None: another arm."""
-    instructions = [member.asked.instruction(arm.instruction_id) for member in members]
-    dialogues = [member.asked.dialogue(arm.setting) for member in members]
-    if not all_equal(instructions) or not all_equal(dialogues):
-        return None
+) -> tuple[list[CrossedCells], str | None]:
+    """The blocks cut to the jobs all have and the templates that say the same, and what was cut."""
     jobs = set(blocks[0].jobs).intersection(*(block.jobs for block in blocks[1:]))
-    moved = {job for job in jobs if not all_equal([member.group_of[job] for member in members])}
+    jobs = {job for job in jobs if all_equal([member.group_of[job] for member in members])}
     asked: dict[int, list[object]] = {}
     for member, block in zip(members, blocks, strict=True):
         for template in block.templates:
             asked.setdefault(template, []).append(member.asked.template(arm.bias_type, template))
     other = {template for template, texts in asked.items() if not all_equal(texts)}
-    return [
-        block.cut(sorted(jobs - moved), [t for t in block.templates if t not in other]) for block in blocks
+    n_jobs = len({job for block in blocks for job in block.jobs}) - len(jobs)
+    n_other = max(len(other & set(block.templates)) for block in blocks)
+    said = [
+        f"{n_jobs} jobs that not every model has left out" if n_jobs else None,
+        f"{n_other} templates with another text or other expressions left out" if n_other else None,
     ]
-
-
-def _cut(blocks: Sequence[CrossedCells], common: Sequence[CrossedCells]) -> str | None:
-    """What a row says of the jobs and templates that its models do not share."""
-    n_jobs = len({job for block in blocks for job in block.jobs}) - len(common[0].jobs)
-    n_other = max(len(b.templates) - len(c.templates) for b, c in zip(blocks, common, strict=True))
-    return joined(
-        [
-            f"{n_jobs} jobs that not every model has left out" if n_jobs else None,
-            f"{n_other} templates with {OTHER_TEXT} left out" if n_other else None,
-        ]
-    )
+    cut = [block.cut(sorted(jobs), [t for t in block.templates if t not in other]) for block in blocks]
+    return cut, joined(said)
 
 
 def _in_another_form(arm: Arm, members: Sequence[Answers]) -> bool:
@@ -151,63 +163,6 @@ def _in_another_form(arm: Arm, members: Sequence[Answers]) -> bool:
     return all(
         any(other._replace(model="", prompt_form="") == own for other in member.blocks) for member in members
     )
-
-
-# --- the rows of one arm ---------------------------------------------------------------------------
-
-
-def _scope(pair: SidePair, arm: Arm, quantity: str, contrast: str) -> Scope:
-    later, earlier = pair
-    return Scope(
-        engine="probe",
-        contrast=contrast,
-        quantity=quantity,
-        model_a=later.name,
-        model_b=earlier.name,
-        bias_type=arm.bias_type,
-        setting=arm.setting,
-        prompt_form=arm.prompt_form,
-        instruction_a=str(arm.instruction_id),
-        instruction_b=str(arm.instruction_id),
-    )
-
-
-def _rows(
-    pair: SidePair,
-    scope: Scope,
-    blocks: Sequence[CrossedCells],
-    first: Answers,
-    margins: Mapping[str, float],
-    cut: str | None,
-) -> Iterator[Row]:
-    templates, left_out = complete_in_all(blocks)
-    note = joined([cut, left_out, _estimators_apart(pair, blocks)])
-    means = _means(pair, blocks, templates)
-    for job_group, places in rows_of_groups(blocks[0].jobs, first.group_of).items():
-        for k, gender in enumerate(first.groups):
-            of_group = replace(scope, gender=gender, group_a=job_group, group_b=job_group)
-            a, b = means[0][k, places], means[1][k, places]
-            yield from within_jobs(a, b, scope=of_group, margins=margins, note=note)
-
-
-def _means(
-    pair: SidePair, blocks: Sequence[CrossedCells], templates: Sequence[int]
-) -> tuple[CellValues, CellValues]:
-    """Each side's mean shares over its models: `[groups, jobs, templates]`, later side first."""
-    n = len(pair[0].models)
-    later, earlier = (
-        mean_of([block.shares_at(templates) for block in side]) for side in (blocks[:n], blocks[n:])
-    )
-    return later, earlier
-
-
-def _estimators_apart(pair: SidePair, blocks: Sequence[CrossedCells]) -> str | None:
-    """A difference between estimators is part of the difference between models; it is said in the row."""
-    found = list(dict.fromkeys(block.estimator for block in blocks))
-    if len(found) < 2:
-        return None
-    alone = all(len(side.models) == 1 for side in pair)
-    return f"{ESTIMATORS_DIFFER}: {(' against ' if alone else ', ').join(str(e) for e in found)}"
 
 
 def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str) -> bool:

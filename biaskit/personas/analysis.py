@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -16,7 +16,6 @@ from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.representation import (
     ALL_TEMPLATES,
     decile_rows,
-    nonbinary_summary,
     representation_rows,
 )
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
@@ -323,4 +322,3 @@ def _representation_notes(rows: Sequence[Row], made: _Made) -> Iterator[str]:
         )
     if refused or empty:
         yield f"{refused} texts were refused or filtered and {empty} are empty: they count for no gender"
-    made.record["nonbinary"] = [asdict(summary) for summary in nonbinary_summary(rows)]

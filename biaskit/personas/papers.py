@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from types import MappingProxyType
 
 from biaskit.report.reasons import because
@@ -44,8 +43,15 @@ def paper_tables(
     Returns: one PaperTable for each table and, where models or calibrations are many, each part of it; a
         table that cannot be made is absent.
     """
-    found = _all(tables, between, occupation or _example(tables))
-    return [_claimed(one, claim) for one in found if one.table.rows]
+    papers = []
+    for made in _all(tables, between, occupation or _example(tables)):
+        if made.table.rows:
+            own_claim = claim if made.place else Claim.NONE
+            title = f"{made.table.title}{own_claim.place(f'GAS(P), {made.place}')}{made.said}"
+            place = made.place.lower().replace(",", "").replace(" ", "-")
+            name = own_claim.file_name(f"gasp-{place}", made.own)
+            papers.append(PaperTable(f"{name}{made.part}", replace(made.table, title=title)))
+    return papers
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +63,6 @@ class _Made:
     table: TitledTable
     part: str = ""  # end of the file's name
     said: str = ""  # end of the title
-
-
-def _claimed(made: _Made, claim: Claim) -> PaperTable:
-    """The table with a title and a name that say whose it is."""
-    claim = claim if made.place else Claim.NONE
-    title = f"{made.table.title}{claim.place(f'GAS(P), {made.place}')}{made.said}"
-    name = claim.file_name(f"gasp-{made.place.lower().replace(',', '').replace(' ', '-')}", made.own)
-    return PaperTable(f"{name}{made.part}", replace(made.table, title=title))
 
 
 def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[_Made]:
@@ -197,7 +195,10 @@ def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable
                 continue
             own = where(alone, model=model, gender=gender)
             if against == "all":
-                own = _of_one_method(where(marked, model=model, gender=gender, against="all"), method)
+                # word_methods.csv leaves out a gender against both others: the two lists side by side.
+                all_others = where(marked, model=model, gender=gender, against="all")
+                of_other = {row["word"] for row in all_others if row["method"] != method}
+                own = [row for row in all_others if row["word"] not in of_other]
             words, undefined = [row["word"] for row in own], listed["n_marked"] is None
             n, shown = (_UNDEFINED, _UNDEFINED) if undefined else (str(len(words)), _listed(words))
             body.append((model, WHO[gender], n, shown))
@@ -211,12 +212,6 @@ def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable
         n_text=4,
         wide=frozenset({3}),
     )
-
-
-def _of_one_method(marked: Sequence[Row], method: str) -> list[Row]:
-    """For a gender against both others, whom word_methods.csv leaves out: the two lists side by side."""
-    other = {row["word"] for row in marked if row["method"] != method}
-    return [row for row in marked if row["word"] not in other]
 
 
 def _overlap(tables: Tables, occupation: str | None) -> TitledTable:
@@ -255,8 +250,16 @@ def _shares(whole: Sequence[Row]) -> Iterator[_Made]:
         of = {(row["model"], row["occupation"]): row for row in whole if row["model"] in models}
         body = []
         for occupation in distinct(whole, "occupation"):
-            cells = (_share_cells(of.get((model, occupation))) for model in models)
-            body.append((occupation, *chain.from_iterable(cells)))
+            cells: list[str] = []
+            for model in models:
+                row = of.get((model, occupation))
+                if row is None:
+                    cells += [_UNDEFINED] * 3
+                    continue
+                n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
+                se = _UNDEFINED if row["se"] is None else f"{100 * row['se']:.2f}"
+                cells += [percent(row["female_share"]), se, str(n)]
+            body.append((occupation, *cells))
         table = TitledTable(
             "Women in the texts of each occupation, with standard error",
             _side_by_side(["Occupation"], models, ("% women", "SE", "n")),
@@ -273,14 +276,6 @@ _SHARES = (
     " of a gender (m over all prompts). GAS(P)'s standard errors are the SD divided by the number of draws"
     " (200) and not by the root of n, 14 to 22 times too small."
 )
-
-
-def _share_cells(row: Row | None) -> tuple[str, str, str]:
-    if row is None:
-        return (_UNDEFINED,) * 3
-    n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
-    se = _UNDEFINED if row["se"] is None else f"{100 * row['se']:.2f}"
-    return percent(row["female_share"]), se, str(n)
 
 
 # --- Tables 13 and 14: tests -------------------------------------------------------------------------
@@ -350,8 +345,15 @@ def _clusters(rows: Sequence[Row]) -> Iterator[_Made]:
         for cluster in kept:
             one = where(rows, cluster=cluster)[0]
             label = (_listed(one["words"].split()), one["category"] or "")[: len(lead)]
-            cells = (_cluster_cells(of.get((cluster, model))) for model in chosen)
-            body.append((*label, *chain.from_iterable(cells)))
+            cells: list[str] = []
+            for model in chosen:
+                row = of.get((cluster, model))
+                if row is None:
+                    cells += [_UNDEFINED] * 3
+                    continue
+                share, n = row["female_share"], row["n_occupations_female"] + row["n_occupations_male"]
+                cells += [percent(share), percent(None if share is None else 1 - share), str(n)]
+            body.append((*label, *cells))
         table = TitledTable(
             "Clusters of words that one gender has in more occupations",
             _side_by_side(lead, chosen, ("% F", "% M", "#")),
@@ -371,14 +373,6 @@ _CLUSTERS = (
     " the prompt. The released rule divides by the men's count (keep_rule = released); the colours are"
     " left out."
 )
-
-
-def _cluster_cells(row: Row | None) -> tuple[str, str, str]:
-    if row is None:
-        return (_UNDEFINED,) * 3
-    n = row["n_occupations_female"] + row["n_occupations_male"]
-    share = row["female_share"]
-    return percent(share), percent(None if share is None else 1 - share), str(n)
 
 
 # --- what they share ---------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from biaskit.personas.texts.documents import TextDocument
-from biaskit.records import NONBINARY_REFERENCE
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import joined
@@ -238,31 +237,3 @@ def _pairs(rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]], str | N
     n_out = len(rows) - len(pairs)
     note = f"{n_out} of {len(rows)} occupations left out: no share or no labour share" if n_out else None
     return pairs, note
-
-
-@dataclass(frozen=True, slots=True)
-class NonbinarySummary:
-    """In how many occupations a model represents non-binary people as in the population."""
-
-    model: str
-    n_occupations: int  # with a share
-    n_above: int  # share above the reference
-    n_surely_above: int  # the whole interval above the reference
-    n_zero: int  # share of exactly 0
-    reference: float = NONBINARY_REFERENCE
-
-
-def nonbinary_summary(rows: Sequence[Row]) -> list[NonbinarySummary]:
-    """Compare non-binary shares with the population's 1.6 % (GAS(P) §5.1), one summary per model.
-
-    Arguments: rows of representation.csv; the template `all` without an instruction enters. A share equal
-        to the reference is not above it.
-    """
-    found = []
-    for (model,), own in grouped(mean_over_prompts(rows), "model").items():
-        shares, lows = (
-            [row[name] for row in defined(own, name)] for name in ("nonbinary_share", "nonbinary_ci_low")
-        )
-        above, surely = (sum(x > NONBINARY_REFERENCE for x in values) for values in (shares, lows))
-        found.append(NonbinarySummary(model, len(shares), above, surely, shares.count(0.0)))
-    return found

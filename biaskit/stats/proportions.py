@@ -62,27 +62,6 @@ def proportion(count: int, n: int) -> Proportion:
     return Proportion(p, ends, math.sqrt(p * (1.0 - p) / (n - 1)))
 
 
-def p_of_share(share: float, ci95: tuple[float, float], value: float) -> float:
-    """Two-sided p-value of "the share is `value`" from the share's Wilson interval alone.
-
-    Formula: z = 1.96 · |p − v| / |p − u| · √(u(1 − u) / (v(1 − v))), u the interval's end on the side of v:
-        the score test, n being known from u.
-    Arguments: share, its interval and the value it is held against, fractions.
-    Returns: a p-value, under 0.05 exactly where the interval excludes the value. Of a mean over prompts an
-        approximation.
-    Missing or empty input: a value of 0 or 1 is no share that can be tested: 1 where they agree, else 0.
-    Reference: docs/methods.md#wilson; checked against the score test.
-    """
-    if not 0.0 < value < 1.0:
-        return float(share == value)
-    end = ci95[1] if value > share else ci95[0]
-    if end == share:
-        return 1.0  # nothing is known on this side; a share of 0 has no values below it
-    z = 1.959963984540054 * abs(share - value) / abs(share - end)
-    z *= math.sqrt(end * (1.0 - end) / (value * (1.0 - value))) if 0.0 < end < 1.0 else 1.0
-    return math.erfc(z / math.sqrt(2.0))
-
-
 def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
     """Mean of the shares of k prompts, each with equal weight whatever its number of texts.
 

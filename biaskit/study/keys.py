@@ -78,7 +78,6 @@ class ReportKeys(_Strict):
     """How the page and its figures are made; no number depends on it."""
 
     pdf: bool = key(False, "figures as PDF too")
-    columns: Literal[1, 2] = key(1, "columns of a paper that a LaTeX table takes: table, or table* over both")
 
 
 Reference = Literal["none", "parity", "labour", "both"]

@@ -19,12 +19,10 @@ from hypothesis import strategies as st
 from biaskit.personas.representation import (
     decile_rows,
     labour_contrast,
-    nonbinary_summary,
     representation_rows,
 )
 from biaskit.personas.texts.association import Association
 from biaskit.personas.texts.documents import TextDocument
-from biaskit.records import NONBINARY_REFERENCE
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion, wilson
 
 Z = statistics.NormalDist().inv_cdf(0.975)
@@ -284,27 +282,7 @@ def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
     assert 5 == found["all"]["n_texts"]
 
 
-def test_one_associated_text_has_a_share_and_no_standard_error() -> None:
-    found = by_template(rows_of(texts("F-") + texts("FM", template_id="biography")))
-    assert (1.0, None) == (found["persona"]["female_share"], found["persona"]["se"])
-    assert wilson(1, 1) == (found["persona"]["ci_low"], found["persona"]["ci_high"])
-    assert "one text" in found["persona"]["reason"]
-    assert (0.75, None) == (found["all"]["female_share"], found["all"]["se"])
-    assert found["all"]["reason"].startswith("persona: one text")
-
-
 # --- models, occupations, instructions, imported texts ----------------------------------------------
-
-
-def test_rows_stand_in_study_order_and_every_asked_pair_has_one() -> None:
-    draws = texts("FM", model="b", occupation="pilot")
-    found = rows_of(draws, models=["b", "a"], occupations=["pilot", "nurse", "cook"])
-    asked = [
-        (m, o, t) for m in "ba" for o in ("pilot", "nurse", "cook") for t in ("persona", "biography", "all")
-    ]
-    assert asked == [(row["model"], row["occupation"], row["template_id"]) for row in found]
-    labour = {row["occupation"]: (row["labour_female_share"], row["labour_year"]) for row in found}
-    assert {"pilot": (0.096, 2024), "nurse": (0.868, 2024), "cook": (None, None)} == labour
 
 
 def test_under_instructions_each_has_rows_of_its_own_and_two_more_columns() -> None:
@@ -322,7 +300,6 @@ def test_under_instructions_each_has_rows_of_its_own_and_two_more_columns() -> N
     counted = [row for row in decile_rows(found)[0] if row["n_occupations"] and row["template_id"] == "all"]
     assert [(0.5, 1)] == [(row["decile_low"], row["n_occupations"]) for row in counted]
     assert [0.5] == labour_contrast(found)[0].share.tolist()
-    assert 1 == nonbinary_summary(found)[0].n_occupations
 
 
 # --- deciles ----------------------------------------------------------------------------------------
@@ -405,14 +382,3 @@ def test_the_contrast_pairs_shares_by_occupation_and_counts_who_lacks_one() -> N
     assert demo.note is not None
     assert demo.note.startswith("2 of 4")
     assert (("nurse",), None) == (other.occupations, other.note)
-
-
-def test_nonbinary_shares_are_held_against_the_reference() -> None:
-    assert 0.016 == NONBINARY_REFERENCE
-    shares = [(0.0, 0.0), (0.016, 0.001), (0.0161, 0.002), (0.2, 0.1), (None, None)]
-    rows = [
-        represented(0.5, 0.5, occupation=str(i), nonbinary_share=share, nonbinary_ci_low=low)
-        for i, (share, low) in enumerate(shares)
-    ]
-    (found,) = nonbinary_summary([*rows, represented(0.5, 0.5, template_id="persona", nonbinary_share=0.9)])
-    assert (4, 2, 1, 1) == (found.n_occupations, found.n_above, found.n_surely_above, found.n_zero)
