@@ -1,4 +1,4 @@
-"""Puts some thirty cheap questions to an endpoint, and believes nothing that was not measured."""
+"""Puts some twenty cheap questions to an endpoint, and believes nothing that was not measured."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from fakes.api_cases import (
     CANNED,
-    EXPRESSIONS,
     MODEL,
     ONE_BY_ONE,
     QUICK,
@@ -29,11 +28,10 @@ from fakes.api_server import LIES, ApiServer, Behaviour, Lies
 from biaskit.errors import ModelError
 from biaskit.models.api import checks, questions, wire
 from biaskit.models.api.capabilities import Capabilities
-from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import ScoringOptions
-from biaskit.records import Draw, Failed, PromptForm, Scored
+from biaskit.records import Draw, PromptForm, Scored
 
 FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 ALL, LISTED, TEXTS = ("echo", "top-k", "sampling"), ("top-k", "sampling"), ("sampling",)
@@ -236,18 +234,6 @@ def test_what_was_found_is_right(name: str) -> None:
                     assert 10 == answer.draws
                 else:
                     assert is_right(answer, request, k=estimator.k)
-
-
-def test_three_servers_under_one_name() -> None:
-    """The same model and endpoint name: one fingerprint, and each server is asked in its own way."""
-    kinds = ("vLLM", "OpenAI, chat only", "llama.cpp")
-    fingerprints, estimators = set(), []
-    for name in kinds:
-        with ApiServer(MODEL, Behaviour(**SHAPES[name].behaviour)) as server, measured(server) as scorer:
-            fingerprints.add(scorer.identity.fingerprint)
-            estimators.append(scorer.capabilities.estimators("raw")[:1])
-    assert 1 == len(fingerprints)
-    assert [("selected-ids",), (), ("top-k",)] == estimators
 
 
 # --- what is kept --------------------------------------------------------------------------------------
@@ -467,23 +453,6 @@ def test_thoughts_are_no_part_of_a_text(name: str) -> None:
     # The answer gets its tokens beside those of the thoughts.
     limit = "max_completion_tokens" if "max_completion_tokens" in server.requests[0].body else "max_tokens"
     assert {2020} == {received.body[limit] for received in server.requests}
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in SHAPES if name not in ("hidden thoughts", "shown thoughts")]
-)
-def test_a_server_of_every_kind_gives_each_draw_once(name: str) -> None:
-    shape = SHAPES[name].behaviour
-    with ApiServer(MODEL, Behaviour(**shape)) as server:
-        generator = open_api_generator(f"api:toy@{server.url}", label="toy", options=options())
-        form: PromptForm = "chat" if generator.capabilities.chat else "completion"
-        requests = draws(9, prompts=2, tokens=8, form=form)
-        answers = generate(generator, requests)
-        generator.close()
-    assert sorted(request.key for request in requests) == sorted(answer.key for answer in answers)
-    assert not any(isinstance(answer, Failed) for answer in answers)
-    assert isinstance(generator, ApiGenerator)
-    assert len(EXPRESSIONS) == 6
 
 
 def test_a_server_that_draws_nothing_is_asked_for_no_texts() -> None:
