@@ -11,7 +11,7 @@ import click
 
 from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
 from biaskit.cli.output import named_or_newest
-from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, takes_blocks, width
+from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 
 
 @click.command(
@@ -41,7 +41,7 @@ def command(
     """Write one self-contained HTML page about stored runs, with figures (SVG, PNG) and LaTeX tables.
 
     Several runs, of either engine, stand side by side. Without RUN, the newest run in this folder is used.
-    No model is loaded, and the page sends no request. Keys: report.pdf, report.columns, reference.
+    No model is loaded, and the page sends no request. Keys: report.pdf, reference.
     """
     from biaskit.report.render.headline import headline
     from biaskit.workflow.report import report
@@ -59,7 +59,7 @@ def command(
             }
         )
     else:
-        shown = headline(made.content, width=width(), ascii=not takes_blocks(), found=made.findings)
+        shown = headline(made.content, width=width(), said=made.findings)
         emit(shown + "\n")
         emit(f"\nPage: {made.page}\n")
         n_figures = len({path.stem for path in made.figures})

@@ -31,7 +31,7 @@ from biaskit.report.content import Content, ExampleText, Gate, PromptShown, Word
 from biaskit.report.deviations import deviations_of
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.groups import group_papers
-from biaskit.report.render.latex import Columns, latex_files
+from biaskit.report.render.latex import latex_files
 from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Collection, Part, StoredRun, gather
@@ -107,7 +107,7 @@ def report(
         title: of the page; by default it names the model.
         texts: False leaves out every generated or imported text.
         groups, aliases: as `compare` takes them.
-        settings: `report.pdf`, `report.columns`, `reference` and `margin.QUANTITY`.
+        settings: `report.pdf`, `reference` and `margin.QUANTITY`.
         watcher: told of progress.
 
     The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
@@ -141,7 +141,7 @@ def report(
         write_or_refuse(target, render_page(content, said, figures))
         seen.progress("report", 3, STEPS)
         drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen)
-        latex = _beside(folder / LATEX, _latex(content, keys.columns), seen)
+        latex = _beside(folder / LATEX, _latex(content), seen)
         seen.progress("report", 4, STEPS)
     return Report(target, drawn, latex, said.findings, content)
 
@@ -340,7 +340,7 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 # --- tables for papers -------------------------------------------------------------------------------
 
 
-def _latex(content: Content, columns: Columns) -> dict[str, bytes]:
+def _latex(content: Content) -> dict[str, bytes]:
     """The papers' tables of every part, words of genders and of own groups, a file each, and all in one."""
     tables: list[PaperTable] = []
     for part in content.parts:
@@ -356,7 +356,7 @@ def _latex(content: Content, columns: Columns) -> dict[str, bytes]:
             tables += word_tables(part.tables)
         tables += group_papers(part.tables.get("group_lists", ()), part.tables.get("group_words", ()))
     signature = "; ".join(one for part in content.parts for one in part.signatures)
-    return latex_files(tables, signature, columns=columns)
+    return latex_files(tables, signature)
 
 
 def _beside(folder: Path, files: Mapping[str, bytes], watcher: Watcher) -> tuple[Path, ...]:

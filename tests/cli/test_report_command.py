@@ -131,7 +131,7 @@ def test_pdf_where_it_is_asked_for(console: Cli, runs: tuple[Path, Path], tmp_pa
     ("arguments", "said"),
     [
         (["--set", "report.pfd=true"], "report.pfd is no key of the page. Did you mean 'report.pdf'?"),
-        (["--set", "report.columns=3"], "--set: report.columns = 3: write 1 or 2."),
+        (["--set", "report.pdf=maybe"], "--set: report.pdf = maybe"),
         (["--set", "reference=men"], "reference is 'men': write one of none, parity, labour, both"),
         (["--group", "a"], "--group"),
         (["--aliases", "nothing.csv"], "nothing.csv"),

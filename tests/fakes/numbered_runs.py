@@ -46,7 +46,14 @@ def texts_of(templates: Sequence[int], bias_types: Sequence[str]) -> dict[str, A
 def write_run(path: Path, engine: str, models: Mapping[str, Row], **more: Any) -> Path:
     """manifest.json and analysis.json of a run, around the tables already written."""
     question = {"study": "made-up", "slot": "[JOB]", "system_prompt": None, **more.get("question", {})}
-    usual = {"spec": "demo", "fingerprint": "f" * 12, "tuning": "unknown", "where": "local", "details": {}}
+    usual = {
+        "spec": "demo",
+        "estimator": "exact",
+        "fingerprint": "f" * 12,
+        "tuning": "unknown",
+        "where": "local",
+        "details": {},
+    }
     entries = {label: {**usual, **entry} for label, entry in models.items()}
     study = {
         "name": "made-up",

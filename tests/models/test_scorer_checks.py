@@ -173,10 +173,43 @@ def test_a_word_that_cannot_follow_is_impossible_and_nothing_failed(tiny: Models
 # --- prompts and expressions ----------------------------------------------------------------------------
 
 
-def test_a_prompt_longer_than_the_models_positions_is_one_error(tiny: Models) -> None:
-    for architecture in ("gpt2", "llama"):
-        said = refused(tiny(architecture, "bytes").folder, one("a" * POSITIONS), ModelError)
-        assert f"the model has {POSITIONS} positions" in said
+SILENT = CHAT_TEMPLATE.replace("for m in messages", "for m in messages if m['role'] != 'system'")
+ONE_TURN = "{% if messages | length > 1 %}{{ raise_exception('one turn only') }}{% endif %}" + CHAT_TEMPLATE
+BRIEF = Prompt("Picture a nurse.", "chat-prefill", system="Be brief.")
+TURN = Prompt("Picture a nurse.", "chat-prefill", turns=(Turn("How far?", "An hour."),))
+TWICE = (Expression("male", "He"), Expression("female", "He"))
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "template", "prompt", "asked", "kind", "said"),
+    [
+        ("bytes", None, "a" * POSITIONS, WORDS, ModelError, f"the model has {POSITIONS} positions"),
+        ("bpe", None, f"{SHORT} ", WORDS, TokenizationError, "ends in white space"),
+        ("bpe", None, f"{SHORT}\u00a0", WORDS, TokenizationError, "ends in white space"),
+        ("bpe", None, "nurse \ud800", WORDS, TokenizationError, "lone surrogate"),
+        ("bpe", None, "", WORDS, TokenizationError, "nothing to condition on"),
+        ("bpe", None, SHORT, (), TokenizationError, "at least one expression"),
+        ("bpe", None, SHORT, TWICE, TokenizationError, r"' He' \(male\) and ' He' \(female\)"),
+        ("bpe-bos", CHAT_TEMPLATE_WITHOUT_SYSTEM, BRIEF, WORDS, ModelError, "takes no system role"),
+        ("bpe-bos", SILENT, BRIEF, WORDS, ModelError, "takes no system role"),
+        ("bpe-bos", ONE_TURN, TURN, WORDS, ModelError, "one turn only"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_the_plan_with_its_key(
+    tiny: Models,
+    tokenizer: str,
+    template: str | None,
+    prompt: str | Prompt,
+    asked: tuple[Expression, ...],
+    kind: type[BiaskitError],
+    said: str,
+) -> None:
+    folder = tiny("gpt2" if template is None else "gemma2", tokenizer, chat_template=template).folder
+    prompt = Prompt(prompt) if isinstance(prompt, str) else prompt
+    request = ScoreRequest("the key", prompt, asked)
+    with pytest.raises(kind, match=said) as caught:
+        scorer_for(folder).plan_scores([*raw_requests([SHORT], WORDS), request])
+    assert said.startswith("the model has") or "the key" == caught.value.request_key
 
 
 def test_the_last_position_can_be_used(tiny: Models) -> None:
@@ -186,11 +219,6 @@ def test_the_last_position_can_be_used(tiny: Models) -> None:
         requests = raw_requests(["a" * (POSITIONS - 3)], expressions("He"))
         assert TOLERANCE > largest_error(answers(scorer_for(model.folder), requests), requests, model.oracle)
         refused(model.folder, raw_requests(["a" * (POSITIONS - 2)], expressions("He")), ModelError)
-
-
-@pytest.mark.parametrize("end", [" ", "\n", "\t", "\u00a0"])
-def test_a_prompt_that_ends_in_white_space_is_refused(tiny: Models, end: str) -> None:
-    assert "ends in white space" in refused(tiny("llama", "bpe").folder, one(SHORT + end), TokenizationError)
 
 
 def test_an_expression_that_begins_another_groups_is_named_and_refused_if_asked(tiny: Models) -> None:
@@ -205,13 +233,6 @@ def test_an_expression_that_begins_another_of_its_own_group_is_never_refused(tin
     asked = (Expression("diverse", "The"), Expression("diverse", "They"))
     scorer = scorer_for(tiny("llama", "bytes").folder, on_prefix="refuse")
     assert "counted once" in scorer.plan_scores(one(SHORT, *asked)).notes[0]
-
-
-def test_two_groups_cannot_share_an_expression(tiny: Models) -> None:
-    asked = (Expression("male", "He"), Expression("female", "He"))
-    said = refused(tiny("llama", "bpe").folder, one(SHORT, *asked), TokenizationError)
-    assert "' He' (male)" in said
-    assert "' He' (female)" in said
 
 
 ODD_TEXTS = (
@@ -256,49 +277,13 @@ def test_a_token_that_spans_the_boundary_is_refused_with_the_expression(
     scorer_for(tmp_path).plan_scores(one("Q: I met a nurse.\nA: The nurse said that"))
 
 
-def test_an_error_about_one_prompt_carries_its_key(tiny: Models) -> None:
-    requests = [*raw_requests(LONG, WORDS), *one("ends in a space ")]
-    with pytest.raises(TokenizationError) as caught:
-        scorer_for(tiny("llama", "bpe").folder).plan_scores(requests)
-    assert "the key" == getattr(caught.value, "request_key", None)
-
-
-@pytest.mark.parametrize("text", ["nurse \ud800", "\udfff"])
-def test_a_lone_surrogate_is_one_error_that_carries_its_key(tiny: Models, text: str) -> None:
-    with pytest.raises(TokenizationError, match="lone surrogate") as caught:
-        scorer_for(tiny("llama", "bpe").folder).plan_scores([*raw_requests(LONG, WORDS), *one(text)])
-    assert "the key" == getattr(caught.value, "request_key", None)
-
-
 def test_an_empty_prompt_needs_a_bos(tiny: Models) -> None:
-    assert "nothing to condition on" in refused(tiny("llama", "bpe").folder, one(""), TokenizationError)
     model = tiny("llama", "bpe-bos")
     requests = raw_requests([""], WORDS)
     assert TOLERANCE > largest_error(answers(scorer_for(model.folder), requests), requests, model.oracle)
 
 
 # --- chat templates ------------------------------------------------------------------------------------
-
-
-def test_a_template_without_a_system_role_refuses_a_system_prompt(tiny: Models) -> None:
-    model = tiny("gemma2", "bpe-bos", chat_template=CHAT_TEMPLATE_WITHOUT_SYSTEM)
-    prompt = Prompt("Picture a nurse.", "chat-prefill", system="Be brief.")
-    assert "takes no system role" in refused(model.folder, one(prompt), ModelError)
-
-
-def test_a_template_that_drops_the_system_role_refuses_it_too(tiny: Models) -> None:
-    silent = CHAT_TEMPLATE.replace("for m in messages", "for m in messages if m['role'] != 'system'")
-    model = tiny("gemma2", "bpe-bos", chat_template=silent)
-    assert not scorer_for(model.folder).identity.takes_system
-    prompt = Prompt("Picture a nurse.", "chat-prefill", system="Be brief.")
-    assert "takes no system role" in refused(model.folder, one(prompt), ModelError)
-
-
-def test_a_template_that_refuses_a_conversation_is_quoted(tiny: Models) -> None:
-    single = "{% if messages | length > 1 %}{{ raise_exception('one turn only') }}{% endif %}" + CHAT_TEMPLATE
-    model = tiny("llama", "bpe-bos", chat_template=single)
-    prompt = Prompt("Picture a nurse.", "chat-prefill", turns=(Turn("How far?", "An hour."),))
-    assert "one turn only" in refused(model.folder, one(prompt), ModelError)
 
 
 def test_a_model_without_a_template_takes_raw_prompts_only(tiny: Models) -> None:
@@ -377,25 +362,13 @@ def test_the_warm_up_changes_no_number_and_is_not_computed_twice(
 
 
 def test_a_closed_scorer_can_be_used_again(tiny: Models) -> None:
-    scorer = scorer_for(tiny("llama", "bpe").folder, batch_size=2)
+    scorer = scorer_for(tiny("llama", "bpe").folder)
     requests = raw_requests(LONG, WORDS)
     expected = values(answers(scorer, requests))
+    assert 1 <= scorer.batch_size <= 64
     scorer.close()
     assert expected == values(answers(scorer, requests))
-
-
-def test_a_batch_size_found_by_auto_is_told_and_used(tiny: Models) -> None:
-    scorer = scorer_for(tiny("llama", "bpe").folder)
-    made = scorer.plan_scores(raw_requests(LONG, WORDS))
-    assert 1 <= scorer.batch_size <= 64
-    assert max(len(batch) for batch in made.batches) <= scorer.batch_size
-    assert made.calls == len(made.batches)
-
-
-def test_no_requests_are_no_work(tiny: Models) -> None:
-    scorer = scorer_for(tiny("llama", "bpe").folder)
     assert () == scorer.plan_scores([]).batches
-    assert [] == list(scorer.score([]))
 
 
 def test_the_fingerprint_follows_weights_tokenizer_and_dtype(tiny: Models, folder: Path) -> None:
@@ -629,11 +602,6 @@ def test_a_token_that_the_weights_do_not_know_is_an_error(
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="do not belong together"):
         answers(scorer_for(tmp_path), raw_requests([prompt], expressions(word)))
-
-
-def test_a_request_without_expressions_is_an_error(tiny: Models) -> None:
-    with pytest.raises(BiaskitError):
-        answers(scorer_for(tiny("llama", "bpe").folder), raw_requests([SHORT], ()))
 
 
 def test_a_new_plan_forgets_the_warm_up_of_the_old_one(tiny: Models) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -41,8 +40,7 @@ def test_the_shipped_files_are_small_and_hold_no_path() -> None:
 
 def test_rows_are_copied_as_they_are(run: Path) -> None:
     copied = {row["key"]: row for row in read_rows(run / "generations.jsonl")}
-    with gzip.open(FOLDER / "generations.jsonl.gz", "rt", encoding="ascii") as file:
-        shipped = {row["key"]: row for row in map(json.loads, file)}
+    shipped = {row["key"]: row for row in read_rows(FOLDER / "generations.jsonl.gz")}
     assert shipped == copied
     assert len(shipped) > 3000
     assert max(row["n_tokens"] for row in shipped.values()) <= 120

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from fakes.latex import check_latex
 from fakes.many_models import make_personas_run, make_probe_run
 from needs import require_tex
 
 import biaskit as bk
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
-from biaskit.report.render.latex import LONGEST, Columns, latex_files
+from biaskit.report.render.latex import latex_files
 
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 
@@ -24,7 +23,7 @@ OWN_WORDS = {"F": "gentle graceful", "M": "bold rugged", "N": "fluid quirky"}
 PAPERS = re.compile(r"Table|Figure|OccuGender|Mattern|GAS\(P\)")
 SECONDS = 300
 
-Files = Mapping[tuple[str, Columns], Mapping[str, str]]
+Files = Mapping[str, Mapping[str, str]]
 
 
 def own_texts(home: Path, n: int = 24) -> Path:
@@ -61,14 +60,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 
 @pytest.fixture(scope="module")
 def files(runs: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Files:
-    """What a report of each run writes for a manuscript, by file name, in one column and over both."""
-    made: dict[tuple[str, Columns], dict[str, str]] = {}
+    """What a report of each run writes for a manuscript, by file name."""
+    made: dict[str, dict[str, str]] = {}
     for kind, run in runs.items():
-        for columns in (1, 2):
-            page = tmp_path_factory.mktemp("page") / "report.html"
-            settings = {"report.columns": columns}
-            report = bk.report(run, out=page, settings=settings, watcher=bk.Silent())
-            made[kind, columns] = {path.name: path.read_text("utf-8") for path in report.latex}
+        page = tmp_path_factory.mktemp("page") / "report.html"
+        report = bk.report(run, out=page, watcher=bk.Silent())
+        made[kind] = {path.name: path.read_text("utf-8") for path in report.latex}
     return made
 
 
@@ -94,16 +91,14 @@ def unfit(log: str) -> list[str]:
     return [*wide, *re.findall(r"Float too large.*|multiply.defined.*|There were undefined.*", log)]
 
 
-@pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("kind", ["probe", "texts", "own"])
-def test_a_reports_tables_compile_and_fit(files: Files, tmp_path: Path, kind: str, columns: Columns) -> None:
-    assert [] == unfit(compiled(tmp_path, files[kind, columns]))
+def test_a_reports_tables_compile_and_fit(files: Files, tmp_path: Path, kind: str) -> None:
+    assert [] == unfit(compiled(tmp_path, files[kind]))
 
 
-@pytest.mark.parametrize("columns", [1, 2])
-def test_long_broad_and_hostile_tables_compile_and_fit(tmp_path: Path, columns: Columns) -> None:
+def test_long_broad_and_hostile_tables_compile_and_fit(tmp_path: Path) -> None:
     made = [PaperTable(f"t{i}", table) for i, table in enumerate(extremes())]
-    texts = {name: text.decode("utf-8") for name, text in latex_files(made, columns=columns).items()}
+    texts = {name: text.decode("utf-8") for name, text in latex_files(made).items()}
     assert [] == unfit(compiled(tmp_path, texts))
 
 
@@ -131,35 +126,8 @@ def extremes() -> Sequence[TitledTable]:
 # --- what is in them ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["probe", "texts", "own"])
-def test_over_both_columns_stands_the_same_in_other_environments(files: Files, kind: str) -> None:
-    one, two = files[kind, 1], files[kind, 2]
-    assert list(one) == list(two)
-    assert "twocolumn" in two["all-tables.tex"]
-    assert "twocolumn" not in one["all-tables.tex"]
-    for name in one.keys() - {"all-tables.tex"}:
-        assert "table*" not in one[name]
-        assert not re.search(r"\\begin\{(table|longtable)\}", two[name])
-        assert check_latex(two[name]) == two[name].count(r"\begin{table*}") >= check_latex(one[name])
-        rows = [
-            {line for line in text.splitlines() if line.endswith(r"\\")} for text in (one[name], two[name])
-        ]
-        assert {line for line in rows[0] if "caption" not in line} == rows[1]
-        assert two[name].count(r"\label") == 1
-
-
-def test_a_long_table_over_both_columns_comes_in_pieces_of_one_number() -> None:
-    [long] = [table for table in extremes() if table.title == "Long"]
-    text = latex_files([PaperTable("t", long)], columns=2)["t.tex"].decode()
-    assert check_latex(text) == 3
-    assert text.count(r"\caption{Long, continued}") == text.count(r"\addtocounter{table}{-1}") == 2
-    assert text.count(r"job & n \\") == 3
-    rows = [block.count(" & 1 ") for block in text.split(r"\begin{table*}")[1:]]
-    assert rows == [LONGEST, LONGEST, 120 - 2 * LONGEST]
-
-
 def test_an_auditors_own_texts_have_their_words_and_captions_of_their_own(files: Files) -> None:
-    own = files["own", 1]
+    own = files["own"]
     for who, word in (("women", "graceful"), ("men", "rugged"), ("non-binary", "fluid")):
         counted = rf"{who} & {word} & [0-9.]+ & .* & 48 & 24 & 24 & 0 & (24|48) \\\\"
         assert re.search(counted, own["marked-words.tex"])

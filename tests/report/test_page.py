@@ -238,11 +238,12 @@ def test_a_comparison_of_two_models_wears_its_gate(gate: Gate, said: str, kind: 
 
 def test_every_column_table_verdict_and_rule_has_words() -> None:
     for name in SCHEMAS:
-        assert name in labels.TITLES or name in labels.NOT_ON_PAGE
+        assert name in labels.TABLES or name in labels.NOT_ON_PAGE
         for column in columns(name, groups=("male", "female", "x"), contrast=("female", "male"), scoped=True):
             assert "_" not in labels.column(column.name)
     assert labels.column("female_share_ci_low") == "women, 95 % from"
     assert labels.column("n_templates") == "templates"
+    assert {one["question"] for one in labels.TABLES.values() if "question" in one} <= {*ORDER}
     verdicts = {*get_args(Verdict)}
     assert verdicts == labels.VERDICTS.keys() - {"shown"}
     assert verdicts == between_models._SHAPE_OF.keys()

@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,8 +20,7 @@ from biaskit.models.huggingface.folder import ModelFolder, check_folder
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
 
-MODEL_FILES = ("*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt")
-NO_TOKENIZER = "its tokenizer cannot be loaded"
+MODEL_FILES = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +47,9 @@ def require_transformers() -> Any:
 
 def find_folder(name: str) -> ModelFolder:
     """`hf:NAME`: a saved folder, or ORG/NAME[@revision] of the hub (its cache first)."""
-    if _is_path(name):
+    if name.startswith((".", "/", "~")) or Path(name).is_dir():
         return check_folder(expanded(name))
     require_transformers()
-    return check_folder(_fetch(name, MODEL_FILES), allow_links=True)
-
-
-def _is_path(name: str) -> bool:
-    return name.startswith((".", "/", "~")) or Path(name).is_dir()
-
-
-def _fetch(name: str, files: Sequence[str]) -> Path:
-    """The snapshot of ORG/NAME[@revision] in the hub's own cache; downloads what is missing."""
     from huggingface_hub import errors, snapshot_download
 
     repository, _, revision = name.partition("@")
@@ -79,12 +69,13 @@ def _fetch(name: str, files: Sequence[str]) -> Path:
         ),
     }
     try:
-        return Path(snapshot_download(repository, revision=revision or None, allow_patterns=list(files)))
+        snapshot = snapshot_download(repository, revision=revision or None, allow_patterns=MODEL_FILES)
     except (errors.HfHubHTTPError, OSError, ValueError) as error:
         why = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)
         raise ModelError(
             f"hf:{name}" + (why or f" cannot be fetched: {str(error).splitlines()[0]}")
         ) from error
+    return check_folder(Path(snapshot), allow_links=True)
 
 
 def free_memory() -> int:
@@ -156,14 +147,16 @@ def _needed(folder: ModelFolder, dtype: str) -> int:
     return int(1.1 * folder.n_parameters * BYTES_PER_NUMBER.get(dtype, 4)) + 200_000_000
 
 
-def _from_pretrained(kind: str, folder: Path, failed: str, **options: Any) -> Any:
+def _from_pretrained(kind: str, folder: ModelFolder, failed: str, **options: Any) -> Any:
     """What a class of transformers makes of the folder's own files, or one line that says why not."""
     transformers = require_transformers()
+    if folder.gguf_file:
+        options["gguf_file"] = folder.gguf_file
     with quiet():
         try:
             # Left open, transformers asks on stdin whether to run the folder's own code.
             return getattr(transformers, kind).from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, **options
+                folder.path, local_files_only=True, trust_remote_code=False, **options
             )
         except Exception as error:  # transformers raises many kinds; the user can act on one line.
             # Only the first line of why: other libraries' messages run over pages.
@@ -173,23 +166,17 @@ def _from_pretrained(kind: str, folder: Path, failed: str, **options: Any) -> An
                 why = (
                     "their shapes are not those that config.json asks for. Save or download the model again."
                 )
-            raise ModelError(f"{folder / options.get('gguf_file', '')}: {failed}: {why}") from error
-
-
-def _of_gguf(folder: ModelFolder) -> dict[str, Any]:
-    return {"gguf_file": folder.gguf_file} if folder.gguf_file else {}
+            raise ModelError(f"{folder.path / (folder.gguf_file or '')}: {failed}: {why}") from error
 
 
 def load_tokenizer(folder: ModelFolder) -> Any:
     """The folder's tokenizer."""
-    return _from_pretrained("AutoTokenizer", folder.path, NO_TOKENIZER, **_of_gguf(folder))
+    return _from_pretrained("AutoTokenizer", folder, "its tokenizer cannot be loaded")
 
 
 def load_config(folder: ModelFolder) -> Any:
     """The configuration object; refuses what is no causal language model."""
-    config = _from_pretrained(
-        "AutoConfig", folder.path, "its configuration is not understood", **_of_gguf(folder)
-    )
+    config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
     known = require_transformers().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     causal = {name for entry in known.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     stated = getattr(config, "architectures", None) or []
@@ -222,10 +209,11 @@ def load_weights(
     """The folder's weights in evaluation mode; tensors whose name begins with `spare` may be missing."""
     import torch
 
-    options |= _of_gguf(folder) or {"use_safetensors": True}
+    if not folder.gguf_file:
+        options["use_safetensors"] = True
     options |= {"dtype": getattr(torch, dtype), "output_loading_info": True}
     try:
-        model, loaded = _from_pretrained(kind, folder.path, "its weights cannot be loaded", **options)
+        model, loaded = _from_pretrained(kind, folder, "its weights cannot be loaded", **options)
     except ModelError as error:
         if not isinstance(error.__cause__, ImportError):
             raise

@@ -24,8 +24,9 @@ WIDTH = 7.0
 """Inches: the width of a text block."""
 _LETTERS = 100
 """Letters of 8 points in a line of that width."""
-_SQUARES, _PANELS, _PANELS_WITH_NAMES = 3, 4, 2
-"""Panels in a line: squares, panels of the same rows, panels with rows of their own."""
+_SQUARES, _PANELS, _WIDE_PANELS = 3, 4, 2
+"""Panels in a line: squares, panels of the same short names, panels with long ones or rows of their own."""
+_LONG = 24
 _RULES: Any = {
     "font.size": 8,
     **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 8),
@@ -103,7 +104,7 @@ def draw(plot: Plot) -> MatplotlibFigure:
     ]
     n_columns = max(1, _LETTERS // max((len(entry.text) + 8 for entry in plot.legend), default=_LETTERS))
     legend_height = 0.2 * -(-len(plot.legend) // n_columns)
-    heights = [_height(heading, panels) for heading, panels, _ in lines]
+    heights = [_height(*line) for line in lines]
     figure = Figure((WIDTH, sum(heights) + legend_height + 0.1), layout="constrained")
     if plot.legend:
         handles = [_handle(entry) for entry in plot.legend]
@@ -122,35 +123,39 @@ def draw(plot: Plot) -> MatplotlibFigure:
             else:
                 before = panels[i - 1] if i else None
                 shared = isinstance(before, Panel) and [*before.labels] == [*panel.labels]
-                _draw_panel(axes, panel, named=not shared, room=_LETTERS // n)
+                _draw_panel(axes, panel, named=not shared, n=n)
     return figure
 
 
 def _per_line(panels: Sequence[Panel] | Sequence[Square]) -> int:
     """As many panels side by side as there is room for, in lines of about equal numbers of them."""
-    own_names = len({tuple(panel.labels) for panel in panels if isinstance(panel, Panel)}) > 1
-    most = _SQUARES if isinstance(panels[0], Square) else _PANELS_WITH_NAMES if own_names else _PANELS
+    most = _SQUARES
+    if isinstance(panels[0], Panel):
+        texts = [text for panel in panels for text in (panel.title, *getattr(panel, "labels", ()))]
+        own_rows = len({tuple(getattr(panel, "labels", ())) for panel in panels}) > 1
+        most = _WIDE_PANELS if own_rows or max(map(len, texts)) > _LONG else _PANELS
     return -(-len(panels) // -(-len(panels) // most))
 
 
-def _height(heading: str, panels: Sequence[Panel | Square]) -> float:
-    rows = [
-        len(panel.labels) * (panel.pitch or max(0.17, 0.05 * len(panel.dots) * panel.apart + 0.08))
-        for panel in panels
-        if isinstance(panel, Panel)
-    ]
-    notes = max(len(panel.notes) if isinstance(panel, Square) else 0 for panel in panels)
-    return max(rows, default=2.1 + 0.14 * notes) + 0.65 + 0.2 * bool(heading)
+def _height(heading: str, panels: Sequence[Panel | Square], n: int) -> float:
+    inside = 0.0
+    for panel in panels:
+        if isinstance(panel, Square):
+            inside = max(inside, min(WIDTH / n - 0.8, 2.4) + 0.17 * len(panel.notes))
+        else:
+            pitch = panel.pitch or max(0.17, 0.05 * len(panel.dots) * panel.apart + 0.08)
+            inside = max(inside, len(panel.labels) * pitch)
+    return inside + 0.65 + 0.2 * bool(heading)
 
 
 # --- a panel -----------------------------------------------------------------------------------------------
 
 
-def _draw_panel(axes: Axes, panel: Panel, *, named: bool, room: int) -> None:
-    n = len(panel.labels)
-    axes.set_title(cut(panel.title, room))
-    axes.set_ylim(n - 0.5, -0.5)
-    axes.set_yticks(range(n), [cut(label, room // 2) for label in panel.labels])
+def _draw_panel(axes: Axes, panel: Panel, *, named: bool, n: int) -> None:
+    axes.set_title(cut(panel.title, int(0.7 * _LETTERS / n)))
+    axes.set_ylim(len(panel.labels) - 0.5, -0.5)
+    labels = [cut(label, _LETTERS // (n + 1)) for label in panel.labels]
+    axes.set_yticks(range(len(labels)), labels)
     axes.tick_params(axis="y", length=0, labelleft=named)
     axes.grid(axis="y", visible=bool(panel.dots))
     for i, dots in enumerate(panel.dots):
@@ -204,7 +209,7 @@ def _draw_bar(axes: Axes, bar: Bar, y: float) -> None:
 
 
 def _draw_square(axes: Axes, square: Square) -> None:
-    axes.set_title(cut(square.title, 28))
+    axes.set_title(cut(square.title, 24))
     axes.spines["left"].set_visible(True)
     axes.set_box_aspect(1)
     _set_axis(axes, "x", square.x)
@@ -218,7 +223,8 @@ def _draw_square(axes: Axes, square: Square) -> None:
         axes.plot(xs, [s.y for s in spots], clip_on=False, zorder=3, **marker_style(mark, size=3.4))
     for spot in square.named:
         side = "left" if spot.x < (square.x.low + square.x.high) / 2 else "right"
-        shift = (0, 14 if spot.y > spot.x else -14)
+        below = spot.y < spot.x and spot.y > square.y.low + 0.2 * (square.y.high - square.y.low)
+        shift = (0, -14 if below else 14)
         axes.annotate(
             cut(spot.name, 20), (spot.x, spot.y), shift, textcoords="offset points", ha=side, va="center"
         )

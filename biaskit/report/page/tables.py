@@ -87,13 +87,13 @@ def _public(
         rows = stored
         if name in ("marked_words", "group_words"):
             rows = [r for r in where(stored, method="calibrated") if (r.get("rank") or 0) <= _WORDS_OF_A_LIST]
-        title, what = labels.TITLES.get(name, (name.replace("_", " "), ""))
+        said = labels.TABLES.get(name, {"title": name.replace("_", " "), "what": ""})
         yield _listed(
             name,
             f"table-{number}-{name}",
-            "models" if name == "tests" and not number else labels.QUESTION_OF_TABLE.get(name, "sure"),
-            title.replace("{column}", f"“{stored[0].get('column')}”"),
-            what,
+            "models" if name == "tests" and not number else said.get("question", "sure"),  # type: ignore[arg-type]
+            said["title"].replace("{column}", f"“{stored[0].get('column')}”"),
+            said["what"],
             rows,
             len(stored),
             files=tuple(f"{run}/tables/{name}.csv" for run in part.runs) if part else (f"{name}.csv",),

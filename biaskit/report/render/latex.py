@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
 
 from biaskit.foreign import visible
 from biaskit.report.render.document import Document, PaperTable, TitledTable, placed
@@ -13,8 +12,6 @@ LONGEST = 45
 """Lines of a table that fit on a page; a longer one goes over pages."""
 WIDEST = 78
 """Letters on a line of \\footnotesize; a table with more columns is scaled down to the line."""
-Columns = Literal[1, 2]
-"""Columns of the paper's page that a table takes: `table`, or `table*` over both."""
 _LIST_LINE = 60  # letters of a list on one line, to guess how long a table is
 
 
@@ -52,13 +49,10 @@ def render_latex(document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def latex_files(
-    tables: Sequence[PaperTable], signature: str = "", *, columns: Columns = 1
-) -> dict[str, bytes]:
+def latex_files(tables: Sequence[PaperTable], signature: str = "") -> dict[str, bytes]:
     """File name → content: one for each table to input, and all-tables.tex, which compiles as it is.
 
-    Two tables of one name (two studies after one paper) are told apart by a number. `columns`: 2 for tables
-    over both columns of a page, as a paper in two columns takes them.
+    Two tables of one name (two studies after one paper) are told apart by a number.
     """
     made: dict[str, str] = {}
     for one in tables:
@@ -66,17 +60,16 @@ def latex_files(
         while f"{name}.tex" in made:
             n += 1
             name = f"{one.name}-{n}"
-        lines = [_needs([one.table], columns)]
+        lines = [_needs([one.table])]
         lines += [f"% {_comment(signature)}"] if signature else []
-        made[f"{name}.tex"] = "\n".join([*lines, _environment(one.table, name, columns), ""])
+        made[f"{name}.tex"] = "\n".join([*lines, _environment(one.table, name), ""])
     if made:
         inputs = "\n".join(f"\\input{{{name}}}\n\\clearpage" for name in made)
-        made["all-tables.tex"] = _WHOLE.replace("OPTIONS", _OPTIONS[columns]).replace("INPUTS", inputs)
+        made["all-tables.tex"] = _WHOLE.replace("INPUTS", inputs)
     return {name: text.encode("utf-8") for name, text in made.items()}
 
 
-_OPTIONS: Mapping[Columns, str] = {1: "10pt", 2: "10pt,twocolumn"}
-_WHOLE = r"""\documentclass[OPTIONS]{article}
+_WHOLE = r"""\documentclass[10pt]{article}
 \usepackage[utf8]{inputenc}
 \usepackage[T1]{fontenc}
 \usepackage[margin=2cm]{geometry}
@@ -87,8 +80,8 @@ INPUTS
 """
 
 
-def _needs(tables: Sequence[TitledTable], columns: Columns = 1) -> str:
-    over_pages = [table for table in tables if columns == 1 and _is_long(table)]
+def _needs(tables: Sequence[TitledTable]) -> str:
+    over_pages = [table for table in tables if _is_long(table)]
     text = r"% needs \usepackage[T1]{fontenc} and \usepackage{booktabs"
     text += ",array" if any(table.wide for table in tables) else ""
     text += ",longtable" if over_pages else ""
@@ -119,63 +112,29 @@ def _comment(text: str) -> str:
     return visible(re.sub(r"\s+", " ", text))
 
 
-def _name(text: str) -> str:
-    """What may stand in a label."""
-    return re.sub(r"[^a-z0-9.-]+", "-", text.lower())
-
-
-def _environment(table: TitledTable, name: str, columns: Columns = 1) -> str:
-    title, label = escape(table.title), f"\\label{{tab:biaskit-{_name(name)}}}"
+def _environment(table: TitledTable, name: str) -> str:
+    label = re.sub(r"[^a-z0-9.-]+", "-", name.lower())
+    caption = f"\\caption{{{escape(table.title)}}}\\label{{tab:biaskit-{label}}}"
     headings = [r"\toprule", *_headings(table), r"\midrule"]
-    if columns == 2:
-        return "\n".join(_over_both(table, title, label, headings))
-    caption = f"\\caption{{{title}}}{label}"
     rows = [_row(row, table.n_text) for row in table.rows]
-    if _is_long(table):
-        return "\n".join(_long(table, caption, headings, rows))
-    return "\n".join(_floating(table, "table", caption, headings, rows, table.note))
+    return "\n".join((_long if _is_long(table) else _floating)(table, caption, headings, rows))
 
 
 def _floating(
-    table: TitledTable, kind: str, caption: str, headings: Sequence[str], rows: Sequence[str], note: str
+    table: TitledTable, caption: str, headings: Sequence[str], rows: Sequence[str]
 ) -> Iterator[str]:
     broad = _is_broad(table)
-    yield from (f"\\begin{{{kind}}}", r"\centering", r"\footnotesize", caption)
+    yield from (r"\begin{table}", r"\centering", r"\footnotesize", caption)
     if broad:
         yield r"\resizebox{\linewidth}{!}{%"
     yield f"\\begin{{tabular}}{{{_columns(table)}}}"
     yield from (*headings, *rows, r"\bottomrule", r"\end{tabular}" + "}" * broad)
-    if note:
-        yield from ("", r"\smallskip", f"\\parbox{{\\linewidth}}{{\\footnotesize {escape(note)}}}")
-    yield f"\\end{{{kind}}}"
+    if table.note:
+        yield from ("", r"\smallskip", f"\\parbox{{\\linewidth}}{{\\footnotesize {escape(table.note)}}}")
+    yield r"\end{table}"
 
 
-def _over_both(table: TitledTable, title: str, label: str, headings: Sequence[str]) -> Iterator[str]:
-    """A table over both columns; a long one in pieces, since no table goes over pages in two columns."""
-    pieces = _pieces(table)
-    for i, piece in enumerate(pieces):
-        if i:
-            yield r"\addtocounter{table}{-1}"
-        caption = f"\\caption{{{title}, continued}}" if i else f"\\caption{{{title}}}{label}"
-        note = table.note if i == len(pieces) - 1 else ""
-        rows = [_row(row, table.n_text) for row in piece]
-        yield from _floating(table, "table*", caption, headings, rows, note)
-
-
-def _pieces(table: TitledTable) -> list[list[tuple[str, ...]]]:
-    """The rows, as many as fit on a page in each piece."""
-    pieces: list[list[tuple[str, ...]]] = [[]]
-    left = LONGEST
-    for row in table.rows:
-        if pieces[-1] and _lines(table, row) > left:
-            pieces.append([])
-            left = LONGEST
-        pieces[-1].append(row)
-        left -= _lines(table, row)
-    return pieces
-
-
-def _long(table: TitledTable, caption: str, headings: list[str], rows: list[str]) -> Iterator[str]:
+def _long(table: TitledTable, caption: str, headings: Sequence[str], rows: Sequence[str]) -> Iterator[str]:
     """A table over pages, which repeats its headings; it cannot be scaled, so its letters get smaller."""
     small = r"\tiny" if _breadth(table) > WIDEST + 20 else r"\scriptsize"
     size = small + r"\setlength{\tabcolsep}{2pt}" if _is_broad(table) else r"\footnotesize"
@@ -214,11 +173,8 @@ def _is_broad(table: TitledTable) -> bool:
 
 
 def _is_long(table: TitledTable) -> bool:
-    return sum(_lines(table, row) for row in table.rows) > LONGEST
-
-
-def _lines(table: TitledTable, row: Sequence[str]) -> int:
-    return 1 + max((len(row[i]) // _LIST_LINE for i in table.wide), default=0)
+    lines = (1 + max((len(row[i]) // _LIST_LINE for i in table.wide), default=0) for row in table.rows)
+    return sum(lines) > LONGEST
 
 
 def _headings(table: TitledTable) -> Iterator[str]:

@@ -238,22 +238,6 @@ def test_what_was_found_is_right(name: str) -> None:
                     assert is_right(answer, request, k=estimator.k)
 
 
-CALLS = {"plain": (10, 22), "llama.cpp": (10, 22), "vLLM": (10, 25), "OpenAI, chat only": (18, 26)}
-"""Questions for texts, and for probabilities too. Every user pays for each question more."""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CALLS)
-def test_a_few_calls_are_enough(name: str) -> None:
-    with ApiServer(MODEL, Behaviour(**SHAPES[name].behaviour)) as server:
-        url = f"api:toy@{server.url}"
-        open_api_generator(url, label="toy", options=options()).close()
-        texts = server.calls
-        with measured(server):
-            told = texts, server.calls - texts
-    assert all(n <= most for n, most in zip(told, CALLS[name], strict=True)), told
-
-
 def test_three_servers_under_one_name() -> None:
     """The same model and endpoint name: one fingerprint, and each server is asked in its own way."""
     kinds = ("vLLM", "OpenAI, chat only", "llama.cpp")
@@ -402,13 +386,6 @@ def check(scorer: ApiScorer, form: PromptForm) -> None:
             assert answer.reason
 
 
-def test_lists_that_are_more_than_everything_are_refused() -> None:
-    with ApiServer(MODEL, Behaviour(lies=Lies(["logprobs-sum"]))) as server, measured(server) as scorer:
-        assert TEXTS == scorer.found.estimators("raw") == scorer.found.estimators("chat-continue")
-        with pytest.raises(ModelError, match="more probable together than everything"):
-            ApiScorer(scorer.connection, scorer.found, ScoringOptions("top-k")).estimator_for("raw")
-
-
 def without_spaces(payload: Any, telling: Any) -> Any:
     for choice in payload["choices"]:
         for one in (choice["logprobs"] or {}).get("top_logprobs") or ():
@@ -513,14 +490,3 @@ def test_a_server_that_draws_nothing_is_asked_for_no_texts() -> None:
         pytest.raises(ModelError, match="toy cannot be asked for texts, three seeds at temperature 1"),
     ):
         open_api_generator(f"api:toy@{server.url}", label="toy", options=options())
-
-
-def test_a_server_that_draws_when_told_to_gives_other_texts_for_other_seeds() -> None:
-    with ApiServer(MODEL, Behaviour(canned=CANNED, greedy="unless told", n_cap=1)) as server:
-        opened = open_api_generator(f"api:toy@{server.url}", label="toy", options=options())
-        try:
-            asked = list(draws(8, prompts=1, tokens=30))
-            found = [one for one in generate(opened, asked) if isinstance(one, Draw)]
-        finally:
-            opened.close()
-    assert 8 == len({draw.text for draw in found})

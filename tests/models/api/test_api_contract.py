@@ -337,12 +337,3 @@ def test_it_works_inside_a_running_event_loop(case: Case) -> None:
             return len(opened.answers(case.requests()))
 
     assert len(case.requests()) == asyncio.run(cell())
-
-
-def test_two_models_at_once_have_a_loop_each() -> None:
-    with ApiServer(MODEL) as server, generating(server) as first, generating(server) as second:
-        one = first.generate(first.plan_draws(draws(30, tokens=8)).batches)
-        two = second.generate(second.plan_draws(draws(30, tokens=8)).batches)
-        texts = [[a.text for group in groups for a in group if isinstance(a, Draw)] for groups in (one, two)]
-        assert sorted(texts[0]) == sorted(texts[1])
-        assert 2 <= len(threads())

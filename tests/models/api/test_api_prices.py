@@ -72,18 +72,6 @@ def test_the_table_says_what_its_sources_say(host: str, model: str, price: tuple
     assert date(2024, 10, 1) <= date.fromisoformat(found.date) <= date(2026, 11, 22)
 
 
-def test_every_entry_costs_something_and_an_answer_no_less_than_a_prompt() -> None:
-    entries = load_prices()
-    assert len(entries) == len({(entry.host, entry.model) for entry in entries}) > 30
-    assert {OPENAI, TOGETHER} == {entry.host for entry in entries}
-    for entry in entries:
-        assert 0 < entry.price.input <= entry.price.output < 100, entry
-
-
-def test_the_title_counts_the_entries() -> None:
-    assert re.search(rf"\b{len(load_prices())} models\b", load_corpus("prices").title)
-
-
 @pytest.mark.parametrize(
     ("host", "model"),
     [
@@ -103,10 +91,6 @@ def test_the_title_counts_the_entries() -> None:
 )
 def test_a_price_is_of_one_host_and_one_name_and_else_unknown(host: str, model: str) -> None:
     assert find_price(host, model) is None
-
-
-def test_a_host_is_found_in_any_case() -> None:
-    assert find_price("API.OpenAI.com", "gpt-4o") == find_price(OPENAI, "gpt-4o") is not None
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1"])
@@ -213,11 +197,6 @@ def test_a_papers_model_opens_at_its_host_with_its_key_and_has_a_price(
     assert "Mickel" in known.paper
 
 
-def test_the_papers_models_are_three() -> None:
-    assert 3 == len(list_known())
-    assert all("750 new tokens" in model.note for model in list_known())
-
-
 @pytest.mark.parametrize(
     "name", ["", "gpt-4o-mini", "GPT-3.5-turbo-0125", "openai:gpt-3.5-turbo-0125", LLAMA]
 )
@@ -242,10 +221,6 @@ def test_the_tables_are_corpora_with_source_digest_and_nothing_else_in_the_folde
         assert content.endswith(b"\n"), path
 
 
-def test_the_paper_is_cited_once() -> None:
-    assert load_corpus("models").bibtex == load_corpus("gasp").bibtex
-
-
 def test_a_changed_table_is_an_error_not_another_price(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,8 +237,8 @@ def test_prices_and_specs_need_no_client() -> None:
     import sys
 
     code = (
-        "import sys; from biaskit.models.api import prices; from biaskit.models import known;"
-        " prices.load_prices(); known.list_known();"
+        "import sys; from biaskit.models.api import prices; from biaskit.models import paper_models;"
+        " prices.load_prices(); paper_models.list_known();"
         " print([m for m in ('openai', 'httpx2', 'torch', 'transformers', 'numpy') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
