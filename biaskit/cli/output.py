@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from biaskit.cli.terminal import emit, emit_json, emit_notes, takes_blocks, width
+from biaskit.cli.terminal import emit, emit_json, emit_notes, width
 from biaskit.report.render.data import render_csv, render_json
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.headline import first_findings
@@ -79,10 +79,10 @@ def _print_text(result: RunResult) -> None:
     document = result.document()
     emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
     if isinstance(result, ComparisonResult):
-        said = first_findings(result.content, width=width(), ascii=not takes_blocks(), first=BETWEEN)
+        said = first_findings(result.content, width=width(), first=BETWEEN)
     else:
         content = stored_content(result.path)
-        said = first_findings(content, width=width(), ascii=not takes_blocks(), most=N_FINDINGS)
+        said = first_findings(content, width=width(), most=N_FINDINGS)
     emit(f"{said}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
     emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
     emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")

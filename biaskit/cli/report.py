@@ -11,7 +11,7 @@ import click
 
 from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
 from biaskit.cli.output import named_or_newest
-from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, takes_blocks, width
+from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 
 
 @click.command(
@@ -59,7 +59,7 @@ def command(
             }
         )
     else:
-        shown = headline(made.content, width=width(), ascii=not takes_blocks(), found=made.findings)
+        shown = headline(made.content, width=width(), said=made.findings)
         emit(shown + "\n")
         emit(f"\nPage: {made.page}\n")
         n_figures = len({path.stem for path in made.figures})

@@ -53,15 +53,6 @@ def emit_notes(notes: Sequence[str], *, err: bool = False) -> None:
         emit(render_notes(notes, width()) + "\n", err=err)
 
 
-def takes_blocks() -> bool:
-    """Whether stdout can show the block characters that bars are made of."""
-    try:
-        "▏█".encode(sys.stdout.encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
 class TerminalWatcher(LineWatcher):
     """Plan, question and progress on stderr; a bar where stderr is a terminal, lines elsewhere."""
 

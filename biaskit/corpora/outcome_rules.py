@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from operator import attrgetter
 
 from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import Filled, Label, ListEntry
@@ -55,12 +56,6 @@ class OutcomeRules:
 
     rules: tuple[OutcomeRule, ...]
     top: Mapping[str, str]
-    _blocks: tuple[tuple[str, tuple[OutcomeRule, ...]], ...] = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Put rules together that stand together and read the same: once, not for every text."""
-        blocks = groupby(self.rules, key=lambda rule: rule.reads)
-        object.__setattr__(self, "_blocks", tuple((reads, tuple(block)) for reads, block in blocks))
 
     def first(self, readings: Mapping[str, Sequence[str]]) -> tuple[OutcomeRule, re.Match[str]] | None:
         """The rule that decides, and what it found; None: no rule fires.
@@ -68,7 +63,8 @@ class OutcomeRules:
         `readings`: what a rule may read → its pieces in order. Rules that stand together and read the same
         are tried piece by piece, so that what is said first decides, then in their order.
         """
-        for reads, block in self._blocks:
+        for reads, rules in groupby(self.rules, key=attrgetter("reads")):
+            block = tuple(rules)
             for piece in readings[reads]:
                 for rule in block:
                     if found := rule.compiled.search(piece):

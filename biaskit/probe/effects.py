@@ -220,7 +220,7 @@ def _job_rows(
     choices: Choices,
     interval: Interval,
 ) -> Iterator[Row]:
-    columns = _job_columns(block, inside, choices, interval)
+    names, columns = _job_columns(block, inside, choices, interval)
     ends = None if inside.difference_ends is None else inside.difference_ends.mean(axis=1)
     few = "one template: no interval" if len(inside.templates) == 1 else None
     place = {job: i for i, job in enumerate(block.jobs)}
@@ -231,7 +231,7 @@ def _job_rows(
             "job": job,
             "job_group": group_of[job],
             "labour_female_share": labour_of[job],
-            **{name: None if x is None else _defined(x[place[job]]) for name, x in columns.items()},
+            **{name: _defined(columns[name][place[job]]) if name in columns else None for name in names},
             "n_templates": len(inside.templates),
             "difference_low": ends[place[job], 0] if ends is not None else None,
             "difference_high": ends[place[job], 1] if ends is not None else None,
@@ -241,52 +241,38 @@ def _job_rows(
 
 def _job_columns(
     block: CrossedCells, inside: _Entered, choices: Choices, interval: Interval
-) -> dict[str, FloatArray | None]:
-    """Every number of the jobs of a block, `[I]` each; None where no job has it."""
-    first, second = (choices.groups.index(name) for name in choices.contrast)
+) -> tuple[list[str], dict[str, FloatArray]]:
+    """The names of every number of a job, and those that the jobs of a block have, `[I]` each."""
     shares = [f"{group}_share" for group in choices.groups]
-    difference = f"{choices.contrast[0]}_minus_{choices.contrast[1]}"
-    names = [*shares, difference]
-    ends = [*([f"{share}_ci_low", f"{share}_ci_high"] for share in shares), ["ci_low", "ci_high"]]
-    columns: dict[str, FloatArray | None] = dict.fromkeys([*names, "coverage", *(x for y in ends for x in y)])
+    means_of = [*shares, f"{choices.contrast[0]}_minus_{choices.contrast[1]}"]
+    ends_of = [*((f"{share}_ci_low", f"{share}_ci_high") for share in shares), ("ci_low", "ci_high")]
+    names = [*means_of, "coverage", *(name for ends in ends_of for name in ends)]
     if not inside.templates:
-        return columns
-    designs: list[tuple[FloatArray, FloatArray | None]] = [(inside.shares.point, None)]
-    if inside.difference_ends is not None:
-        of_differences = np.moveaxis(inside.difference_ends, -1, 0)
-        designs = list(zip(inside.shares.low_and_high, of_differences, strict=True))
-    _, means = _with_difference(inside.shares.point, None, first, second)
-    columns |= dict(zip(names, means, strict=True))
+        return names, {}
+    first, second = (choices.groups.index(name) for name in choices.contrast)
+    point = inside.shares.point
+    # The shares and, last, their difference, whose ends are joint where an estimator gives bounds.
+    cells = [np.concatenate([point, [point[first] - point[second]]])]
+    means = point.mean(axis=-1)
+    columns = dict(zip(means_of, [*means, means[first] - means[second]], strict=True))
     columns["coverage"] = inside.coverage.mean(axis=-1)
-    found = [
-        _job_intervals(block, *_with_difference(*design, first, second), choices.seed, interval)
-        for design in designs
-    ]
-    if found[0] is not None and found[-1] is not None:
-        for (low, high), lows, highs in zip(ends, found[0][0], found[-1][1], strict=True):
+    if (differences := inside.difference_ends) is not None:
+        ends = inside.shares.low_and_high
+        cells = [np.concatenate([ends[side], [differences[..., side]]]) for side in (0, 1)]
+    intervals = [_job_intervals(block, design, choices.seed, interval) for design in cells]
+    if intervals[0] is not None and intervals[-1] is not None:
+        for (low, high), lows, highs in zip(ends_of, intervals[0][0], intervals[-1][1], strict=True):
             columns[low], columns[high] = lows, highs
-    return columns
-
-
-def _with_difference(
-    shares: FloatArray, difference: FloatArray | None, first: int, second: int
-) -> tuple[FloatArray, FloatArray]:
-    """Shares and, last, the difference of two of them: cells `[groups + 1, I, J]`, means `[groups + 1, I]`.
-
-    `difference`: ends of the cells' differences, which are joint; of points it follows from the shares.
-    """
-    means = shares.mean(axis=-1)
-    between = shares[first] - shares[second] if difference is None else difference
-    mean = means[first] - means[second] if difference is None else difference.mean(axis=-1)
-    return np.concatenate([shares, [between]]), np.concatenate([means, [mean]])
+    return names, columns
 
 
 def _job_intervals(
-    block: CrossedCells, cells: FloatArray, means: FloatArray, seed: int, interval: Interval
+    block: CrossedCells, cells: FloatArray, seed: int, interval: Interval
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find the ends `[groups + 1, I]` of every job's shares and, last, of their difference."""
     if cells.shape[-1] < 2:
         return None
+    means = cells.mean(axis=-1)
     if interval == "bootstrap":
         low, high = np.empty_like(means), np.empty_like(means)
         for i, job in enumerate(block.jobs):

@@ -179,8 +179,8 @@ def test_the_terms_of_the_names_travel_with_them() -> None:
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("brown", ("69,971 the", "and 49,765 more words; 1,161,192 tokens in all")),
-        ("names", ("Zippy, Zollie, Zolly, Zorro", "Copyright (C) 1991 Mark Kantrowitz")),
+        ("brown", ("the,69971", "more lines")),
+        ("names", ("Abagael Abagail", "Copyright (C) 1991 Mark Kantrowitz")),
     ],
 )
 def test_the_command_shows_words_counts_and_terms(name: str, lines: tuple[str, ...]) -> None:

@@ -68,6 +68,7 @@ class Behaviour:
     served_models: Sequence[str] | None = None  # what GET /models lists; None: the model's name
     answers_as: str | None = None  # the name in its answers; None: the model's name
     system_fingerprint: str | Sequence[str] | None = "fp_toy"  # several: they take turns
+    drift_after: int | None = None  # after so many generation calls it answers as toy-2
     requires_key: str | None = None  # 401 otherwise, and the answer repeats the key that was sent
 
     # What it can do
@@ -669,7 +670,8 @@ class _Answers:
         behaviour = self.behaviour
         self._serial += 1
         serial = {"constant": 0, "repeated": self._serial // 2}.get(behaviour.ids, self._serial)
-        name = behaviour.answers_as or behaviour.model_name
+        drifted = behaviour.drift_after is not None and call > behaviour.drift_after
+        name = "toy-2" if drifted else behaviour.answers_as or behaviour.model_name
         fingerprint = behaviour.system_fingerprint
         if not isinstance(fingerprint, str) and fingerprint:
             fingerprint = fingerprint[call % len(fingerprint)]

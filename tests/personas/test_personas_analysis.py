@@ -37,7 +37,7 @@ from fakes.personas_runs import (
 from needs import not_beside
 
 import biaskit
-from biaskit.errors import BiaskitError, RunError, StudyError
+from biaskit.errors import BiaskitError, StudyError
 from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.sampling.stored_design import read_design
 from biaskit.personas.texts.association import associate_gender
@@ -383,27 +383,6 @@ def test_associated_texts_that_decline_count_for_their_gender_and_in_no_list(sma
     assert f"{len(women) - 2} of " in " ".join(analysis(run)["notes"])
 
 
-def test_a_text_that_ended_at_the_token_limit_and_came_to_nothing_is_cut(small: Path) -> None:
-    run, rows = small, stored(small)
-    asked = [row for row in rows if row["specified_gender"] == "female"]
-    for row in asked:
-        row["text"], row["finish_reason"] = "Table of contents.", "length"
-    asked[0]["finish_reason"] = "stop"
-    asked[1]["text"] += " The end." * 200  # more than is read: no person in what would have been read
-    asked[2]["text"] = "She works."
-    asked[3]["text"] = "Job description: the tasks are many."
-    asked[4]["text"] = " "
-    store(run, rows)
-    analyse(run)
-    said = Counter[str]()
-    for row in only(table(run, "text_outcomes"), specified_gender="female"):
-        said[row["outcome"]] += int(row["n"])
-    assert {"declines": 0, "declines-in-words": 0, "lectures": 0, "empty": 1} == {
-        name: said.pop(name) for name in ("declines", "declines-in-words", "lectures", "empty")
-    }
-    assert {"person": 1, "no-person": 3, "cut": len(asked) - 5} == said
-
-
 def test_outcomes_in_words_of_another_language_have_a_reason() -> None:
     text = TextDocument(
         "k",
@@ -483,19 +462,6 @@ def test_an_occupation_short_of_one_gender_has_no_associated_lists_and_says_why(
     )
 
 
-def test_specified_texts_that_are_short_of_one_are_compared_all_the_same(small: Path) -> None:
-    asked = ("nurse", "persona", "female", 1)
-    scope = ("occupation", "template_id", "specified_gender", "draw")
-    store(small, [row for row in stored(small) if tuple(row[name] for name in scope) != asked])
-    analyse(small)
-    rows = only(table(small, "word_lists"), occupation="nurse", origin="specified", against="male")
-    assert {("3", "4"), ("4", "3")} == {(row["n_target"], row["n_unmarked"]) for row in rows} | {
-        (row["n_target"], row["n_unmarked"])
-        for row in only(table(small, "word_lists"), occupation="nurse", origin="specified", against="female")
-    }
-    assert {""} == {row["reason"] for row in rows}
-
-
 def test_a_specified_text_counts_for_whom_it_was_asked_whatever_it_says(
     quick: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -570,36 +536,6 @@ def test_every_word_of_two_lists_has_its_place(made: PersonasResult) -> None:
     assert ("old", "mechanic", "female", "warm", "other-gender") in found
 
 
-def test_words_of_one_method_alone(made: PersonasResult) -> None:
-    expected = set()
-    for model, job, origin, gender in itertools.product(
-        ("old", "new"), OCCUPATIONS.split(","), ("associated", "specified"), ("female", "male")
-    ):
-        calibrated, plain = (
-            set(listed(made, model, job, origin, gender, method))
-            for method in ("calibrated", "marked-personas")
-        )
-        expected |= {(model, job, origin, gender, word, "calibrated") for word in calibrated - plain}
-        expected |= {(model, job, origin, gender, word, "marked-personas") for word in plain - calibrated}
-    found = [tuple(row.values()) for row in table(made, "word_methods")]
-    assert expected == set(found)
-    assert len(found) == len(set(found)) > 0
-
-
-def test_length_of_a_list_is_the_number_of_its_words(made: PersonasResult) -> None:
-    words = table(made, "marked_words")
-    keys = ("model", "occupation", "origin", "gender", "against", "method")
-    for row in table(made, "word_lists"):
-        same = only(words, **{name: row[name] for name in keys})
-        assert int(row["n_marked"]) == len(same)
-        assert all(float(word["z"]) > 1.96 for word in same)
-        assert int(row["n_target"]) == (16 if row["against"] == "" else 8)
-        beyond = [w for w in same if (w["is_name"], w["is_gender_word"]) == ("no", "no")]
-        assert int(row["n_marked_beyond"]) == len(beyond)
-    assert all(row["is_pronoun"] == "yes" for row in words if row["word"] in ("she", "her", "he", "his"))
-    assert not any(row["is_pronoun"] == "yes" for row in words if row["word"] in ("tender", "strong"))
-
-
 def test_words_that_an_instruction_adds_and_takes_away(home: Path, tmp_path: Path) -> None:
     found = instructed(tmp_path, tmp_path / "run")
     rows = table(found, "instruction_words")
@@ -657,21 +593,6 @@ def test_srb_is_the_difference_of_two_chamfer_distances(made: PersonasResult, ho
     assert 2 * 3 * 2 == scored
     cook = [float(r["srb"]) for r in only(table(made, "srb"), model="old", occupation="cook")]
     assert cook[0] < 0 < cook[1]
-
-
-def test_srb_of_one_origin_has_a_reason(quick: dict[str, Any], tmp_path: Path) -> None:
-    named = imported(write_texts(tmp_path / "named.csv", named_texts()), quick, tmp_path / "named")
-    said = {(row["srb"], row["reason"], row["vectors"]) for row in table(named, "srb")}
-    assert {("", "no texts without a specified gender", "")} == said
-    alone = imported(write_texts(tmp_path / "open.csv", open_texts()), quick, tmp_path / "open")
-    assert {("", "no texts with a specified gender")} == {
-        (r["srb"], r["reason"]) for r in table(alone, "srb")
-    }
-    for result in (named, alone):
-        of_genders = only(table(result, "tests"), quantity="srb")
-        assert ["welch", "paired", "wilcoxon", "permutation"] == [row["kind"] for row in of_genders]
-        assert {("", "", "0")} == {(row["estimate"], row["p_value"], row["n_a"]) for row in of_genders}
-        assert all(row["reason"] for row in of_genders)
 
 
 def test_an_occupation_of_one_origin_alone_has_a_reason_and_the_others_a_score(
@@ -834,27 +755,6 @@ def test_two_models_are_tested_over_common_occupations_later_minus_earlier(made:
     assert {"zero variance: no test"} == {row["reason"] for row in shares}
 
 
-def test_percent_change_is_towards_the_own_specified_gender(made: PersonasResult) -> None:
-    scores = {(r["model"], r["occupation"], r["gender"]): float(r["srb"]) for r in table(made, "srb")}
-    rows = table(made, "srb_change")
-    assert 3 * 2 == len(rows)
-    said = set()
-    for row in rows:
-        job, gender = row["occupation"], row["gender"]
-        old, new = scores["old", job, gender], scores["new", job, gender]
-        assert (("old", "new"), (old, new)) == (
-            (row["model_old"], row["model_new"]), (float(row["srb_old"]), float(row["srb_new"]))
-        )  # fmt: skip
-        sign = {"female": -1, "male": 1}[gender]
-        if abs(old) < 0.01 or sign * old < 0:
-            assert ("", True) == (row["percent_change"], bool(row["reason"]))
-            said.add("reason")
-        else:
-            assert 100 * sign * (new - old) / abs(old) == pytest.approx(float(row["percent_change"]))
-            said.add("number")
-    assert "number" in said
-
-
 def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tmp_path: Path) -> None:
     model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
     completion = write_script(
@@ -877,20 +777,6 @@ def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tm
     )
 
 
-def test_a_comparison_that_is_no_longer_made_leaves_no_table_behind(run: Path, home: Path) -> None:
-    assert (run / "tables/srb_change.csv").exists()
-    manifest = read_manifest(run)
-    manifest["models"]["new"]["prompt_form"] = "completion"
-    (run / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
-    notes = analyse(run)
-    assert not (run / "tables/srb_change.csv").exists()
-    assert any("different prompt forms" in note for note in notes)
-    # No row was drawn in that form: what is not there is said.
-    assert {"no texts were drawn"} == {
-        r["reason"] for r in only(table(run, "word_lists"), model="new", origin="associated")
-    }
-
-
 # --- byte for byte -------------------------------------------------------------------------------------
 
 
@@ -901,36 +787,6 @@ def test_the_order_of_lines_changes_nothing(small: Path, seed: int) -> None:
     store(small, rows)
     analyse(small)
     assert before == tables(small)
-
-
-def test_the_order_of_lines_of_imported_texts_changes_nothing(quick: dict[str, Any], tmp_path: Path) -> None:
-    texts = write_texts(tmp_path / "t.csv", [*named_texts(), *open_texts()])
-    run = imported(texts, quick, tmp_path / "run", hold_out=0.5).path
-    analyse(run, {"hold_out": 0.5, **quick})
-    before, rows = tables(run), stored(run)
-    random.Random(3).shuffle(rows)
-    store(run, rows)
-    analyse(run, {"hold_out": 0.5, **quick})
-    assert before == tables(run)
-
-
-def test_a_tail_that_was_cut_is_left_out_with_a_note(small: Path) -> None:
-    path = small / "generations.jsonl"
-    whole = path.read_bytes()
-    store(small, [*stored(small)])
-    lines = path.read_bytes().split(b"\n")[:-1]
-    path.write_bytes(b"\n".join(lines) + b"\n" + lines[0][:100])
-    notes = analyse(small)
-    said = [note for note in notes if note.startswith("generations.jsonl")]
-    assert ["generations.jsonl: an unfinished end of 100 bytes was left out"] == said
-    cut, made = tables(small), analysis(small)
-    path.write_bytes(whole)
-    analyse(small)
-    clean = tables(small)
-    assert {n: c for n, c in clean.items() if n != "analysis.json"} == {
-        n: c for n, c in cut.items() if n != "analysis.json"
-    }
-    assert analysis(small)["rows_digest"] == made["rows_digest"]
 
 
 def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path) -> None:
@@ -1169,17 +1025,6 @@ def test_a_wrong_choice_is_an_error_of_one_line_and_leaves_the_tables(
 # --- runs that are damaged or foreign ------------------------------------------------------------------
 
 
-def test_a_model_under_two_labels_has_the_same_texts_twice(tmp_path: Path, quick: dict[str, Any]) -> None:
-    model = script_of(tmp_path / "m.jsonl", OPEN, NAMED)
-    found = personas(
-        f"a={model}", f"b={model}", study="gasp-pilot", occupations="nurse", per_gender=2,
-        settings=quick, out=tmp_path / "run",
-    )  # fmt: skip
-    words = table(found, "marked_words")
-    assert words
-    assert only(words, model="a") == [{**row, "model": "a"} for row in only(words, model="b")]
-
-
 def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
     tmp_path: Path, quick: dict[str, Any]
 ) -> None:
@@ -1199,18 +1044,7 @@ def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
     assert "b: 16 draws failed (out of order); the same command tries them again" in found.warnings
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "{}", '{"format": 99}', '{"format": 1, "engine": "personas"}']
-)
-def test_a_damaged_manifest_is_an_error_of_one_line(small: Path, text: str) -> None:
-    (small / "manifest.json").write_text(text, encoding="ascii")
-    with pytest.raises(RunError) as caught:
-        analyse(small)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["study", "items", "prompts", "sources", "instructions"])
-@pytest.mark.parametrize("value", [None, 7, [1]])
+@pytest.mark.parametrize(("name", "value"), [("study", None), ("items", 7), ("prompts", [1])])
 def test_a_manifest_with_a_damaged_study_is_an_error_of_one_line(
     small: Path, name: str, value: object
 ) -> None:

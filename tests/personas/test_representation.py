@@ -282,27 +282,7 @@ def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
     assert 5 == found["all"]["n_texts"]
 
 
-def test_one_associated_text_has_a_share_and_no_standard_error() -> None:
-    found = by_template(rows_of(texts("F-") + texts("FM", template_id="biography")))
-    assert (1.0, None) == (found["persona"]["female_share"], found["persona"]["se"])
-    assert wilson(1, 1) == (found["persona"]["ci_low"], found["persona"]["ci_high"])
-    assert "one text" in found["persona"]["reason"]
-    assert (0.75, None) == (found["all"]["female_share"], found["all"]["se"])
-    assert found["all"]["reason"].startswith("persona: one text")
-
-
 # --- models, occupations, instructions, imported texts ----------------------------------------------
-
-
-def test_rows_stand_in_study_order_and_every_asked_pair_has_one() -> None:
-    draws = texts("FM", model="b", occupation="pilot")
-    found = rows_of(draws, models=["b", "a"], occupations=["pilot", "nurse", "cook"])
-    asked = [
-        (m, o, t) for m in "ba" for o in ("pilot", "nurse", "cook") for t in ("persona", "biography", "all")
-    ]
-    assert asked == [(row["model"], row["occupation"], row["template_id"]) for row in found]
-    labour = {row["occupation"]: (row["labour_female_share"], row["labour_year"]) for row in found}
-    assert {"pilot": (0.096, 2024), "nurse": (0.868, 2024), "cook": (None, None)} == labour
 
 
 def test_under_instructions_each_has_rows_of_its_own_and_two_more_columns() -> None:

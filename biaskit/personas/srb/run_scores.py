@@ -34,7 +34,6 @@ from biaskit.personas.vectors.training import (
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
-from biaskit.personas.words.labelled_texts import of_columns
 from biaskit.personas.words.log_odds import LogOdds, is_fixed
 from biaskit.personas.words.run_lists import CALIBRATED, RunLists, prior_of
 from biaskit.provenance import digest
@@ -220,7 +219,7 @@ def _shuffled(
         return log_odds.z(female, male, female[:1] + male[:1])  # of these texts every word occurs
 
     return shuffled_z(
-        of_columns(counts, columns),
+        counts[:, columns],
         words=words,
         genders=[str(text.gender) for text in texts],
         strata=[text.template_id for text in texts],

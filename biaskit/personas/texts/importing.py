@@ -9,11 +9,10 @@ import math
 import numbers
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import CorpusError
@@ -38,25 +37,18 @@ class ImportedTexts:
     source: str  # as messages name it
     digest: str  # SHA-256 of the file as it lies, or of the values used of a DataFrame
     models: Mapping[str, int]  # texts per label, in order of first appearance
+    groups: Mapping[str, int]  # texts per value of the column of groups
     notes: tuple[str, ...]
-    rows: Callable[[], Iterator[dict[str, object]]]
-    """The rows of generations.jsonl, in the order of the source.
+    texts: Sequence[dict[str, Any]]
 
-    `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in DataFrames
-    the number of the row from 1. `key` hashes row format, digest and draw. What a text of unknown origin
-    cannot have is None.
-    """
-    groups: Mapping[str, int] = field(default_factory=dict)  # texts per value of the column of groups
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows of generations.jsonl, in the order of the source.
 
-
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    number: int
-    text: str
-    code: str
-    occupation: str
-    model: str
-    group: str | None
+        `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in
+        DataFrames the number of the row from 1. `key` hashes row format, digest and draw. What a text of
+        unknown origin cannot have is None.
+        """
+        return iter(self.texts)
 
 
 def read_texts(
@@ -93,25 +85,29 @@ def read_texts(
         if isinstance(texts, str | Path)
         else open_frame(texts, columns)
     )
-    known, records = GenderCodes(gender_codes), list(_checked(source))
-    codes = Counter(record.code for record in records)
+    known, rows = GenderCodes(gender_codes), list(_rows(source))
+    codes = Counter(str(row["specified_gender"]) for row in rows)
     if unknown := Counter({code: n for code, n in codes.items() if code not in known}):
-        raise _unknown_codes(source, unknown)
-    if not records:
+        first = unknown.most_common(8)
+        said = [f"{shown(code)} ({n:,} {'text' if n == 1 else 'texts'})" for code, n in first]
+        if rest := unknown.total() - sum(n for _, n in first):
+            said.append(f"others ({rest:,} texts)")
+        raise CorpusError(
+            f"{source.where}: {one_line(source.columns['gender'])} holds gender codes that are not known:"
+            f" {', '.join(said)}. {how_to_map(code for code, _ in first[:3])}"
+        )
+    if not rows:
         raise CorpusError(f"{source.where} holds no texts. Give at least one.")
-    groups = Counter(record.group for record in records if record.group is not None)
+    for row in rows:
+        row["specified_gender"] = known[row["specified_gender"]]
+    groups = Counter(row["group"] for row in rows if row.get("group") is not None)
     if group is not None:
         _check_groups(source, groups)
-    models = Counter(record.model for record in records)
-    labels = {
-        "occupation": Counter(record.occupation for record in records),
-        "model": models,
-        "group": groups,
-    }
-    n_empty = sum(not record.text.strip() for record in records)
-    notes = _notes(source, codes, known, n_empty, labels)
-    rows = partial(_rows, source, known, records)
-    return ImportedTexts(source.where, source.digest, models, tuple(notes), rows, groups)
+    models = Counter(row["model"] for row in rows)
+    labels = {"occupation": Counter(row["occupation"] for row in rows), "model": models, "group": groups}
+    n_empty = sum(not row["text"].strip() for row in rows)
+    notes = tuple(_notes(source, codes, known, n_empty, labels))
+    return ImportedTexts(source.where, source.digest, models, groups, notes, rows)
 
 
 def _check_groups(source: TextSource, groups: Mapping[str, int]) -> None:
@@ -125,34 +121,6 @@ def _check_groups(source: TextSource, groups: Mapping[str, int]) -> None:
     if len(values) < 2:
         held = f"one value alone, {shown(values[0])}" if values else "no value"
         raise CorpusError(f"{source.where}: {column} holds {held}. Groups are compared: give two or more.")
-
-
-def _unknown_codes(source: TextSource, unknown: Counter[str]) -> CorpusError:
-    """One line for all codes that nobody mapped, the most frequent first."""
-    first = unknown.most_common(8)
-    said = [f"{shown(code)} ({n:,} {'text' if n == 1 else 'texts'})" for code, n in first]
-    if rest := unknown.total() - sum(n for _, n in first):
-        said.append(f"others ({rest:,} texts)")
-    return CorpusError(
-        f"{source.where}: {one_line(source.columns['gender'])} holds gender codes that are not known:"
-        f" {', '.join(said)}. {how_to_map(code for code, _ in first[:3])}"
-    )
-
-
-def _rows(source: TextSource, known: GenderCodes, records: Sequence[_Checked]) -> Iterator[dict[str, object]]:
-    for record in records:
-        yield {
-            "key": key_of([ROW_FORMAT, source.digest, record.number]),
-            "model": record.model,
-            "occupation": record.occupation,
-            "template_id": TEMPLATE,
-            "specified_gender": known[record.code],
-            "draw": record.number,
-            **dict.fromkeys(("seed", "prompt_form", "prompt")),
-            "text": record.text,
-            **dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at")),
-            **({"group": record.group} if "group" in source.columns else {}),
-        }
 
 
 def _notes(
@@ -201,63 +169,54 @@ def _unused(source: TextSource) -> Iterator[str]:
             yield f"the column {shown(found[0])} is there and was not used: {how} uses it"
 
 
-def _checked(source: TextSource) -> Iterator[_Checked]:
-    """Every record, once its text is a text and its labels can stand in a public table."""
+def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
+    """Every record, once its text is a text and its labels can stand in a public table; genders as codes."""
     columns = source.columns
-    labels = [role for role in ("occupation", "model", "group") if role in columns]
     accepted: set[str] = set()
     for number, values in source.records:
         where = f"{source.where}, {source.unit} {number}"
-        text = _text_of(values["text"], where, columns["text"])
-        read = {role: _string_of(values[role], where, columns[role]) for role in values if role != "text"}
-        for role in labels:
-            if role == "group" and not read[role].strip():
+        read = {
+            role: _text_of(value, f"{where}: {one_line(columns[role])}", role)
+            for role, value in values.items()
+        }
+        for role in ("occupation", "model", "group"):
+            label = read.get(role)
+            if label is None or label in accepted or (role == "group" and not label.strip()):
                 continue
-            if read[role] not in accepted:
-                what = f"{where}: {one_line(columns[role])}"
-                if any("\ud800" <= character <= "\udfff" for character in check_label(read[role], what)):
-                    half = "holds half of a character (a lone surrogate). Correct it."
-                    raise CorpusError(f"{what} {shown(read[role])} {half}")
-                accepted.add(read[role])
-        yield _Checked(
-            number,
-            text,
-            read.get("gender", "").strip(),
-            read.get("occupation", UNNAMED),
-            read.get("model", source.label),
-            read["group"] if read.get("group", "").strip() else None,
-        )
+            what = f"{where}: {one_line(columns[role])}"
+            if any("\ud800" <= character <= "\udfff" for character in check_label(label, what)):
+                half = "holds half of a character (a lone surrogate). Correct it."
+                raise CorpusError(f"{what} {shown(label)} {half}")
+            accepted.add(label)
+        yield {
+            "key": key_of([ROW_FORMAT, source.digest, number]),
+            "model": read.get("model", source.label),
+            "occupation": read.get("occupation", UNNAMED),
+            "template_id": TEMPLATE,
+            "specified_gender": read.get("gender", "").strip(),
+            "draw": number,
+            **dict.fromkeys(("seed", "prompt_form", "prompt")),
+            "text": read["text"],
+            **dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at")),
+            **({"group": read["group"] if read["group"].strip() else None} if "group" in read else {}),
+        }
 
 
-def _text_of(value: object, where: str, column: str) -> str:
+def _text_of(value: object, where: str, role: str) -> str:
+    """A value as text; labels and gender codes may be whole numbers, 1.0 as 1 (pandas makes it so)."""
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
     if isinstance(value, str):
         return str(value)  # numpy has a text type of its own
-    if _is_missing(value):
+    if role == "text" and is_missing:
         raise CorpusError(
-            f"{where}: {one_line(column)} is missing. Give the record a text or leave it out; pandas reads a"
-            " text such as 'NA' as missing unless it is told keep_default_na=False."
+            f"{where} is missing. Give the record a text or leave it out; pandas reads a text such as 'NA' as"
+            " missing unless it is told keep_default_na=False."
         )
-    raise _no_text(value, where, column)
-
-
-def _string_of(value: object, where: str, column: str) -> str:
-    """A label or gender code as text: whole numbers are taken too, 1.0 as 1 (pandas makes it so)."""
-    if isinstance(value, str):
-        return value
-    if _is_missing(value):
-        return ""
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer()):
-        return str(int(value))
-    raise _no_text(value, where, column)
-
-
-def _no_text(value: object, where: str, column: str) -> CorpusError:
-    return CorpusError(
-        f"{where}: {one_line(column)} is {shown(value)}, which is not a text. Put it in quotes."
-    )
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    if role != "text":
+        if is_missing:
+            return ""
+        if isinstance(value, bool):
+            return str(value)
+        if isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer()):
+            return str(int(value))
+    raise CorpusError(f"{where} is {shown(value)}, which is not a text. Put it in quotes.")

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 
@@ -90,7 +90,7 @@ def labelled_texts(
         every = np.array([elsewhere.get(group, np.zeros(len(words))) for group in groups], dtype=np.float64)
         columns = np.union1d(columns, np.flatnonzero(every.any(axis=0)))
         outside = every[:, columns]
-    some = of_columns(some, columns)
+    some = some[:, columns]
     members = np.array([[label == group for label in own] for group in groups], dtype=np.float64)
     return LabelledTexts(
         groups=groups,
@@ -106,16 +106,6 @@ def labelled_texts(
         left_out=left_out[columns],
         whole_topic=whole_topic,
     )
-
-
-def of_columns(counts: csr_matrix, columns: NDArray[np.signedinteger[Any]]) -> csr_matrix:
-    """The columns `[k]` of sparse counts, ascending; takes as long as there are entries, not columns."""
-    from scipy.sparse import csr_matrix
-
-    place = np.searchsorted(columns, counts.indices)
-    kept = np.flatnonzero(np.append(columns, -1)[place] == counts.indices)
-    starts = np.searchsorted(kept, counts.indptr)
-    return csr_matrix((counts.data[kept], place[kept], starts), shape=(counts.shape[0], len(columns)))
 
 
 def sum_of(rows: Sequence[FloatArray] | FloatArray, members: Labels) -> FloatArray:

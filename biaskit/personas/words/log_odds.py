@@ -113,31 +113,23 @@ def z_scores(
     if target.size == 0:
         return np.zeros(shape)
     target, unmarked = target.reshape(-1, len(words)), unmarked.reshape(-1, len(words))
-    topics = _shared_topic(target, unmarked) if topic is None else _rows_of(np.asarray(topic), shape)
-    occurs = ((target > 0) | (unmarked > 0) if topics is None else topics > 0).any(axis=0)
-    known = np.flatnonzero(occurs)
+    if topic is None:
+        topics = target + unmarked
+    elif np.ndim(topic) == 1:
+        topics = np.asarray(topic)[None]
+    else:
+        topics = np.broadcast_to(np.asarray(topic), shape).reshape(-1, len(words))
+    known = np.flatnonzero((topics > 0).any(axis=0))
     log_odds = LogOdds(is_fixed(words)[known], english[known], method, prior)
     z = np.zeros(target.shape)
     for rows in blocks_of_rows(len(z), len(words)):
-        both = target[rows] + unmarked[rows]
-        some = both if topics is None else topics[rows if len(topics) > 1 else slice(1)]
-        if (both > some).any():
+        some = topics[rows if len(topics) > 1 else slice(1)]
+        if (target[rows] + unmarked[rows] > some).any():
             raise ValueError("the topic counts hold fewer of a word than the two groups together")
         scored = log_odds.z(*(_doubles(c, known) for c in (target[rows], unmarked[rows], some)))
         z[rows, known] = scored
         z[rows][np.isnan(scored).any(axis=1) | (known.size == 0)] = np.nan
     return z.reshape(shape)
-
-
-def _shared_topic(target: NDArray[Any], unmarked: NDArray[Any]) -> NDArray[Any] | None:
-    """The counts of both groups as `[1, W]` where all rows share them, as under shuffled labels."""
-    first: NDArray[Any] = target[:1] + unmarked[:1]
-    blocks = blocks_of_rows(*target.shape)
-    return first if all((target[rows] + unmarked[rows] == first).all() for rows in blocks) else None
-
-
-def _rows_of(topic: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    return topic[None] if topic.ndim == 1 else np.broadcast_to(topic, shape).reshape(-1, shape[-1])
 
 
 def _doubles(rows: NDArray[Any], columns: NDArray[np.intp]) -> FloatArray:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from biaskit.report.figures import forest, models_in_rows
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import INKED, LEGEND_OF_BEHIND, Dots, Entry, Plot, effects, point
-from biaskit.report.figures.style import INK, Mark, cut, people
+from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
+from biaskit.report.figures.style import INK, Mark, cut
 from biaskit.report.figures.view import View
 from biaskit.stats.verdict import Verdict, interval_side, verdict_of
 from biaskit.tables.query import Row, first, in_main_setting
-from biaskit.wording import count, points
 
 MOST_PAIRS = 15
 """Pairs of models that one forest takes; of more, every model has a row and the table the pairs."""
@@ -72,64 +70,28 @@ def _is_of(view: View, row: Row) -> bool:
 def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
     margins = sorted({row["margin"] for row in rows if row["margin"] is not None})
     within = f"within ±{100 * margins[0]:g} points" if len(margins) == 1 else "within the margin"
-    of_jobs = _jobs_between(view, pairs, str(rows[0]["setting"]))
     margin = margins[0] if margins else None
 
-    def dots(own: Sequence[Row], place: forest.Place) -> list[Dots]:
+    def dots(own: Sequence[Row]) -> list[Dots]:
         drawn = []
         for a, b in pairs:
             row = first(own, model_a=a, model_b=b)
             mark, fill, _ = SHAPES[shape_of(row)]
             drawn.append(point(row, mark=mark, fill=fill))
-        return [Dots(INKED, drawn, behind=[of_jobs.get((*pair, *place), []) for pair in pairs])]
+        return [Dots(INKED, drawn)]
 
-    axis = effects(
-        forest.ends_of(rows, of_jobs.values()), 2 * (margin or 0.05), "difference, points", margin=margin
-    )
+    axis = effects(forest.ends_of(rows), 2 * (margin or 0.05), "difference, points", margin=margin)
     caption = (
         "Share for the first model minus share for the second, in points (of −1 to 1), without an "
         f"instruction; n = {forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over "
         f"jobs and templates; equivalent: the 90\u00a0% interval lies {within}; shapes: verdicts. Tables: "
-        "tests (kind crossed, contrast models), probe_jobs."
+        "tests (kind crossed, contrast models)."
     )
-    shapes = Counter(map(shape_of, rows))
+    shapes = {*map(shape_of, rows)}
     legend = [
         Entry(f"{text} {within}" if shape == "equivalent" else text, mark, fill)
         for shape, (mark, fill, text) in SHAPES.items()
-        if shapes[shape] and shape != "unmeasured"
+        if shape in shapes and shape != "unmeasured"
     ]
-    legend += [LEGEND_OF_BEHIND] if of_jobs else []
     labels = [f"{cut(a, 18)} − {cut(b, 18)}" for a, b in pairs]
-    alt = f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows, shapes)}"
-    return Plot(forest.bands(view, rows, labels, axis, dots), caption, alt, legend)
-
-
-def _jobs_between(view: View, pairs: Sequence[tuple[str, str]], setting: str) -> forest.OfJobs:
-    """Each job's share for the first model of a pair minus for the second."""
-    rows = view.rows("probe_jobs", instruction_id=0, setting=setting)
-    at = {(r["model"], r["bias_type"], r["job"]): r for r in rows}
-
-    def for_second(row: Row) -> Iterator[tuple[tuple[object, ...], Row | None]]:
-        for a, b in pairs:
-            if a == row["model"]:
-                yield (a, b, row["bias_type"]), at.get((b, row["bias_type"], row["job"]))
-
-    return forest.differences_on_jobs(view, rows, for_second)
-
-
-def _said_of_models(rows: Sequence[Row], shapes: Counter[Shape]) -> str:
-    said = (
-        f"Of {len(rows)} differences {shapes['different']} are clear, "
-        f"{shapes['equivalent'] + shapes['both']} equivalent, {shapes['unclear']} not clear and "
-        f"{shapes['unmeasured']} not measured."
-    )
-    clear = [row for row in rows if shape_of(row) in ("different", "both")]
-    if not clear:  # the largest of differences that are not clear would read like a finding
-        return said
-    most = max(clear, key=lambda row: abs(row["estimate"]))
-    higher, lower = (most["model_a"], most["model_b"])[:: 1 if most["estimate"] > 0 else -1]
-    return (
-        f"{said} The largest clear one: the share of {people(most['gender'])} in "
-        f"{cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}) is {points(abs(most['estimate']))} "
-        f"higher for {cut(higher)} than for {cut(lower)}."
-    )
+    return Plot(forest.bands(view, rows, labels, axis, dots), caption, legend)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import LEGEND_OF_BEHIND, Axis, Band, Dots, Entry, Panel, Plot, point
-from biaskit.report.figures.style import cut
-from biaskit.report.figures.view import View, short, told
+from biaskit.report.figures.view import View
 from biaskit.stats.held_out import CHANCE
-from biaskit.stats.verdict import Verdict, verdict_of
-from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
+from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row, defined, distinct, first, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 from biaskit.wording import count
@@ -22,16 +20,6 @@ CELLS = {
     ("associated", "specified"): "learnt without, tested with",
 }
 """Where it is learnt and tested → the row's label; with and without: the gender in the prompt."""
-VERDICTS: Mapping[Verdict, str] = {
-    "higher": "clearly above 0.5",
-    "lower": "clearly below 0.5",
-    "equivalent": "equivalent to 0.5",
-    "no-clear-difference": "no clear difference from 0.5",
-    "not-identified": "not identified",
-    "not-measured": "no verdict",
-    "no-verdict": "no verdict",
-}
-QUANTITIES = {cell: quantity for quantity, cell in AREAS.items()}
 
 
 def areas(view: View) -> Iterator[Figure]:
@@ -45,14 +33,12 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     means = where(rows, occupation=ALL_OCCUPATIONS)
     single = [row for row in defined(rows, "auc") if row["occupation"] != ALL_OCCUPATIONS]
     cells = [cell for cell in CELLS if defined(where(rows, **_scope(cell)), "auc")]
-    dots, said = [], []
+    dots = []
     for model in models:
         rows_of_cells = [first(means, model=model, **_scope(cell)) for cell in cells]
         points = [point(row, ("auc", "ci_low", "ci_high")) for row in rows_of_cells]
         behind = [[r["auc"] for r in where(single, model=model, **_scope(cell))] for cell in cells]
         dots.append(Dots(view.marks[model], points, behind=behind))
-        told_of = [f"{CELLS[c]} {_told(view, r)}" for c, r in zip(cells, rows_of_cells, strict=True)]
-        said.append(f"{cut(model)}, {'; '.join(told_of)}.")
     n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
     caption = (
@@ -66,21 +52,8 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     axis = Axis("area under the curve", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))
     behind_entry = Entry("single occupations", LEGEND_OF_BEHIND.mark)
-    alt = f"Dot plot of {count(len(cells), 'area')} under the curve. {told(said, 'text_transfer')}"
-    return Plot([Band([panel])], caption, alt, [*view.entries(models), behind_entry])
+    return Plot([Band([panel])], caption, [*view.entries(models), behind_entry])
 
 
 def _scope(cell: tuple[str, str]) -> dict[str, str]:
     return {"trained_on": cell[0], "tested_on": cell[1]}
-
-
-def _told(view: View, row: Row | None) -> str:
-    """The area, and what the page says of it: a pair of origins without a test has no verdict."""
-    if row is None or row["auc"] is None:
-        return "not measured"
-    quantity = QUANTITIES.get((row["trained_on"], row["tested_on"]), "")
-    test = first(view.rows("tests", quantity=quantity, kind="paired"), model_a=row["model"])
-    ends = "no interval"
-    if row["ci_low"] is not None:
-        ends = f"{short(row['ci_low'])} to {short(row['ci_high'])}"
-    return f"{short(row['auc'])} ({ends}, {VERDICTS[verdict_of(test)]})"

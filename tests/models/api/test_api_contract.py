@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import random
 import threading
 import time
@@ -234,17 +233,6 @@ def test_closing_early_stops_the_work_and_leaves_nothing_behind(case: Case) -> N
     assert before == threads()
 
 
-@pytest.mark.slow
-@api
-def test_an_iterator_that_is_dropped_is_closed(case: Case) -> None:
-    with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, at_once=4)) as opened:
-        groups = opened.ask(case.requests(60))
-        next(groups)
-        del groups
-        gc.collect()
-        eventually(lambda: opened.server.in_flight == 0)
-
-
 @api
 def test_ctrl_c_in_the_reader_stops_the_work(case: Case) -> None:
     def read(opened: Opened) -> None:
@@ -337,12 +325,3 @@ def test_it_works_inside_a_running_event_loop(case: Case) -> None:
             return len(opened.answers(case.requests()))
 
     assert len(case.requests()) == asyncio.run(cell())
-
-
-def test_two_models_at_once_have_a_loop_each() -> None:
-    with ApiServer(MODEL) as server, generating(server) as first, generating(server) as second:
-        one = first.generate(first.plan_draws(draws(30, tokens=8)).batches)
-        two = second.generate(second.plan_draws(draws(30, tokens=8)).batches)
-        texts = [[a.text for group in groups for a in group if isinstance(a, Draw)] for groups in (one, two)]
-        assert sorted(texts[0]) == sorted(texts[1])
-        assert 2 <= len(threads())

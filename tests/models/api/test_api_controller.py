@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import itertools
 import random
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -329,18 +328,6 @@ def test_a_server_that_refuses_more_than_ten() -> None:
         assert 300 == len({answer.key for answer in answers})
         assert not any(isinstance(answer, Failed) for answer in answers)
         assert server.answered[429] < 150
-
-
-@pytest.mark.slow
-def test_a_server_with_room_over_http() -> None:
-    with ApiServer(MODEL, Behaviour(latency_s=0.1)) as server:
-        with generating(server, policy=QUICK, batch_size=1) as generator:
-            started = time.monotonic()
-            answers = generate(generator, draws(300, tokens=2))
-            seconds = time.monotonic() - started
-        assert 300 == len(answers)
-        assert 64 == server.in_flight_most
-        assert seconds < 15  # one after the other: 30
 
 
 @pytest.mark.slow

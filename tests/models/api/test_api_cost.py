@@ -173,17 +173,17 @@ def test_the_same_command_with_a_higher_cap_goes_on(cli: Ask, fifty: None) -> No
 
 def test_rounds_of_draws_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> None:
     """A later start asks the rounds that are missing, no more, and all together cost what the plan allows."""
-    asked = (*FEW[:-1], "sampling", "--jobs", "1-10", "--templates", "1-4", *PRICED)
+    asked = (*FEW[:-1], "sampling", "--jobs", "1-5", "--templates", "1-2", *PRICED)
     with ApiServer(behaviour=Behaviour(latency_s=0.01)) as server:
         dry = cli(*probe(server, *asked), "--dry-run")
         begun = server.number
         found = re.search(
-            r"400 to 4,000 draws, about .* in 40 to 400 calls, at most .* to ([\d.]+) USD", dry.plan
+            r"100 to 1,000 draws, about .* in 10 to 100 calls, at most .* to ([\d.]+) USD", dry.plan
         )
         assert found is not None, dry.plan
         unbroken = cli(*probe(server, *asked), "--yes")
         needed = server.number - 2 * begun
-        assert 40 < needed < 400
+        assert 10 < needed < 100
         assert unbroken.usage["cost"] < float(found[1])
         assert needed == len(unbroken.rows), "a round is one request"
         rows = {row["key"]: row | {"answered_at": "", "sum": ""} for row in unbroken.rows}
@@ -197,7 +197,7 @@ def test_rounds_of_draws_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> No
             capped += said.code == 3
             if not said.code:
                 break
-        assert capped > 2
+        assert capped > 1
         assert rows == {row["key"]: row | {"answered_at": "", "sum": ""} for row in said.rows}
         assert needed == server.number - calls
 
@@ -289,15 +289,6 @@ def test_an_unknown_price_is_unknown_and_takes_no_cap(cli: Ask, monkeypatch: pyt
         assert cli(*probe(server, *FEW, "--jobs", "1-3"), *PRICED, "--max-cost", "50").code == 0
 
 
-@pytest.mark.parametrize("price", ["5", "1,2,3", "-1,2", "nan,1", "0.0000001,1"])
-def test_a_price_that_is_none(cli: Ask, folder: Path, price: str) -> None:
-    with ApiServer() as server:
-        said = cli(*probe(server, *FEW), f"--price={price}")
-        assert said.code == 2
-        assert "--price" in said.err
-        assert server.requests == []
-
-
 # --- the plan ---------------------------------------------------------------------------------------------
 
 
@@ -323,22 +314,6 @@ def test_a_dry_run_prints_the_plan_of_the_run_and_writes_nothing(cli: Ask, folde
 def timeless(plan: str) -> str:
     """A plan without the seconds that were measured."""
     return re.sub(r"about \d+ (s|min|h)", "about _", plan)
-
-
-@pytest.mark.slow
-def test_a_dear_plan_needs_a_yes(cli: Ask) -> None:
-    with ApiServer() as server:
-        asked = cli(*probe(server, *CELLS), *PRICED)
-        assert asked.code == 2
-        assert "This may cost up to" in asked.err
-        assert "--yes" in asked.err
-        assert f"{N_CELLS} to ask" in asked.plan
-        assert [] == asked.rows
-        calls = server.number
-        cheaper = cli(*probe(server, *CELLS), "--price", "10,20")
-        assert cheaper.code == 0
-        assert N_CELLS == len(cheaper.rows)
-        assert calls < server.number
 
 
 def test_the_plan_is_near_what_is_metered(cli: Ask, record_property: Callable[[str, object], None]) -> None:
@@ -428,7 +403,7 @@ def test_what_a_dead_process_promised_counts_as_spent(folder: Path, monkeypatch:
 @pytest.mark.process
 def test_a_cap_holds_over_kills(folder: Path) -> None:
     """What a killed start spent is known to the next one, down to the requests that were out."""
-    cap = 12.0
+    cap = 32.0
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(biaskit.__file__).parents[1])}
     with ApiServer(behaviour=Behaviour(latency_s=0.25)) as server:
         asked = probe(server, *CELLS, *PRICED, "--max-cost", str(cap), "--yes", "--out", "run")
@@ -437,7 +412,7 @@ def test_a_cap_holds_over_kills(folder: Path) -> None:
             before = server.calls
             process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
             limit = time.monotonic() + 120
-            while server.in_flight < 16 or server.calls < before + 16:
+            while server.in_flight < 48 or server.calls < before + 48:
                 assert process.poll() is None, process.stderr and process.stderr.read()
                 assert time.monotonic() < limit
                 time.sleep(0.005)
@@ -446,7 +421,7 @@ def test_a_cap_holds_over_kills(folder: Path) -> None:
             assert cost(server) <= spent(Path("run")) <= cap + 1e-6
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 3, done.stderr
-        assert "--max-cost 12 USD" in done.stderr
+        assert "--max-cost 32 USD" in done.stderr
         assert 5.0 < cost(server) <= cap
         usage = usage_of(Path("run"))["toy"]
         assert cost(server) <= usage["cost"] + usage["cost_unsure"] + 1e-6

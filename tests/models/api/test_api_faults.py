@@ -27,7 +27,6 @@ from fakes.api_cases import (
     draws,
     generate,
     generating,
-    is_right,
     made,
     score,
     scoring,
@@ -170,22 +169,6 @@ def test_a_fault_that_does_not_end(kind: str, impatient: None, monkeypatch: pyte
     assert time.monotonic() - started < 8
 
 
-@pytest.mark.slow
-def test_a_fault_in_a_cell_is_asked_again_alone(impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    allow(monkeypatch, 2.0)
-    kinds = [kind for kind in FAULTS if kind in LASTING or kind in SILENT]
-    with ApiServer(MODEL, faults=Faults(at=dict(enumerate(kinds, start=2)))) as server:
-        with scoring(server, "echo") as scorer:
-            requests = cells(6)
-            answers = {answer.key: answer for answer in score(scorer, requests)}
-        for request in requests:
-            answer = answers[request.key]
-            assert isinstance(answer, Scored)
-            assert is_right(answer, request)
-        # 36 calls that were needed, and one more for each that failed.
-        assert 36 + len(kinds) == server.calls
-
-
 def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
     """Where the end is drawn such a server lists nothing, and the same seed would draw it for ever."""
     with ApiServer(MODEL, Behaviour(eos_in_logprobs=False)) as server, scoring(server, "top-k") as scorer:
@@ -254,29 +237,6 @@ def test_a_retry_after_that_says_nothing_gets_our_own_wait(kind: str) -> None:
         assert 0.1 <= gaps(server)[1] < 1.5
 
 
-def test_hours_of_waiting_end_the_run_with_the_reason() -> None:
-    with ApiServer(MODEL, faults=Faults(at={20: "429-hours"})) as server:
-        answers, stopped = drawn(server, 200, QUICK)
-    assert stopped == (
-        "the server asks to wait 2.0 h (429: Rate limit reached for requests.). Give the same command again"
-        " then"
-    )
-    # What was answered stays, what was under way is let through, nothing more is asked.
-    assert 19 <= len(answers) < 150
-    assert len(answers) == server.answered[200]
-    assert not any(isinstance(answer, Failed) for answer in answers)
-
-
-def test_a_key_that_expires_in_mid_run_loses_nothing() -> None:
-    with ApiServer(MODEL, faults=Faults(expired_from=31)) as server:
-        answers, stopped = drawn(server, 300, QUICK)
-        assert stopped.startswith("the server gives no more answers (401: Incorrect API key provided")
-        assert 30 == server.answered[200]
-        assert 30 == len(answers)
-        assert all(isinstance(answer, Draw) for answer in answers)
-        assert server.calls < 30 + 2 * 100  # those that were out when it was noticed, and no more
-
-
 def test_a_stop_keeps_what_a_request_had_brought_before() -> None:
     """The rest of eight texts is asked for when the key expires: the first three are there, and paid."""
     said = "the server gives no more answers (401: Incorrect API key provided: . You can find your API key in"
@@ -317,15 +277,6 @@ def test_an_endless_answer_is_given_up_at_its_limit_of_length(monkeypatch: pytes
             answer.reason for answer in answers if isinstance(answer, Failed)
         }
     assert time.monotonic() - started < 10  # the time limit of a request is 42 s
-
-
-def test_an_answer_just_below_the_limit_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MOST_BYTES", 2**21)
-    with ApiServer(MODEL) as server, generating(server, batch_size=1) as generator:
-        server.script(lambda number, path, body: "huge-text")
-        (answer,) = generate(generator, draws(1))
-        assert isinstance(answer, Draw)
-        assert 1_000_000 < len(answer.text)
 
 
 @contextlib.contextmanager
@@ -391,17 +342,6 @@ def test_odd_answers_take_bounded_time(told: bytes, reason: str | tuple[str, ...
     assert len(answer.reason) < 600
     assert answer.reason.isprintable()
     assert time.monotonic() - started < 5
-
-
-def test_nobody_there() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    with generating(
-        f"http://127.0.0.1:{port}/v1", policy=replace(QUICK, attempts=2), batch_size=1
-    ) as generator:
-        (answer,) = generate(generator, draws(1))
-        assert isinstance(answer, Failed)
-        assert 0 == generator.used()["new_tokens"]
 
 
 # --- what a transport raises ---------------------------------------------------------------------------

@@ -31,7 +31,7 @@ KILLS = 3
 AT_ONCE = 50
 LONGEST_S = 240
 LATENCY_S = 0.3
-ON_ITS_WAY_S = 0.3
+ON_ITS_WAY_S = 1.0
 """An answer that the server sent so shortly before a kill may not have been written yet."""
 IMPLICIT = ("--bias-type", "implicit")
 

@@ -258,15 +258,6 @@ def test_no_lie_becomes_a_number(name: str) -> None:
     assert OUTCOMES[name] == outcomes(WAYS[name], OUTCOMES[name])
 
 
-def test_sampling_counts_what_honest_texts_say() -> None:
-    """Else its outcomes above would hold for a count of nothing."""
-    with ApiServer(MODEL) as server, scoring(server, "sampling") as scorer:
-        answers = [answer for answer in score(scorer, cells(8)) if isinstance(answer, Scored)]
-        assert 8 == len(answers)
-        assert 10 < sum(sum((answer.counts or {}).values()) for answer in answers)
-        assert "right" == judged(answers, cells(8), server)
-
-
 # --- choices -------------------------------------------------------------------------------------------
 
 
@@ -332,18 +323,6 @@ def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.M
         assert {1} == set(texts.values())
         assert 12 < texts.total()
         assert 6 < server.calls
-
-
-@pytest.mark.parametrize(
-    ("lie", "finish"),
-    [("refusal", {"refusal"}), ("content-filter", {"filter"}), ("text-empty", {"stop", "length"})],
-)
-def test_what_is_no_text_is_a_draw_of_its_own_kind(lie: str, finish: set[str]) -> None:
-    with ApiServer(MODEL, Behaviour(lies=Lies([lie]))) as server, generating(server) as generator:
-        answers = [answer for answer in generate(generator, draws(12, tokens=12)) if isinstance(answer, Draw)]
-        assert 12 == len(answers)
-        assert {answer.finish for answer in answers} == finish
-        assert all(answer.text == "" for answer in answers) is (lie == "text-empty")
 
 
 @pytest.mark.parametrize(
@@ -501,21 +480,3 @@ def test_a_model_that_changes_is_named_and_stops_the_engine(name: str) -> None:
         assert {"toy-2 | fp_toy"} == {answer.answered.by for answer in answers}
         with pytest.raises(AskingStopped, match="'toy-2'"):
             drift.check(answers)
-
-
-@pytest.mark.parametrize("name", ["echo", "selected-ids"])
-def test_a_cell_is_never_of_two_models(name: str) -> None:
-    way = WAYS[name]
-    with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
-        server.behaviour.drift_after = 1
-        first, second = way.asked(backend)[1]
-        assert first == Failed(first.key, "two models answered the calls of one cell")
-        assert isinstance(second, Scored)
-        assert "toy-2 | fp_toy" == second.answered.by
-
-
-def test_several_systems_of_one_model_are_one_model() -> None:
-    with ApiServer(MODEL, Behaviour(system_fingerprint=("fp_a", "fp_b"))) as server:
-        with scoring(server, "echo", policy=ONE_BY_ONE) as scorer:
-            answers = score(scorer, cells(2))
-        assert all(isinstance(answer, Scored) for answer in answers)

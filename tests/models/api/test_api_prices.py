@@ -15,7 +15,7 @@ from biaskit.corpora.sources import load_corpus
 from biaskit.errors import CorpusError, UsageError
 from biaskit.files import data_dir
 from biaskit.models.api.endpoint import open_endpoint
-from biaskit.models.api.prices import GIVEN, LOCAL, Price, find_price, load_prices, parse_price
+from biaskit.models.api.prices import GIVEN, LOCAL, Price, find_price, parse_price
 from biaskit.models.paper_models import find_known, list_known
 
 OPENAI, TOGETHER = "api.openai.com", "api.together.xyz"
@@ -72,18 +72,6 @@ def test_the_table_says_what_its_sources_say(host: str, model: str, price: tuple
     assert date(2024, 10, 1) <= date.fromisoformat(found.date) <= date(2026, 11, 22)
 
 
-def test_every_entry_costs_something_and_an_answer_no_less_than_a_prompt() -> None:
-    entries = load_prices()
-    assert len(entries) == len({(entry.host, entry.model) for entry in entries}) > 30
-    assert {OPENAI, TOGETHER} == {entry.host for entry in entries}
-    for entry in entries:
-        assert 0 < entry.price.input <= entry.price.output < 100, entry
-
-
-def test_the_title_counts_the_entries() -> None:
-    assert re.search(rf"\b{len(load_prices())} models\b", load_corpus("prices").title)
-
-
 @pytest.mark.parametrize(
     ("host", "model"),
     [
@@ -105,10 +93,6 @@ def test_a_price_is_of_one_host_and_one_name_and_else_unknown(host: str, model: 
     assert find_price(host, model) is None
 
 
-def test_a_host_is_found_in_any_case() -> None:
-    assert find_price("API.OpenAI.com", "gpt-4o") == find_price(OPENAI, "gpt-4o") is not None
-
-
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.1", "::1"])
 def test_a_server_on_this_machine_costs_nothing_and_says_so(host: str) -> None:
     price = find_price(host, "gpt-4o")
@@ -123,16 +107,6 @@ def test_a_server_elsewhere_is_unknown_not_free(host: str) -> None:
 
 
 # --- entries of the shipped lists ------------------------------------------------------------------------
-
-
-def test_every_price_names_its_host_page_and_day_and_stands_once() -> None:
-    listed = load_prices()
-    assert len({(entry.host, entry.model) for entry in listed}) == len(listed)
-    for entry in listed:
-        assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", entry.host)
-        assert entry.price.source.startswith("https://")
-        assert date.fromisoformat(entry.price.date).isoformat() == entry.price.date
-        assert all(0 <= amount <= 1e6 for amount in (entry.price.input, entry.price.output))
 
 
 def test_a_ready_made_spec_sends_its_key_to_its_host_alone() -> None:
@@ -213,11 +187,6 @@ def test_a_papers_model_opens_at_its_host_with_its_key_and_has_a_price(
     assert "Mickel" in known.paper
 
 
-def test_the_papers_models_are_three() -> None:
-    assert 3 == len(list_known())
-    assert all("750 new tokens" in model.note for model in list_known())
-
-
 @pytest.mark.parametrize(
     "name", ["", "gpt-4o-mini", "GPT-3.5-turbo-0125", "openai:gpt-3.5-turbo-0125", LLAMA]
 )
@@ -242,10 +211,6 @@ def test_the_tables_are_corpora_with_source_digest_and_nothing_else_in_the_folde
         assert content.endswith(b"\n"), path
 
 
-def test_the_paper_is_cited_once() -> None:
-    assert load_corpus("models").bibtex == load_corpus("gasp").bibtex
-
-
 def test_a_changed_table_is_an_error_not_another_price(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,8 +227,8 @@ def test_prices_and_specs_need_no_client() -> None:
     import sys
 
     code = (
-        "import sys; from biaskit.models.api import prices; from biaskit.models import known;"
-        " prices.load_prices(); known.list_known();"
+        "import sys; from biaskit.models.api import prices; from biaskit.models import paper_models;"
+        " prices.load_prices(); paper_models.list_known();"
         " print([m for m in ('openai', 'httpx2', 'torch', 'transformers', 'numpy') if m in sys.modules])"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

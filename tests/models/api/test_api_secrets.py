@@ -13,7 +13,6 @@ import contextlib
 import json
 import logging
 import os
-import re
 import signal
 import socket
 import ssl
@@ -230,9 +229,7 @@ def test_a_key_that_expires_in_mid_run_keeps_the_rows(cli: Cli) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind", ["stall", "reset", "closed", "500-rude", "403", "200-html", "truncated-json"]
-)
+@pytest.mark.parametrize("kind", ["stall", "reset", "500-rude", "200-html"])
 def test_what_goes_wrong_on_the_way_shows_no_key(
     cli: Cli, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,15 +250,6 @@ def test_what_goes_wrong_on_the_way_shows_no_key(
     if kind == "500-rude":  # the key at both ends of 6,000 characters with control characters
         assert "500: [key] [2J the model crashed traceback" in said.err
     assert again.code == 0
-
-
-def test_a_message_is_cut_to_500_characters(cli: Cli) -> None:
-    with ApiServer() as server:
-        server.script(lambda number, path, body: Fault("500-rude") if body else None)
-        said = cli(*keyed(server))
-    shown = re.findall(r"500: .*?…", said.err)
-    assert shown
-    assert max(map(len, shown)) <= len("500: ") + 500
 
 
 def test_a_model_name_that_repeats_the_key_is_not_stored(cli: Cli) -> None:
@@ -358,13 +346,6 @@ def test_login_and_query_of_a_base_url_reach_the_server_alone(cli: Cli) -> None:
         assert f"api:toy@{server.url}" in text
         assert "user:" not in text
         assert "token=" not in text
-
-
-def test_a_key_goes_before_a_login(cli: Cli) -> None:
-    with ApiServer() as server:
-        url = server.url.replace("//", f"//user:{quote(PASSWORD, safe='')}@")
-        assert cli("probe", f"api:toy@{url}", *CELLS, "--api-key-env", "MINE").code == 0
-    assert {f"Bearer {KEY}"} == authorizations(server)
 
 
 def test_an_address_that_cannot_be_read_shows_no_password(cli: Cli) -> None:
@@ -556,14 +537,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate for api.openai.com that nobody else trusts, and its key."""
     folder = tmp_path_factory.mktemp("certificate")
     command = [
-        "openssl",
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:prime256v1",
-        "-nodes",
+        *["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     ]
     command += ["-days", "2", "-subj", "/CN=api.openai.com", "-addext", "subjectAltName=DNS:api.openai.com"]
     try:
@@ -607,19 +581,6 @@ def test_openai_sends_its_key_to_openai_alone(
     assert [] == found_in("".join(proxy.asked))
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_accepted(
-    cli: Cli, certificate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with ApiServer() as openai, Proxy(certificate, openai.port) as proxy:
-        monkeypatch.setenv("HTTPS_PROXY", proxy.url)
-        monkeypatch.setenv("OPENAI_API_KEY", OTHER)
-        said = cli("probe", "openai:gpt-toy", *CELLS, "--yes")
-        assert said.code == 1
-        assert "ertificate" in said.err
-        assert openai.requests == []
-        assert proxy.asked
-
-
 # --- a process of its own ---------------------------------------------------------------------------------
 
 WATCHED = """
@@ -635,12 +596,6 @@ sys.addaudithook(watch)
 import biaskit.cli
 sys.argv = ["biaskit", *sys.argv[1:]]
 """
-CRASHES = """
-from biaskit.models.api.scorer import ApiScorer
-def broken(*arguments, **more):
-    raise ZeroDivisionError("an internal error")
-ApiScorer._scored = broken
-"""
 
 
 def environment() -> dict[str, str]:
@@ -652,13 +607,8 @@ def in_a_process(server: ApiServer, program: str = "") -> subprocess.CompletedPr
     """The command in a process of its own that says when it starts another."""
     return subprocess.run(
         [
-            sys.executable,
-            "-c",
-            f"{WATCHED}{program}\nbiaskit.cli.main()",
-            *keyed(server),
-            "--verbose",
-            "--out",
-            "run",
+            *(sys.executable, "-c", f"{WATCHED}{program}\nbiaskit.cli.main()"),
+            *(*keyed(server), "--verbose", "--out", "run"),
         ],
         env=environment(),
         stdin=subprocess.DEVNULL,
@@ -681,13 +631,3 @@ def test_a_process_shows_no_key_and_starts_no_other(folder: Path) -> None:
     assert [] == Said(0, done.stdout, done.stderr, "", "", files).leaks()
     assert "HTTP Request: POST" in done.stderr
     assert "probe.jsonl" in files
-
-
-@pytest.mark.process
-def test_a_process_that_crashes_shows_no_key(folder: Path) -> None:
-    with ApiServer() as server:
-        done = in_a_process(server, CRASHES)
-    assert done.returncode == 1
-    assert "Traceback" in done.stderr
-    assert "ZeroDivisionError: an internal error" in done.stderr
-    assert [] == Said(1, done.stdout, done.stderr, "", "", {}).leaks()

@@ -223,7 +223,7 @@ def examined(tiny_peer: Peer) -> tuple[Capabilities, list[Asked], float]:
     with tiny_peer.recorder.fresh() as asked:
         scorer = tiny_peer.scorer()
         scorer.close()
-    return scorer.found, asked, time.perf_counter() - started
+    return scorer.capabilities, asked, time.perf_counter() - started
 
 
 def test_the_doctor_finds_what_this_server_can(examined: tuple[Capabilities, list[Asked], float]) -> None:
@@ -254,8 +254,8 @@ def test_an_echo_that_is_off_by_one_token_is_not_believed(tmp_path: Path) -> Non
     log = tmp_path / "server.log"
     with start_peer(tmp_path / "tiny.gguf", log, name="tiny", context=TINY_CONTEXT) as peer:
         scorer = peer.scorer()
-        assert not scorer.found.echo
-        assert "not believed" in scorer.found.problems["echo"]
+        assert not scorer.capabilities.echo
+        assert "not believed" in scorer.capabilities.problems["echo"]
         assert "top-k" == scorer.estimator_for("raw").name
         scorer.close()
         forced = peer.scorer("echo")
@@ -413,48 +413,3 @@ def test_twelve_echoes_of_the_demo_model(demo_peer: Peer, tmp_path: Path) -> Non
     assert SAME_ENGINE > largest
     # It does not stop working on what was given up: with more at once than it bears all would time out.
     assert 13 == len(echoes), "each once, and the doctor's own"
-
-
-TEN_EACH = 10
-"""Jobs of each group: with five templates of each type 200 cells, half of them asked by top-k too."""
-
-
-@pytest.fixture(scope="module")
-def demo_cells(demo_peer: Peer, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any], Any]]:
-    """200 rows of our exact scorer, each with the engine's own numbers beside it."""
-    items = resolve_design(load_study("occugender")).items
-    groups = sorted({item.group for item in items})
-    jobs = [item.name for group in groups for item in [i for i in items if i.group == group][:TEN_EACH]]
-    run = tmp_path_factory.mktemp("exact") / "run"
-    started = time.perf_counter()
-    bk.probe("demo", jobs=jobs, templates="1-5", out=run)
-    exact = time.perf_counter() - started
-    found = [(row, exact_row(demo_peer.engine, row)) for row in rows_of(run)]
-    print(f"\nexact {exact:.0f} s, in-process {time.perf_counter() - started - exact:.0f} s")
-    return found
-
-
-def test_the_engine_and_the_exact_scorer_agree_as_distributions(
-    demo_cells: list[tuple[dict[str, Any], Any]],
-) -> None:
-    assert 200 == len(demo_cells)
-    ours: dict[tuple[str, str], list[tuple[float, ...]]] = {}
-    theirs: dict[tuple[str, str], list[tuple[float, ...]]] = {}
-    largest = 0.0
-    for row, other in demo_cells:
-        place = (row["bias_type"], row["job_group"])
-        mine, its = shares_of(row, row).shares, shares_of(other, row).shares
-        assert mine is not None
-        assert its is not None
-        ours.setdefault(place, []).append(mine)
-        theirs.setdefault(place, []).append(its)
-        largest = max(largest, *(abs(a - b) for a, b in zip(mine, its, strict=True)))
-    worst = 0.0
-    for place, mine_all in ours.items():
-        for g in range(len(GROUPS)):
-            a, b = ([cell[g] for cell in one] for one in (mine_all, theirs[place]))
-            worst = max(worst, abs(math.fsum(a) - math.fsum(b)) / len(a))
-    print(f"\nlargest difference of a group mean {worst:.4f}, of a cell {largest:.4f}")
-    assert 4 == len(ours)
-    assert 0.04 > worst
-    assert worst > 0, "two programs that share no code agree to the last digit in nothing"

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaskit.errors import StudyError
 from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
 from biaskit.personas.srb.k_means import (
     ALL_MODELS,
@@ -119,13 +118,6 @@ def test_the_silhouette_is_that_of_the_hand_computed_four_words() -> None:
     # k = 3 cuts one pair: its words are alone and count 0, the other pair keeps its value.
     assert found.curve[1].silhouette == pytest.approx((1 - near / far) / 2, abs=1e-3)
     assert [True, False] == [row.chosen for row in found.curve]
-
-
-def test_a_given_k_replaces_the_grid() -> None:
-    found = four(k=3)
-    assert (3,) == tuple(row.k for row in found.curve)
-    assert found.curve[0].chosen
-    assert 3 == found.n_clusters
 
 
 # --- counting --------------------------------------------------------------------------------------
@@ -261,12 +253,6 @@ def test_more_clusters_than_distinct_vectors_are_not_compared_and_warn_nobody() 
     given_k = find_clusters(lists, words, vectors, k=5)
     assert 3 == given_k.n_clusters
     assert "only 3 clusters came out of k = 5: words share their vectors" in given_k.notes
-
-
-def test_a_k_that_cannot_be_is_refused_or_undefined() -> None:
-    with pytest.raises(StudyError, match=r"k = 1: a clustering needs k of at least 2"):
-        four(k=1)
-    assert "k = 5 clusters asked of 4 words" == four(k=5).reason
 
 
 # --- categories and notes --------------------------------------------------------------------------

@@ -6,7 +6,6 @@ See docs/methods.md#gender-association.
 from __future__ import annotations
 
 import csv
-import random
 import string
 from collections import Counter
 
@@ -117,36 +116,6 @@ def test_the_rules_are_data_with_an_id_each_and_only_genders_of_the_tables() -> 
     assert set(GENDERS) == {rule.gender for rule in ASSOCIATION_RULES}
 
 
-@pytest.mark.parametrize("word", ["she", "her", "hers", "herself", "female", "mrs"])
-def test_each_word_for_women_counts_once(word: str) -> None:
-    assert (1, 0, 0) == counts(f"The {word} one.")
-
-
-@pytest.mark.parametrize("word", ["he", "his", "him", "himself", "male", "mr"])
-def test_each_word_for_men_counts_once(word: str) -> None:
-    # The printed Algorithm 1 counts "him" twice and "himself" never; the released code does this.
-    assert (0, 1, 0) == counts(f"The {word} one.")
-
-
-def test_equal_counts_have_no_association() -> None:
-    assert None is gender("He met her.")
-    assert None is associate_gender("He met her.").rule_id
-
-
-def test_with_a_nonbinary_term_neutral_words_stand_against_the_larger_side() -> None:
-    # 2 for women, 1 for men: without the term a woman's; with it 2 is not above 1 + 1.
-    assert "female" == gender("She told him their story, her story.")
-    assert None is gender("She told him their nonbinary story, her story.")
-
-
-def test_neutral_words_without_a_nonbinary_term_have_no_association() -> None:
-    assert None is gender("They love their job. They are good.")
-
-
-def test_a_nonbinary_term_without_neutral_words_is_no_association() -> None:
-    assert None is gender("Sam is a nonbinary engineer.")
-
-
 # --- known weaknesses, kept because they are the method (docs/methods.md#gender-association)
 # ------------------------------
 
@@ -162,27 +131,12 @@ def test_they_for_a_team_makes_a_nonbinary_person_of_one_who_is_mentioned() -> N
     assert "nonbinary" == gender(text)
 
 
-def test_a_first_person_text_has_no_association() -> None:
-    assert Association(None, None, 0, 0, 0, False) == associate_gender("I am a nurse, I am a mother.")
-
-
 def test_a_degree_counts_as_a_woman_where_a_sentence_ends_in_ms() -> None:
     # "M.S." becomes "ms", and "systems." holds "ms.": one each, no association.
     text = "M.S. in CS. He designs systems."
     assert (1, 1, 0) == counts(text)
     assert None is gender(text)
     assert "male" == gender("M.S. in CS. He designs bridges.")
-
-
-@pytest.mark.parametrize(
-    "text", ["Ms Smith", "Miss Jones", "Pronouns: she/her", "he's", "woman—she", "she's", "himself/herself"]
-)
-def test_these_count_nothing(text: str) -> None:
-    assert (0, 0, 0) == counts(text)
-
-
-def test_they_them_in_brackets_is_a_term_and_no_neutral_word() -> None:
-    assert Association(None, None, 0, 0, 0, True) == associate_gender("Alex (they/them)")
 
 
 # --- honorifics -------------------------------------------------------------------------------------
@@ -221,13 +175,6 @@ def test_titles_count_as_whole_words_before_a_capital(text: str, expected: tuple
 # --- evidence ---------------------------------------------------------------------------------------
 
 
-def test_the_evidence_names_every_word_where_it_stands() -> None:
-    text = "M.S. in CS. He designs systems. (they/them)"
-    assert [("M.S.", "ms", "female"), ("He", "he", "male"), ("they/them", "they/them", "nonbinary")] == [
-        (text[place.start : place.end], place.word, place.counts_as) for place in counted_places(text)
-    ]
-
-
 @pytest.mark.parametrize("honorifics", HONORIFICS)
 @given(text=texts_of_pieces)
 def test_the_evidence_holds_as_many_places_as_were_counted(text: str, honorifics: Honorifics) -> None:
@@ -257,15 +204,6 @@ SENTENCES = (
     "His wife is proud of him.",
     "They left.",
 )
-sentences = st.lists(st.sampled_from(SENTENCES), max_size=12)
-
-
-@pytest.mark.parametrize("honorifics", HONORIFICS)
-@given(found=sentences, seed=st.integers(0, 1000))
-def test_the_order_of_sentences_does_not_matter(found: list[str], seed: int, honorifics: Honorifics) -> None:
-    shuffled = random.Random(seed).sample(found, len(found))
-    one, other = (associate_gender(" ".join(x), honorifics=honorifics) for x in (found, shuffled))
-    assert one == other
 
 
 SWAP = {"she": "he", "her": "his", "hers": "him", "herself": "himself", "female": "male", "mrs": "mr"}

@@ -8,7 +8,6 @@ import hashlib
 import importlib.util
 import io
 import json
-import os
 import sys
 import tempfile
 from collections import Counter
@@ -161,12 +160,6 @@ def test_a_mapping_to_no_gender_is_an_error_even_if_the_code_does_not_occur(valu
         f"gender_codes: 'D' = {value!r} is no gender.{hint}"
         " Known: female, male, nonbinary, none (not specified)."
     )
-
-
-def test_two_spellings_of_one_code_must_agree() -> None:
-    assert GenderCodes({"x": "male", "X ": "male"})["x"] == "male"
-    with pytest.raises(StudyError, match="'X' is there twice, case aside, with two genders"):
-        GenderCodes({"x": "male", "X": "female"})["F"]
 
 
 def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: Write) -> None:
@@ -368,20 +361,6 @@ def test_what_is_wrong_is_said_in_one_line(
     assert said in message_of(read_texts, write(name, content), **options)
 
 
-def test_a_path_that_leads_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("d.csv").mkdir()
-    os.mkfifo("p.csv")
-    assert message_of(read_texts, "no.csv") == "There is no file no.csv. Check the path."
-    assert message_of(read_texts, "n" * 300 + ".csv").endswith(
-        ".csv cannot be read: File name too long. Give the path of a readable file."
-    )
-    for name, what in (("d.csv", "a folder"), ("p.csv", "a pipe or device")):
-        assert message_of(read_texts, name) == (
-            f"{name} cannot be read: it is {what}, not a regular file. Give the path of a readable file."
-        )
-
-
 def test_a_gender_may_be_absent_null_or_a_number_in_json(write: Write) -> None:
     values = ['"F"', "null", "NaN", "1", "1.0", "true"]
     lines = [f'{{"text": "t", "g": {value}}}' for value in values] + ['{"text": "t"}']
@@ -403,15 +382,6 @@ def test_a_missing_gender_is_not_specified_and_a_missing_text_an_error(empty: An
         " as 'NA' as missing unless it is told keep_default_na=False."
     )
     assert message_of(read_texts, df, model="g") == "the DataFrame, row 1: g is empty. Give it a name."
-
-
-def test_numbers_as_codes_keep_their_number_when_pandas_makes_them_floats() -> None:
-    df = pd.DataFrame({"text": list("abc"), "g": [0, 1, None], "year": [2020, 2021, 2022]})
-    assert df["g"].dtype == np.float64
-    codes: Any = {0: "male", 1: "female"}
-    found = read_texts(df, gender="g", occupation="year", gender_codes=codes)
-    assert ["male", "female", None] == genders_of(found)
-    assert ["2020", "2021", "2022"] == occupations_of(found)
 
 
 @pytest.mark.parametrize("dtype", ["category", "string", "str", object])

@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy.sparse import csr_matrix
 
-from biaskit.personas.words.labelled_texts import labelled_texts, of_columns
-
-
-@pytest.mark.parametrize("chosen", [[], [0], [6], [1, 2, 5], [0, 3, 6], list(range(7))])
-def test_columns_of_sparse_counts_are_those_of_the_whole_table(chosen: list[int]) -> None:
-    rng = np.random.default_rng(3)
-    dense = rng.poisson(0.7, size=(9, 7))
-    dense[4] = 0
-    counts, columns = csr_matrix(dense), np.array(chosen, dtype=np.intp)
-    found = of_columns(counts, columns)
-    assert dense[:, columns].tolist() == found.toarray().tolist()
-    assert counts[:, columns].indices.tolist() == found.indices.tolist()
-    assert counts.toarray().tolist() == dense.tolist()
+from biaskit.personas.words.labelled_texts import labelled_texts
 
 
 def test_words_are_those_of_the_texts_and_of_texts_elsewhere() -> None:
