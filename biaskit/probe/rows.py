@@ -119,8 +119,8 @@ def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | No
     try:
         stored = _ROW.validate_python(row)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(str(part) for part in first['loc']) or 'estimator'}: {first['msg']}"
+        place = error.errors(include_url=False, include_input=False)[0]["loc"]
+        return f"its {'.'.join(str(part) for part in place) or 'estimator'} is not what a row holds there"
     have = sorted((e.group, e.text) for e in stored.expressions)
     # Each form once, after the word boundary, without it, or both (models/conversation.py).
     spaces = [space for space in ("", " ") if (expected[0].group, space + expected[0].text) in have]

@@ -167,7 +167,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(key) for key in first["loc"])
-        raise RunError(f"{file}: {place}: {first['msg']}. {_REMEDY}") from None
+        what = "is missing" if first["type"] == "missing" else "is not what a run writes there"
+        raise RunError(f"{file}: {place} {what}. {_REMEDY}") from None
     except (ValueError, LookupError, TypeError, RecursionError):
         raise RunError(f"{file} is no manifest of biaskit. {_REMEDY}") from None
     result: dict[str, Any] = manifest

@@ -1,4 +1,4 @@
-"""What a row is on disk: one line of JSON, its key first, with a checksum; and what other files look like.
+"""What a row is on disk: one line of JSON, its key first, with a checksum.
 
 See docs/reading.md#row-files.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,24 +66,3 @@ def is_unfinished(line: bytes) -> bool:
     text = line.rstrip(b"\0")
     start = b'{"key":"'
     return (text.startswith(start) or start.startswith(text)) and all(32 <= byte < 127 for byte in text)
-
-
-_LOOKS = (
-    (rb"\x1f\x8b", "gzip data under a plain name: name it with .gz at the end"),
-    (rb"PK\x03\x04", "a spreadsheet or another zip archive"),
-    (rb"\xef\xbb\xbf|\xff\xfe|\xfe\xff", "text with a byte order mark, as an editor saves it"),
-    (rb"\s*\[", "a JSON array; rows are objects, one on each line"),
-    (rb"\s*\{\s*$", "JSON spread over several lines; a row is one line"),
-    (rb"\s*\{.*\}\s*,\s*$", "rows with a comma at the end of the line"),
-    (rb"\s*\{.*\}\s*$", "JSON objects without the names that rows have"),
-    (rb"[^{}]*[,;\t][^{}]*$", "a table with separators, as a spreadsheet saves it"),
-    (rb"\0*$", "zero bytes"),
-)
-
-
-def looks_like(line: bytes) -> str:
-    """What a line that is no row looks like, for a message."""
-    for pattern, said in _LOOKS:
-        if re.match(pattern, line.rstrip(b"\r\n")[:100_000], re.DOTALL):
-            return said
-    return "something that biaskit did not write"

@@ -25,7 +25,7 @@ from biaskit.inputs import Inputs, expanded, unpacked
 from biaskit.provenance import digest
 from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import MANIFEST, is_comparison
-from biaskit.runs.rows import NoRow, is_unfinished, looks_like, read_row, row_line
+from biaskit.runs.rows import NoRow, is_unfinished, read_row, row_line
 
 V = TypeVar("V")
 DEFAULT_PARENT = Path("biaskit-runs")
@@ -135,7 +135,7 @@ def read_rows(
                 reading.cut_bytes = len(line)
                 break
             if not skip_bad:
-                raise RunError(_refused(path, reading, line, str(error))) from None
+                raise RunError(_refused(path, reading, str(error))) from None
             reading.n_skipped += 1
             reading.good_end += len(line)
             continue
@@ -149,16 +149,13 @@ def read_rows(
     reading.notes += _notes(path.name, reading)
 
 
-def _refused(path: Path, reading: Reading, line: bytes, why: str) -> str:
+def _refused(path: Path, reading: Reading, why: str) -> str:
     if reading.n_rows or "checksum" in why:
         return (
             f"{path}, line {reading.line}: it {why}. Restore the file, or leave such lines out with"
             " --set skip_bad_lines=true."
         )
-    return (
-        f"{path} is no row file of biaskit: it looks like {looks_like(line)}. Restore it, or choose another"
-        " --out; nothing was changed."
-    )
+    return f"{path} is no row file of biaskit. Restore it, or choose another --out; nothing was changed."
 
 
 def _notes(name: str, reading: Reading) -> Iterator[str]:

@@ -8,6 +8,9 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
 
 from biaskit.errors import RunError
 from biaskit.inputs import Inputs
@@ -63,6 +66,7 @@ _REMEDY = (
     "What the run has cost stands in it: restore it, or remove it, and what was spent before counts no more."
 )
 _USAGE = Inputs(RunError, most=64 * 2**20, remedy=_REMEDY)
+_LINES = TypeAdapter(dict[str, dict[str, Annotated[FiniteFloat, Field(ge=0)] | None]])
 
 
 def read_usage(run: Path) -> dict[str, dict[str, float | None]]:
@@ -74,19 +78,10 @@ def read_usage(run: Path) -> dict[str, dict[str, float | None]]:
     path = run / USAGE
     if not os.path.lexists(path):
         return {}
-    usage = _USAGE.json(path)
-    if not isinstance(usage, dict):
-        raise RunError(f"{path} is no table of models. {_REMEDY}")
-    for label, line in usage.items():
-        if not isinstance(line, dict) or not all(map(_is_amount, line.values())):
-            raise RunError(f"{path}: what it says of {label} is not as biaskit wrote it. {_REMEDY}")
-    return usage
-
-
-def _is_amount(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | None):
-        return False
-    return value is None or (math.isfinite(value) and value >= 0)
+    try:
+        return _LINES.validate_json(_USAGE.content(path), strict=True)
+    except ValidationError:
+        raise RunError(f"{path} is not as biaskit wrote it. {_REMEDY}") from None
 
 
 def spent(run: Path, label: str | None = None) -> float:

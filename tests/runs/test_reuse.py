@@ -263,7 +263,7 @@ API = {
 @pytest.mark.parametrize("how", API)
 def test_a_server_is_not_asked_again_and_nothing_is_paid(console: Cli, how: str) -> None:
     engine = "personas" if how == "personas" else "probe"
-    with ApiServer(behaviour=Behaviour(tokenize=True)) as server:
+    with ApiServer(behaviour=Behaviour()) as server:
         model, priced = f"toy=api:toy@{server.url}", ("--price", "1000,2000", "--yes", *API[how])
         said = console(*words(engine, more=False, model=model), *priced, "--out", "r/first")
         assert 0 == said.code, said.err

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +49,6 @@ def keys_in(path: Path, **how: Any) -> list[int]:
 # --- rows -------------------------------------------------------------------------------------------
 
 
-def test_rows_read_back_as_they_were_written(tmp_path: Path) -> None:
-    rows = [row(1, log_prob=-0.1), row(2, log_prob=None, nested={"b": [1, 2.5], "a": True})]
-    with RowWriter(tmp_path, "probe") as writer:
-        writer.append(rows)
-    assert rows == list(read_rows(tmp_path / ROWS))
-
-
 @given(
     st.dictionaries(
         st.text(max_size=5),
@@ -85,21 +78,6 @@ def test_any_text_and_number_survives_a_row_of_ascii(content: dict[str, Any]) ->
     # The checksum is that of the content: names in another order, or spaces, change nothing.
     turned = dict(reversed(json.loads(line).items()))
     assert stored == read_row(json.dumps(turned, indent=0).replace("\n", " ").encode())
-
-
-def test_a_lone_surrogate_and_a_line_separator_survive_in_a_file_of_ascii_lines(tmp_path: Path) -> None:
-    texts = ["a\u2028b", "\ud83d alone", "c\x85d\x0ce", "\r\n", "\u202e", "\x00"]
-    with RowWriter(tmp_path, "probe") as writer:
-        writer.append([row(i, prompt=text) for i, text in enumerate(texts)])
-    assert texts == [r["prompt"] for r in read_rows(tmp_path / ROWS)]
-    content = (tmp_path / ROWS).read_bytes()
-    assert len(texts) == content.count(b"\n") == len(content.splitlines())
-    assert max(content) < 128
-
-
-def test_a_row_begins_with_its_key(tmp_path: Path) -> None:
-    write(tmp_path, 7)
-    assert (tmp_path / ROWS).read_text().startswith('{"key":"00000000000000000000000000000007",')
 
 
 def test_the_same_key_twice_counts_the_first(tmp_path: Path) -> None:
@@ -249,37 +227,27 @@ def test_empty_lines_of_an_editor_and_its_line_ends_are_no_harm(tmp_path: Path) 
 # --- files of other things ----------------------------------------------------------------------------
 
 
-def other_forms(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[bytes, str]]:
-    """A row file as other programs save it → what the message must say of it."""
-    lines = [row_line(row) for row in rows]
-    objects = [json.loads(line) for line in lines]
-    plain = ("\n".join(lines) + "\n").encode()
-    return {
-        "pretty-printed": (("\n".join(json.dumps(o, indent=2) for o in objects)).encode(), "several lines"),
-        "array": (json.dumps(objects).encode(), "a JSON array"),
-        "pretty array": (json.dumps(objects, indent=1).encode(), "a JSON array"),
-        "commas": ((",\n".join(lines) + ",\n").encode(), "comma at the end of the line"),
-        "renamed": (plain.replace(b'"key"', b'"id"'), "without the names that rows have"),
-        "gzip": (gzip.compress(plain), "gzip"),
-        "zip": (b"PK\x03\x04" + plain, "spreadsheet"),
-        "utf-16": (plain.decode().encode("utf-16"), "byte order mark"),
-        "csv": (b"key,text\n" + b"".join(b"%d,row\n" % i for i in range(3)), "a table with separators"),
-        "text": (b"Notes of the day\n", "something that biaskit did not write"),
-        "zeros": (b"\0\n" * 5, "zero bytes"),
-    }
+LINE = row_line(row(1)).encode()
+OTHER_FORMS = {
+    "pretty-printed": json.dumps(json.loads(LINE), indent=2).encode(),
+    "array": b"[" + LINE + b"]",
+    "commas": LINE + b",\n" + LINE + b",\n",
+    "renamed": LINE.replace(b'"key"', b'"id"'),
+    "gzip": gzip.compress(LINE),
+    "utf-16": LINE.decode().encode("utf-16"),
+    "csv": b"key,text\n1,row\n",
+    "zeros": b"\0\n" * 5,
+}
 
 
-@pytest.mark.parametrize("form", other_forms([row(1)]))
+@pytest.mark.parametrize("form", OTHER_FORMS)
 def test_a_file_of_another_form_is_named_and_never_cut(tmp_path: Path, form: str) -> None:
-    content, said = other_forms([row(n) for n in (1, 2, 3)])[form]
     path = tmp_path / ROWS
-    path.write_bytes(content)
+    path.write_bytes(OTHER_FORMS[form])
     for read in (lambda: list(read_rows(path)), lambda: RowWriter(tmp_path, "probe").__enter__()):
-        with pytest.raises(RunError) as raised:
+        with pytest.raises(RunError, match="no row file of biaskit"):
             read()
-        assert said in str(raised.value)
-        assert "\n" not in str(raised.value)
-    assert content == path.read_bytes()
+    assert OTHER_FORMS[form] == path.read_bytes()
     assert [] == list(tmp_path.glob("*.cut-*"))
 
 
@@ -291,14 +259,8 @@ def tampered(line: str) -> dict[str, str]:
     stored = json.loads(line)
     changes: dict[str, Any] = {
         "number": {**stored, "log_prob": -0.2},
-        "null": {**stored, "log_prob": None},
-        "text": {**stored, "text": "row"},
-        "missing": {k: v for k, v in stored.items() if k != "log_prob"},
-        "more": {**stored, "extra": 1},
         "key": {**stored, "key": "f" * 32},
         "swapped": {**stored, "log_prob": stored["text"], "text": stored["log_prob"]},
-        "kind": {**stored, "log_prob": "-0.1"},
-        "deep": {**stored, "expressions": [{"group": "male", "text": " he", "log_prob": -1.0}]},
         "order": {**stored, "expressions": list(reversed(stored["expressions"]))},
         "group": {**stored, "expressions": [{**e, "group": "female"} for e in stored["expressions"]]},
         "sum": {**stored, "sum": "00000000"},
@@ -383,14 +345,6 @@ def test_skip_bad_lines_counts_what_it_leaves_out_and_writes_on_behind_it(tmp_pa
     with RowWriter(tmp_path, "probe", skip_bad=True) as writer:
         writer.append([row(n) for n in (1, 2, 3, 4)])
     assert [1, 3, 2, 4] == keys_in(path, skip_bad=True)
-
-
-def test_a_writer_that_could_not_open_its_rows_frees_the_lock(tmp_path: Path) -> None:
-    spoiled(tmp_path)
-    with pytest.raises(RunError, match="line 2"):
-        RowWriter(tmp_path, "probe").__enter__()
-    with RowWriter(tmp_path, "probe", skip_bad=True):
-        pass
 
 
 # --- one writer -------------------------------------------------------------------------------------
@@ -509,15 +463,6 @@ def test_a_disk_that_fills_up_ends_the_run_at_the_last_whole_row(small_disk: Pat
 
 
 @pytest.mark.process
-def test_a_full_disk_is_an_error_to_act_on_before_the_first_row(small_disk: Path) -> None:
-    run = small_disk / "run"
-    run.mkdir()
-    fill(small_disk)
-    with pytest.raises(RunError, match="No space left on device"), RowWriter(run, "probe") as writer:
-        writer.append([row(1)])
-
-
-@pytest.mark.process
 def test_a_full_disk_refuses_a_manifest_in_one_line(small_disk: Path) -> None:
     fill(small_disk)
     with pytest.raises(RunError, match="No space left on device"):
@@ -618,12 +563,6 @@ def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: 
     assert [MANIFEST] == [path.name for path in tmp_path.iterdir()]
 
 
-def test_a_manifest_is_as_readable_as_any_file(tmp_path: Path) -> None:
-    (tmp_path / "other").write_text("")
-    write_manifest(tmp_path, {"format": RUN_FORMAT})
-    assert (tmp_path / "other").stat().st_mode == (tmp_path / MANIFEST).stat().st_mode
-
-
 # --- which run --------------------------------------------------------------------------------------
 
 
@@ -687,53 +626,12 @@ def test_more_of_the_same_study_joins_the_folder() -> None:
     assert {"explicit template 1": ["Who?", ""]} == STORED["texts"]
 
 
-def test_two_long_values_that_differ_at_their_end_are_told_apart() -> None:
-    one, two = {"texts": {"t": ["a" * 200 + "x"]}}, {"texts": {"t": ["a" * 200 + "y"]}}
-    with pytest.raises(RunError) as refused:
-        merge_compatible(Path("run"), one, two)
-    found = re.search(r"is (.*), this command's is (.*?)\. Choose", str(refused.value))
-    assert found is not None
-    assert found[1] != found[2]
-    assert len(str(refused.value)) < 400
-
-
 # --- slugs ------------------------------------------------------------------------------------------
 
 HOSTILE = [
-    "../x",
-    "..",
-    ".",
-    "",
-    "/etc/passwd",
-    "C:\\x",
-    "CON",
-    "con",
-    "nul.txt",
-    "COM1",
-    "lpt9.csv",
-    "a" * 300,
-    "a" * 299 + "b",
-    "Demo",
-    "demo",
-    "DEMO",
-    "hf:org/name",
-    "hf:org-name",
-    "a b",
-    "a  b",
-    "-rf",
-    ".hidden",
-    "trailing.",
-    "ünï",
-    "uni",
-    "\ud800",
-    "\u202e",
-    "a\nb",
-    "a\x00b",
-    "~",
-    "$HOME",
-    "%2e%2e",
-    "日本",
-    "x",
+    *("../x", "..", ".", "", "/etc/passwd", "C:\\x", "CON", "con", "nul.txt", "COM1", "lpt9.csv", "a" * 300),
+    *("a" * 299 + "b", "Demo", "demo", "DEMO", "hf:org/name", "hf:org-name", "a b", "a  b", "-rf", ".hidden"),
+    *("trailing.", "ünï", "uni", "\ud800", "\u202e", "a\nb", "a\x00b", "~", "$HOME", "%2e%2e", "日本", "x"),
 ]
 
 
