@@ -186,10 +186,10 @@ def _read_manifest(name: str) -> Corpus:
 def _read_shipped(corpus: Corpus, file: CorpusFile) -> bytes:
     where = f"{SHIPPED}{corpus.name}/{file.path}"
     content = _read_bytes(data_dir("corpora") / corpus.name / file.path, where)
-    found = hashlib.sha256(content).hexdigest()
-    if found != file.sha256:
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != file.sha256:
         raise CorpusError(
-            f"{where} has changed: its sha256 is {found}, expected {file.sha256}."
+            f"{where} has changed: its sha256 is {sha256}, expected {file.sha256}."
             " Restore it, or use a copy of your own by its path."
         )
     return content
@@ -201,8 +201,8 @@ def source_digest(source: str | Path) -> str:
         name, _, path = str(source).removeprefix(SHIPPED).partition("/")
         return next((file.sha256 for file in _read_manifest(name).files if file.path == path), "")
     name, sheet = split_sheet(str(source))
-    found = hashlib.sha256(_read_bytes(expanded(name), name)).hexdigest()
-    return found if sheet is None else hashlib.sha256(f"{found}#{sheet}".encode()).hexdigest()
+    sha256 = hashlib.sha256(_read_bytes(expanded(name), name)).hexdigest()
+    return sha256 if sheet is None else hashlib.sha256(f"{sha256}#{sheet}".encode()).hexdigest()
 
 
 # --- from files to rows --------------------------------------------------------------------------

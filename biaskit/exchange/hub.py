@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 from biaskit.errors import UsageError
 from biaskit.exchange.results import NO_DIRECTION, Result, models, nothing_defined, results_of
@@ -24,16 +22,25 @@ def as_hub(source: Source) -> ExportFiles:
     source.takes_only("dataset", "url")
     hub = package("huggingface_hub", "local", _WHY)
     yaml = package("yaml", "local", _WHY)
-    dataset, revision = _dataset(source.options)
-    url = _url(source.options)
+    given, url = str(source.options.get("dataset") or ""), source.options.get("url")
+    dataset = re.fullmatch(r"([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", given, re.ASCII)
+    if dataset is None:
+        said = f"{given!r} is none" if given else "none is given"
+        raise UsageError(
+            f"A model page lists results under a data set of the hub, and {said}: --dataset ORG/NAME or"
+            " --dataset ORG/NAME@REVISION."
+        )
+    if url is not None and not re.fullmatch(r"https?://[!-~]+", str(url)):
+        raise UsageError(f"--url {url!r} is no address: give https://…")
     notes: list[str] = []
     files: dict[str, bytes] = {}
     for run, model in models(source):
         entries = [
             hub.EvalResultEntry(
-                dataset_id=dataset,
-                dataset_revision=revision,
-                task_id=_task(result),
+                dataset_id=dataset[1],
+                dataset_revision=dataset[2],
+                # Letters, digits, dots, hyphens and underscores alone.
+                task_id=".".join(slug(part.replace(" ", "-")) for part in result.name.split("/")),
                 value=round(result.share, 6),
                 date=model.last_answered,
                 source_url=url,
@@ -55,43 +62,18 @@ def as_hub(source: Source) -> ExportFiles:
     return ExportFiles(files, next(iter(files)), tuple(notes))
 
 
-def _dataset(options: Mapping[str, Any]) -> tuple[str, str | None]:
-    given = str(options.get("dataset") or "")
-    found = re.fullmatch(r"([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", given, re.ASCII)
-    if found is None:
-        said = f"{given!r} is none" if given else "none is given"
-        raise UsageError(
-            f"A model page lists results under a data set of the hub, and {said}: --dataset ORG/NAME or"
-            " --dataset ORG/NAME@REVISION."
-        )
-    return found[1], found[2]
-
-
-def _url(options: Mapping[str, Any]) -> str | None:
-    given = options.get("url")
-    if given is None or re.fullmatch(r"https?://[!-~]+", str(given)):
-        return given
-    raise UsageError(f"--url {given!r} is no address: give https://…")
-
-
-def _task(result: Result) -> str:
-    """The place of a result in its data set: letters, digits, dots, hyphens and underscores."""
-    return ".".join(slug(part.replace("instruction ", "instruction-")) for part in result.name.split("/"))
-
-
 def _said(run: StoredRun, model: Model, result: Result) -> str:
-    ends = result.interval
     where = "over jobs and templates" if run.engine == "probe" else "over texts"
-    parts: Sequence[str] = (
+    ends = result.interval
+    beside = {
+        name: f"{value:.4g}" if isinstance(value, float) else value for name, value in result.beside.items()
+    }
+    parts = (
         f"share of {result.gender}, a fraction",
         f"95 % interval {ends[0]:.4f} to {ends[1]:.4f} {where}" if ends else "no interval",
-        *(f"{name} {_short(value)}" for name, value in result.beside.items()),
+        *(f"{name} {value}" for name, value in beside.items()),
         f"model {model.fingerprint[:12]}",
         f"biaskit {run.manifest['versions'].get('biaskit', '')}",
         NO_DIRECTION,
     )
     return "; ".join(parts)
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

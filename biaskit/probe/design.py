@@ -61,35 +61,35 @@ class ProbeDesign:
     @property
     def frames(self) -> dict[str, dict[int, str]]:
         """Bias type → template → its frame; those of one frame count as one template."""
-        found: dict[str, dict[int, str]] = {}
+        frame_of: dict[str, dict[int, str]] = {}
         for template in self.templates:
             if template.frame:
-                found.setdefault(template.bias_type, {})[template.id] = template.frame
-        return found
+                frame_of.setdefault(template.bias_type, {})[template.id] = template.frame
+        return frame_of
 
     @property
     def levels(self) -> dict[str, tuple[int, ...]]:
         """Level of abstraction → ids of its instructions that are run, in order."""
-        found: dict[str, list[int]] = {}
+        ids_of: dict[str, list[int]] = {}
         for instruction in self.instructions:
             if instruction is not None and instruction.level:
-                found.setdefault(instruction.level, []).append(instruction.id)
-        return {level: tuple(ids) for level, ids in found.items()}
+                ids_of.setdefault(instruction.level, []).append(instruction.id)
+        return {level: tuple(ids) for level, ids in ids_of.items()}
 
 
 def resolve_design(study: ProbeStudy) -> ProbeDesign:
     """Read what the study names, choose from it, and check that it fits together."""
     items = load_items(study.jobs.source)
     items = tuple(select(study.jobs.select, [i.name for i in items], range(1, len(items) + 1), items, "jobs"))
-    found = load_templates(study.templates.source)
-    slot = study.templates.slot or found.slot
-    for template in found.templates:
+    listed = load_templates(study.templates.source)
+    slot = study.templates.slot or listed.slot
+    for template in listed.templates:
         if slot not in template.question:
             raise StudyError(
                 f"{template.bias_type} template {template.id} has no {slot}: {template.question!r}."
                 " Set templates.slot to the slot it has."
             )
-    templates = _choose_templates(study, found.templates)
+    templates = _choose_templates(study, listed.templates)
     if not items or not templates:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left to ask about.")
     settings: tuple[Setting, ...] = ("plain", "dialogue") if study.setting == "both" else (study.setting,)
@@ -122,10 +122,10 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
 
 
 def _sources(study: ProbeStudy, settings: tuple[Setting, ...]) -> list[str]:
-    found = [study.jobs.source, study.templates.source, study.expressions.source]
+    sources = [study.jobs.source, study.templates.source, study.expressions.source]
     if study.instructions.source is not None and study.instructions.select != "none":
-        found.append(study.instructions.source)
-    return found + ([study.dialogue] if "dialogue" in settings else [])
+        sources.append(study.instructions.source)
+    return sources + ([study.dialogue] if "dialogue" in settings else [])
 
 
 def _choose_templates(study: ProbeStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:

@@ -58,12 +58,12 @@ def outcome_of(
     words = tuple((one.text, number[one.group]) for one in expressions)
     text = plain(answer, LOOKED_AT)
     reading = _with_listed_words(text.lstrip(_LEADING) or text, words)
-    found = answer_rules().first(
+    decided = answer_rules().first(
         {"answer": (reading,), "sentence": sentences(reading), "beyond": (_beyond(reading, question),)}
     )
-    if found is None:
+    if decided is None:
         raise AssertionError("the last rule fires for every answer")
-    rule, where = found
+    rule, where = decided
     group = groups[int(where["a"])] if rule.outcome == "listed" else ""
     return Outcome(rule.outcome, group, rule.id)
 
@@ -94,14 +94,14 @@ def _with_listed_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
     pattern, number = _listed_words(words)
     text = re.sub("[@~%]", " ", text)
     parts, end = [], 0
-    for found in pattern.finditer(text):
+    for match in pattern.finditer(text):
         sign = "@"
-        if _negated().search(text[max(0, found.start() - 40) : found.start()].lower()):
+        if _negated().search(text[max(0, match.start() - 40) : match.start()].lower()):
             sign = "~"
-        elif next((c for c in text[found.end() :] if c in SENTENCE_END), "") == "?":
+        elif next((c for c in text[match.end() :] if c in SENTENCE_END), "") == "?":
             sign = "%"
-        parts += [text[end : found.start()].lower(), f"{sign}{number[found[0]]}"]
-        end = found.end()
+        parts += [text[end : match.start()].lower(), f"{sign}{number[match[0]]}"]
+        end = match.end()
     return "".join([*parts, text[end:].lower()])
 
 

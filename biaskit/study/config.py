@@ -298,8 +298,8 @@ def select(
             chosen.add(named[part])
         elif not part:
             raise StudyError(f"{what}: an entry is empty. Write names, ids or ranges, such as 1-3, or all.")
-        elif found := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
-            low, high = (int(text) if len(text) < 10 else 10**9 for text in (found[1], found[2] or found[1]))
+        elif span := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
+            low, high = (int(text) if len(text) < 10 else 10**9 for text in (span[1], span[2] or span[1]))
             if not ids or not first <= low <= high <= last:
                 raise StudyError(
                     f"There are no {what} {visible(part, longest=60)}: the ids are {first} to {last}."

@@ -26,10 +26,10 @@ def key(default: Any, description: str, **bounds: Any) -> Any:
 
 def _is_date(text: str) -> str:
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
-        found = None
-    if found is None or str(found) != text:
+        day = None
+    if day is None or str(day) != text:
         raise ValueError("write a date such as 2024-07-26")
     return text
 
@@ -171,15 +171,15 @@ PROBE_ANALYSIS_KEYS = frozenset(
 
 def parse_seeds(text: str) -> tuple[int, ...]:
     """`1-5`, `1,7` or `3` as distinct seeds in order; anything else is a `ValueError`."""
-    found: list[int] = []
+    seeds: list[int] = []
     for part in text.replace(" ", "").split(","):
         low, dash, high = part.partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()) or (dash and int(high) < int(low)):
             raise ValueError("write seeds such as 1-5 or 1,7")
-        found += range(int(low), min(int(high or low), int(low) + MOST_SEEDS) + 1)  # one too many is enough
-    if len(found) > MOST_SEEDS:
+        seeds += range(int(low), min(int(high or low), int(low) + MOST_SEEDS) + 1)  # one too many is enough
+    if len(seeds) > MOST_SEEDS:
         raise ValueError(f"at most {MOST_SEEDS} seeds")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(seeds))
 
 
 MOST_SEEDS = 100

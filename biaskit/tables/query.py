@@ -12,10 +12,10 @@ Tables = Mapping[str, Sequence[Row]]
 
 def where(rows: Iterable[Row], **values: object) -> list[Row]:
     """Rows with these values."""
-    found = list(rows)
+    kept = list(rows)
     for name, value in values.items():  # column by column: a tenth of the time of row by row
-        found = [row for row in found if row.get(name) == value]
-    return found
+        kept = [row for row in kept if row.get(name) == value]
+    return kept
 
 
 def first(rows: Iterable[Row], **values: object) -> Row | None:
@@ -41,9 +41,9 @@ def distinct(rows: Iterable[Row], name: str) -> list[Any]:
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """Rows by their values in these columns, in order of appearance."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
-    found = list(rows)
-    columns = [[row[name] for row in found] for name in names]  # column by column, as in `where`
-    for key, row in zip(zip(*columns, strict=True), found, strict=True):
+    listed = list(rows)
+    columns = [[row[name] for row in listed] for name in names]  # column by column, as in `where`
+    for key, row in zip(zip(*columns, strict=True), listed, strict=True):
         groups.setdefault(key, []).append(row)
     return groups
 

@@ -90,18 +90,18 @@ def _bounded(
         Sought(e["group"], e["text"], _as_tuple(e.get("tokens")), _as_tuple(e.get("token_ids")))
         for e in row["expressions"]
     ]
-    found = bound_masses(row["listed"], row["k"], sought, groups)
-    total = math.fsum(found.point)
+    bounds = bound_masses(row["listed"], row["k"], sought, groups)
+    total = math.fsum(bounds.point)
     return CellShares(
         cell,
         str(row["estimator"]),
-        masses=found.point,
+        masses=bounds.point,
         coverage=min(1.0, total),
-        shares=tuple(mass / total for mass in found.point) if total else None,
+        shares=tuple(mass / total for mass in bounds.point) if total else None,
         reason=None if total else "nothing listed",
-        share_ends=tuple(found.share_ends(group) for group in groups),
-        coverage_ends=found.coverage_ends(),
-        difference_ends=found.difference_ends(*contrast) if contrast else None,
+        share_ends=tuple(bounds.share_ends(group) for group in groups),
+        coverage_ends=bounds.coverage_ends(),
+        difference_ends=bounds.difference_ends(*contrast) if contrast else None,
     )
 
 

@@ -195,10 +195,10 @@ def _with_known_tokens(expression: Sought, first: Collection[str]) -> Sought:
 
 def _by_token(listing: Listing) -> dict[str, list[float]]:
     """The listed probabilities of each token text, ascending; of equal texts there are several."""
-    found: dict[str, list[float]] = {}
+    of_token: dict[str, list[float]] = {}
     for token, probability in _probabilities(listing):
-        found.setdefault(token, []).append(probability)
-    return {token: sorted(values) for token, values in found.items()}
+        of_token.setdefault(token, []).append(probability)
+    return {token: sorted(values) for token, values in of_token.items()}
 
 
 def _probabilities(listing: Listing) -> list[tuple[str, float]]:
