@@ -53,7 +53,7 @@ def command(
     verbose: bool,
     **chosen: Any,
 ) -> None:
-    """Measure with about thirty short questions what MODEL can answer, and with which estimator.
+    """Measure with some twenty short questions what MODEL can answer, and with which estimator.
 
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     thousand tokens.

@@ -75,9 +75,9 @@ def _notes(path: Path, written: RequestFile, session: Session[Any]) -> list[str]
     run, notes = session.run, []
     manifest = read_manifest(run)
     for label, entry in manifest["models"].items():
-        found = entry.get("found") or {}
-        if found.get("assumed"):
-            taken = found["findings"][0]["answer"].removeprefix("assumed: ")
+        capabilities = entry.get("found") or {}
+        if capabilities.get("assumed"):
+            taken = capabilities["findings"][0]["answer"].removeprefix("assumed: ")
             notes.append(
                 f"nothing was asked of {label}, so what it takes is assumed: {taken}. --prompt-form,"
                 " --estimator and --batch-size (texts of one request) say otherwise, in another --out"

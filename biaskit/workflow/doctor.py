@@ -104,7 +104,7 @@ def doctor(
     price: str | None = None,
     watcher: Watcher | None = None,
 ) -> Examination:
-    """Measure what a model can answer, with about thirty short questions to an API.
+    """Measure what a model can answer, with some twenty short questions to an API.
 
     Args:
         model: a spec such as `api:NAME@http://127.0.0.1:8000/v1`, `openai:NAME` or `demo`.

@@ -66,7 +66,7 @@ def measured_before(shape: Mapping[str, Any] | None = None) -> dict[str, Any]:
         with ApiServer(MODEL, Behaviour(**{"canned": CANNED, **(shape or {})})) as server:
             scorer = open_api_scorer(f"api:toy@{server.url}", label="toy", options=options())
             scorer.close()
-        _FOUND[asked] = scorer.found.as_json()
+        _FOUND[asked] = scorer.capabilities.as_json()
     return {"found": _FOUND[asked], "fingerprint": endpoint.fingerprint}
 
 

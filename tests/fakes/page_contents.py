@@ -25,8 +25,7 @@ CONTRAST = ("female", "male")
 def figure(name: str, title: str, question: Any = "say") -> Figure:
     """A small drawing with a caption and an alternative text."""
     panel = Panel(["nurse", "pilot"], shares("share"), [Dots(Mark("#0072b2", "o"), [Point(0.2), Point(0.4)])])
-    caption, alt = "n = 63 jobs; bars: 95 % intervals; unit: share.", "Dots for every job."
-    return Figure(name, title, Plot([Band([panel])], caption, alt), question)
+    return Figure(name, title, Plot([Band([panel])], "n = 63 jobs; bars: 95 % intervals."), question)
 
 
 # --- tables --------------------------------------------------------------------------------------------
@@ -357,7 +356,11 @@ def hostile(payload: str) -> tuple[Content, Sentences, tuple[Any, ...]]:
     """A small report with the payload in every text: content, sentences, figures."""
     small = content(["a", "b"], ["nurse", "pilot"], n_words=3, letters=200, n_prompts=2)
     figures = tuple(
-        replace(one, title=one.title + payload, plot=replace(one.plot, caption=payload, alt=payload))
+        replace(
+            one,
+            title=one.title + payload,
+            plot=replace(one.plot, caption=payload, bands=[Band(one.plot.bands[0].panels, payload)]),
+        )
         for one in FIGURES
     )
     return poisoned(small, payload), poisoned(SAID, payload), figures

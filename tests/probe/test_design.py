@@ -27,14 +27,8 @@ OPENING_LINE = (
 )
 TURNS = (
     ("What is the capital of Portugal?", "The capital of Portugal is Lisbon."),
-    (
-        "Which months are the warmest there?",
-        "July and August are usually the warmest months in Lisbon.",
-    ),
-    (
-        "How long does it take to reach the sea?",
-        "By train, the Atlantic coast is less than an hour away.",
-    ),
+    ("Which months are the warmest there?", "July and August are usually the warmest months in Lisbon."),
+    ("How long does it take to reach the sea?", "By train, the Atlantic coast is less than an hour away."),
 )
 """The dialogue of our own writing: printed here, so that a change of the file does not pass unseen."""
 

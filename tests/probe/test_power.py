@@ -10,13 +10,7 @@ import pytest
 from biaskit.corpora.variance import load_cell_variance, load_text_variance
 from biaskit.errors import CorpusError
 from biaskit.probe.design import resolve_design
-from biaskit.probe.power import (
-    Shown,
-    matched_draws,
-    plan_sentence,
-    smallest_shown,
-    variance_of_group,
-)
+from biaskit.probe.power import Shown, matched_draws, plan_sentence, smallest_shown, variance_of_group
 from biaskit.study.config import load_probe_study
 
 
@@ -56,10 +50,7 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        (
-            {},
-            "Differences of 7 points (explicit; variance: jobs 80 %, templates 18 %) and 14 points (",
-        ),
+        ({}, "Differences of 7 points (explicit; variance: jobs 80 %, templates 18 %) and 14 points ("),
         ({"jobs.select": "nurse,plumber"}, "No explicit difference would show: conditional on one job: no"),
         (
             {"templates.select": "1"},

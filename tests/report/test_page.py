@@ -147,7 +147,7 @@ def test_every_figure_stands_in_the_page_with_its_text_and_one_caption() -> None
     pictures = [attrs for tag, attrs in read.elements if tag == "img"]
     drawn = [base64.b64decode(str(one["src"]).partition(",")[2]) for one in pictures]
     assert sorted(drawn) == sorted(one.svg for one in FIGURES)
-    assert {one["alt"] for one in pictures} == {"Dots for every job."}
+    assert {one["alt"] for one in pictures} == {"nurse: 20%; pilot: 40%."}
     assert html.count("n = 63 jobs; bars") == len(FIGURES)
     before = re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<(script|style).*?</\1>", "", html[: html.index("<img")]))
     assert len(before.split()) <= 80, "few words stand before the first picture"

@@ -59,14 +59,14 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
     listed = reply.data.get("choices")
     if not isinstance(listed, list) or not listed:
         raise BadAnswer("the answer has no choices")
-    found: dict[int, AnswerChoice] = {}
+    by_index: dict[int, AnswerChoice] = {}
     for place, data in enumerate(listed):
         if not isinstance(data, Mapping):
             raise BadAnswer("a choice that is not an object")
         index = data.get("index", place)
         if type(index) is not int:
             raise BadAnswer("a choice without a number")
-        if not 0 <= index < n or index in found:
+        if not 0 <= index < n or index in by_index:
             continue
         message = data.get("message")
         holder = message if isinstance(message, Mapping) else data
@@ -83,10 +83,10 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             said = ""  # a reasoning model may spend every token on its thoughts
         if not isinstance(said, str):
             raise BadAnswer("a choice without a text")
-        found[index] = AnswerChoice(index, said, finish, data)
-    if not found:
+        by_index[index] = AnswerChoice(index, said, finish, data)
+    if not by_index:
         raise BadAnswer("none of the choices has a number that was asked for")
-    return [found[index] for index in sorted(found)]
+    return [by_index[index] for index in sorted(by_index)]
 
 
 def _thought(message: object) -> bool:
@@ -142,7 +142,7 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float
         if isinstance(listed, list)
         else [{"token": t, "logprob": value} for t, value in listed.items()]
     )
-    found = []
+    listing = []
     for entry in entries:
         token, value = inside(entry, "token"), inside(entry, "logprob")
         if not isinstance(token, str):
@@ -151,14 +151,14 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float
             if (spelt := bytes(entry.get("bytes") or ()).decode("utf-8")) and spelt != token:
                 raise BadAnswer("a listed token whose bytes spell another text")
         if not (type(value) in (int, float) and value <= UNLISTED):
-            found.append((token, log_probability(value)))
-    if not found:
+            listing.append((token, log_probability(value)))
+    if not listing:
         raise BadAnswer("no listed token")
-    if math.fsum(math.exp(value) for _, value in found) > 1 + 1e-3:
+    if math.fsum(math.exp(value) for _, value in listing) > 1 + 1e-3:
         raise BadAnswer("listed tokens that are more probable together than everything")
-    if any(token.startswith(UNDECODED) for token, _ in found):
+    if any(token.startswith(UNDECODED) for token, _ in listing):
         raise BadAnswer("listed tokens as the vocabulary spells them, not as text")
-    return tuple(sorted(found, key=lambda pair: (-pair[1], pair[0])))
+    return tuple(sorted(listing, key=lambda pair: (-pair[1], pair[0])))
 
 
 def most_probable(choice: AnswerChoice, *, chat: bool, k: int) -> tuple[tuple[str, float], ...]:

@@ -21,9 +21,11 @@ class ApiModel:
 
     whole_batches = False
 
-    def __init__(self, connection: Connection, found: Capabilities, forms: tuple[PromptForm, ...]) -> None:
+    def __init__(
+        self, connection: Connection, capabilities: Capabilities, forms: tuple[PromptForm, ...]
+    ) -> None:
         self.connection = connection
-        self.found = found
+        self.capabilities = capabilities
         endpoint = connection.endpoint
         self.identity = ModelIdentity(
             label=endpoint.label,
@@ -32,14 +34,14 @@ class ApiModel:
             tuning="unknown",
             where="api",
             forms=forms,
-            takes_system=found.takes_system,
+            takes_system=capabilities.takes_system,
             details={
                 "architecture": "api",
                 "model": endpoint.model,
                 "endpoint": endpoint.name,
                 "host": endpoint.host.shown,
             },
-            found=found.as_json(),
+            found=capabilities.as_json(),
         )
 
     def used(self) -> Mapping[str, float | None]:
@@ -65,11 +67,11 @@ class ApiModel:
 
     def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
         """The turns, and the beginning of the answer as a last one."""
-        messages = messages_of(prompt, takes_system=self.found.takes_system)
+        messages = messages_of(prompt, takes_system=self.capabilities.takes_system)
         return [*messages, {"role": "assistant", "content": prompt.prefill}] if prompt.prefill else messages
 
     def _prompt_tokens(self, prompt: Prompt) -> int:
-        return self.found.tokens(self.rendered(prompt)) + self.found.overhead
+        return self.capabilities.tokens(self.rendered(prompt)) + self.capabilities.overhead
 
     def call(
         self,
@@ -82,17 +84,17 @@ class ApiModel:
         draws_anew: bool = False,
     ) -> Call:
         """A request for `n` answers in the fields that this server takes; `name`: of its row."""
-        found, path = self.found, path_of(prompt.form)
+        capabilities, path = self.capabilities, path_of(prompt.form)
         body: dict[str, Any] = {"model": self.connection.endpoint.model}
         if path == "completions":
             body |= {"prompt": prompt.text, "max_tokens": new_tokens}
         else:
             body |= {"messages": self._messages(prompt)}
-            body |= CONTINUED if prompt.prefill and found.prefill == "flagged" else {}
-            body |= {found.chat_limit: new_tokens}
-        body |= {name: value for name, value in settings.items() if name not in found.refused}
-        body |= found.neutral
-        prompt_tokens = tokens_most(self.rendered(prompt)) + 2 * found.overhead
+            body |= CONTINUED if prompt.prefill and capabilities.prefill == "flagged" else {}
+            body |= {capabilities.chat_limit: new_tokens}
+        body |= {name: value for name, value in settings.items() if name not in capabilities.refused}
+        body |= capabilities.neutral
+        prompt_tokens = tokens_most(self.rendered(prompt)) + 2 * capabilities.overhead
         return Call(path, body, prompt_tokens, new_tokens * n, n, draws_anew, name)
 
 

@@ -1,4 +1,4 @@
-"""Puts some thirty cheap questions to an endpoint, and believes nothing that was not measured."""
+"""Puts some twenty cheap questions to an endpoint, and believes nothing that was not measured."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def measure(connection: Connection, *, scores: bool) -> Capabilities:
     where = f"{connection.endpoint.label} at {connection.endpoint.host.shown}"
     checks = Checks(connection)
     try:
-        found = connection.run(checks.put(scores=scores))
+        capabilities = connection.run(checks.put(scores=scores))
     except (AskingStopped, GaveUp, Refused) as error:
         said = str(error)
         raise ModelError(f"{where}: {said}{'' if said.endswith('?') else '.'}") from None
-    if not found.completions and not found.chat:
-        why = "; ".join(f"{name}: {text}" for name, text in found.problems.items())
+    if not capabilities.completions and not capabilities.chat:
+        why = "; ".join(f"{name}: {text}" for name, text in capabilities.problems.items())
         raise ModelError(f"{where} answers neither way ({why}).")
-    return found
+    return capabilities
 
 
 class Checks(Doors):
@@ -58,15 +58,15 @@ class Checks(Doors):
     async def put(self, *, scores: bool) -> Capabilities:
         """Ask everything that is needed."""
         await self.examine_doors()
-        if scores and self.found.completions:
+        if scores and self.capabilities.completions:
             listing = await self._listing(COMPLETIONS)
             await self._selected(listing)
             await self._echo(listing)
-        if scores and self.found.chat:
+        if scores and self.capabilities.chat:
             await self._prefill()
             await self._listing(CHATS)
-        self.found = replace(
-            self.found,
+        self.capabilities = replace(
+            self.capabilities,
             refused=tuple(sorted(set().union(*self.refused.values()))),
             neutral=dict(self.neutral),
             scored=scores,
@@ -74,9 +74,9 @@ class Checks(Doors):
         if self.neutral:
             shown = ", ".join(f"{name} {value}" for name, value in self.neutral.items())
             self.learn("settings of the server's own, switched off", shown)
-        if self.found.answered_by and self.found.answered_by != self.model:
-            self.learn("answers as", self.found.answered_by)
-        return self.found
+        if self.capabilities.answered_by and self.capabilities.answered_by != self.model:
+            self.learn("answers as", self.capabilities.answered_by)
+        return self.capabilities
 
     async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
         chat = path == CHATS
@@ -88,7 +88,7 @@ class Checks(Doors):
         """How many tokens are listed, before or after temperature, and whether twice is the same."""
         chat = path == CHATS
         name, what = ("chat", "top-k, chat") if chat else ("completions", "top-k")
-        if self.found.reasoning and chat:
+        if self.capabilities.reasoning and chat:
             self.lacks(what, "the model thinks first: its first token is not the answer's")
             return ()
         listing, k, why = await self._first_list(path)

@@ -50,10 +50,10 @@ class Doors(Questions):
         await self._door(CHATS)
         await self._door(COMPLETIONS)
         await self._draws()
-        if self.found.chat:
+        if self.capabilities.chat:
             await self._system_role()
-        if self.found.completions or self.found.chat:
-            path = COMPLETIONS if self.found.completions else CHATS
+        if self.capabilities.completions or self.capabilities.chat:
+            path = COMPLETIONS if self.capabilities.completions else CHATS
             await self._sizes(path)
             await self._speed(path)
 
@@ -104,7 +104,7 @@ class Doors(Questions):
                 self.refused[path].add(dropped)
             return bool(extra) or "seed" in sent or "n" in sent
         if name == "max_tokens" and path == CHATS:
-            self.found = replace(self.found, chat_limit="max_completion_tokens")
+            self.capabilities = replace(self.capabilities, chat_limit="max_completion_tokens")
         elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not re.search(_UNKNOWN, str(error)):
             settings[name] = NEUTRAL[name][1]
         elif name in settings:
@@ -125,14 +125,16 @@ class Doors(Questions):
         most = MOST_CHOICES if n == 2 else 1
         thinks = path == CHATS and reasons_first(reply)
         known: dict[str, Any] = {"chat" if path == CHATS else "completions": True}
-        known["choices"] = min(most, self.found.choices) if self.found.answered_by else most
-        known["answered_by"] = self.found.answered_by or answered(reply).by.split(ANSWERED_SEPARATOR)[0]
-        known["reasoning"] = self.found.reasoning or thinks
+        known["choices"] = min(most, self.capabilities.choices) if self.capabilities.answered_by else most
+        known["answered_by"] = (
+            self.capabilities.answered_by or answered(reply).by.split(ANSWERED_SEPARATOR)[0]
+        )
+        known["reasoning"] = self.capabilities.reasoning or thinks
         refused = sorted(self.refused[path])
         answer = f"yes; {n} of 2 choices come back" if "n" not in refused else "yes; one choice at a time"
         if refused:
             answer += f"; refuses {', '.join(refused)}"
-        if path == CHATS and "completion" in self.found.chat_limit:
+        if path == CHATS and "completion" in self.capabilities.chat_limit:
             answer += "; wants max_completion_tokens"
         self.learn(f"/{path}", answer, **known)
         if thinks:
@@ -165,7 +167,7 @@ class Doors(Questions):
             else:
                 why = f"{seen}: it takes the most probable tokens whatever is asked"
                 self.lacks("sampling", why, f"draws, /{path}")
-                self.found = replace(self.found, draws=False)
+                self.capabilities = replace(self.capabilities, draws=False)
 
     async def _system_role(self) -> None:
         body = self.body(CHATS, CHAT, 1)
@@ -230,6 +232,6 @@ def _first_answer(reply: Reply) -> Reply:
 
 def _named(error: Refused) -> list[str]:
     """Parameters that an error names: in its own field, quoted, or after "supplied:"; never a bare word."""
-    found = [error.parameter] if error.parameter else []
-    found += re.findall(r"['\"`]([a-z_]+)\\?['\"`]", str(error))  # a gateway writes \' for '
-    return found + re.findall(r"supplied: ([a-z_]+)", str(error))
+    names = [error.parameter] if error.parameter else []
+    names += re.findall(r"['\"`]([a-z_]+)\\?['\"`]", str(error))  # a gateway writes \' for '
+    return names + re.findall(r"supplied: ([a-z_]+)", str(error))

@@ -114,8 +114,8 @@ def model_and_host(spec: str) -> tuple[str, Host]:
     if kind == "openai":
         model, url = rest.strip(), OPENAI_URL
     else:  # an @ inside a URL's login is no separator
-        found = re.fullmatch(r"(.*?)@([a-zA-Z][a-zA-Z+.-]*://.*|[^@]*)", rest, flags=re.DOTALL)
-        model, url = (found[1].strip(), found[2].strip()) if found else ("", "")
+        parts = re.fullmatch(r"(.*?)@([a-zA-Z][a-zA-Z+.-]*://.*|[^@]*)", rest, flags=re.DOTALL)
+        model, url = (parts[1].strip(), parts[2].strip()) if parts else ("", "")
     if not model or not url:
         raise UsageError(
             f"{hide_urls(spec)!r} is no API model: write openai:NAME, or api:NAME@http://HOST:PORT/v1."
@@ -183,7 +183,7 @@ def hide_urls(text: str) -> str:
     """
     if "://" not in text:  # an address without its scheme is refused, and the refusal shows it
         return re.sub(r"^((?:[^=@]*=)?api:[^@]*@).*@", r"\1", text, flags=re.DOTALL)
-    return _URL.sub(lambda found: found[1] + _without_login(found[2]), text)
+    return _URL.sub(lambda url: url[1] + _without_login(url[2]), text)
 
 
 def _without_login(rest: str) -> str:

@@ -27,14 +27,14 @@ class ApiGenerator(ApiModel):
     def __init__(
         self,
         connection: Connection,
-        found: Capabilities,
+        capabilities: Capabilities,
         forms: tuple[PromptForm, ...],
         batch_size: int | None,
     ) -> None:
-        super().__init__(connection, found, forms)
+        super().__init__(connection, capabilities, forms)
         self._given = batch_size
         self._usual = CHOICES
-        self._most = found.choices  # lowered where the server refuses so many
+        self._most = capabilities.choices  # lowered where the server refuses so many
         self._put: set[str] = set()  # keys of draws that a file was asked for: it has no other answer
 
     @property
@@ -63,7 +63,7 @@ class ApiGenerator(ApiModel):
         )
         for _, sampling, _ in together:
             for name, value in (("temperature", sampling.temperature), ("top_p", sampling.top_p)):
-                if name in self.found.refused and value != 1.0:
+                if name in self.capabilities.refused and value != 1.0:
                     raise ModelError(
                         f"{self.identity.label} takes no {name}: its server answers it with an error. Set"
                         f" {name} to 1 (its default), or choose another model."
@@ -74,7 +74,7 @@ class ApiGenerator(ApiModel):
         return self._plan(batches, len(batches), prompt_tokens, new_tokens)
 
     def _new_tokens(self, sampling: Sampling) -> int:
-        return sampling.max_new_tokens + (THOUGHTS if self.found.reasoning else 0)
+        return sampling.max_new_tokens + (THOUGHTS if self.capabilities.reasoning else 0)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Unknown: how many requests a server bears at once shows when it is asked."""
@@ -124,10 +124,10 @@ class ApiGenerator(ApiModel):
 
     def _read(self, reply: Reply, batch: Sequence[DrawRequest]) -> list[Draw]:
         listed = choices(reply, len(batch))
-        if self.found.reasoning:
+        if self.capabilities.reasoning:
             listed = [replace(choice, text=without_thoughts(choice.text)) for choice in listed]
         alone, who, shown = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
-        seeded = alone and "seed" not in self.found.refused
+        seeded = alone and "seed" not in self.capabilities.refused
         draws: list[Draw] = []
         seen: set[str] = set()
         for choice in listed:

@@ -29,12 +29,12 @@ def open_api_scorer(
 ) -> ApiScorer:
     """A model of an API as a scorer; `known`: its entry in the run's manifest."""
     if options.offline is not None:
-        connection, found = _offline(spec, label, options, known, scoring, batch_size or scoring.draws)
-        return ApiScorer(connection, found, scoring, batch_size)
-    connection, found = _open(spec, label, options, known, account, scores=True)
-    strongest = found.estimators("raw", scoring.estimator)[:1]
-    connection.begin_with(found.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",)))
-    return ApiScorer(connection, found, scoring, batch_size)
+        connection, capabilities = _offline(spec, label, options, known, scoring, batch_size or scoring.draws)
+        return ApiScorer(connection, capabilities, scoring, batch_size)
+    connection, capabilities = _open(spec, label, options, known, account, scores=True)
+    strongest = capabilities.estimators("raw", scoring.estimator)[:1]
+    connection.begin_with(capabilities.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",)))
+    return ApiScorer(connection, capabilities, scoring, batch_size)
 
 
 def open_api_generator(
@@ -48,14 +48,14 @@ def open_api_generator(
 ) -> ApiGenerator:
     """A model of an API as a generator; `known`: its entry in the run's manifest."""
     if options.offline is not None:
-        connection, found = _offline(spec, label, options, known, None, batch_size or 1)
-        return ApiGenerator(connection, found, found.open_forms(), batch_size)
-    connection, found = _open(spec, label, options, known, account, scores=False)
-    if not found.draws:
+        connection, capabilities = _offline(spec, label, options, known, None, batch_size or 1)
+        return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
+    connection, capabilities = _open(spec, label, options, known, account, scores=False)
+    if not capabilities.draws:
         connection.close()
-        raise ModelError(f"{label} cannot be asked for texts, {found.problems['sampling']}.")
-    connection.begin_with(found.at_once(texts=True))
-    return ApiGenerator(connection, found, found.open_forms(), batch_size)
+        raise ModelError(f"{label} cannot be asked for texts, {capabilities.problems['sampling']}.")
+    connection.begin_with(capabilities.at_once(texts=True))
+    return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
 
 
 def _open(
@@ -70,9 +70,9 @@ def _open(
         )
     # What an earlier start measured of the same endpoint: a resumed run asks in the same way.
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
-        found = Capabilities.from_json(stored)
-        if (found.scored or not scores) and not found.assumed:
-            return connection, found
+        capabilities = Capabilities.from_json(stored)
+        if (capabilities.scored or not scores) and not capabilities.assumed:
+            return connection, capabilities
     try:
         return connection, measure(connection, scores=scores)
     except BaseException:
@@ -93,8 +93,8 @@ def _offline(
     endpoint = open_endpoint(spec, label=label, keys={}, endpoint_name=options.endpoint_name, asked=False)
     connection = Connection(endpoint, options)
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
-        found = Capabilities.from_json(stored)
-        if found.scored or scoring is None:
-            return connection, found
+        capabilities = Capabilities.from_json(stored)
+        if capabilities.scored or scoring is None:
+            return connection, capabilities
     official = endpoint.host.shown == OPENAI_URL
     return connection, assumed(options.offline.form, scoring, choices, official=official)

@@ -77,8 +77,8 @@ def find_price(host: str, model: str) -> Price | None:
     host = host.lower()
     if is_loopback(host):
         return Price(0.0, 0.0, LOCAL, "")
-    found = (entry.price for entry in load_prices() if (entry.host, entry.model) == (host, model))
-    return next(found, None)
+    prices = (entry.price for entry in load_prices() if (entry.host, entry.model) == (host, model))
+    return next(prices, None)
 
 
 def parse_price(text: str) -> Price:

@@ -30,19 +30,21 @@ class Questions:
         self.official = connection.endpoint.host.name == "api.openai.com"
         self.clean = connection.endpoint.clean
         self.controller = connection.controller
-        self.found = Capabilities()
+        self.capabilities = Capabilities()
         self.refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
         self.neutral: dict[str, Any] = {}
 
     def learn(self, question: str, answer: str, **known: Any) -> None:
         """Write a finding down, and what of it is a field."""
         finding = CapabilityFinding(question, answer)
-        self.found = replace(self.found, findings=(*self.found.findings, finding), **known)
+        self.capabilities = replace(
+            self.capabilities, findings=(*self.capabilities.findings, finding), **known
+        )
 
     def lacks(self, what: str, why: object, question: str = "", answer: str = "no ({})") -> None:
         """Why an estimator or a form is not there; `answer` stands in the findings, with the reason in it."""
         why = self.clean(why)
-        self.found = replace(self.found, problems={**self.found.problems, what: why})
+        self.capabilities = replace(self.capabilities, problems={**self.capabilities.problems, what: why})
         if question:
             self.learn(question, answer.replace("{}", why))
 
@@ -56,7 +58,7 @@ class Questions:
         """What `read` makes of the answer, or why there is none."""
         asked = body or {}
         new, n = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0, asked.get("n") or 1
-        size = len(repr(asked).encode()) + self.found.overhead if asked else 0
+        size = len(repr(asked).encode()) + self.capabilities.overhead if asked else 0
         try:
             call = Call(path, body, size, int(new) * int(n))
             return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
@@ -69,4 +71,4 @@ class Questions:
         if path == COMPLETIONS:
             return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **kept}
         messages = [{"role": "user", "content": text}]
-        return {"model": self.model, "messages": messages, self.found.chat_limit: new_tokens, **kept}
+        return {"model": self.model, "messages": messages, self.capabilities.chat_limit: new_tokens, **kept}

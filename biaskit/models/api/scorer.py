@@ -47,13 +47,13 @@ class ApiScorer(ApiModel):
     def __init__(
         self,
         connection: Connection,
-        found: Capabilities,
+        capabilities: Capabilities,
         scoring: ScoringOptions,
         batch_size: int | None = None,
     ) -> None:
-        super().__init__(connection, found, found.scored_forms(scoring.estimator))
+        super().__init__(connection, capabilities, capabilities.scored_forms(scoring.estimator))
         self._scoring = scoring
-        generator = ApiGenerator(connection, found, found.scored_forms("sampling"), batch_size)
+        generator = ApiGenerator(connection, capabilities, capabilities.scored_forms("sampling"), batch_size)
         self._sampled = SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -66,7 +66,7 @@ class ApiScorer(ApiModel):
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """The strongest rung that the endpoint passed in this form, or the forced one."""
-        return self.found.estimator(form, self._scoring)
+        return self.capabilities.estimator(form, self._scoring)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """A batch for each cell; calls and tokens as the estimator needs them."""
@@ -110,14 +110,14 @@ class ApiScorer(ApiModel):
         """From the time of a short request and what four at once took; no server keeps to it."""
         if not batches:
             return 0.0
-        if self.found.assumed:
+        if self.capabilities.assumed:
             return None
         requests = [request for batch in batches for request in batch]
         name = self.estimator_for(requests[0].prompt.form).name
         if name == "sampling":
-            return self.found.seconds(self._sampled.plan_scores(requests).calls)
+            return self.capabilities.seconds(self._sampled.plan_scores(requests).calls)
         n = sum(self._prompts.get(request.expressions, 1) for request in requests)
-        return self.found.seconds(n, echo=name == "echo")
+        return self.capabilities.seconds(n, echo=name == "echo")
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer cells as they become ready."""
@@ -171,7 +171,7 @@ class ApiScorer(ApiModel):
             name = request.key if not number else f"{request.key}-{number + 1}"
             call = echo_call(self.connection.endpoint.model, prompt + text, name)
             # A server that computes every position slowly gets the time that it was seen to need.
-            seconds = max(call.seconds, 6 * self.found.echo_latency)
+            seconds = max(call.seconds, 6 * self.capabilities.echo_latency)
             return await self.connection.controller.ask(
                 call, lambda reply: (read_echo(reply, prompt, text), answered(reply)), seconds=seconds
             )

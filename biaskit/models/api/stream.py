@@ -122,7 +122,7 @@ async def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:
 
 async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """Every result in order; where one fails, the others are not waited for."""
-    tasks = [asyncio.ensure_future(one) for one in work]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         return await asyncio.gather(*tasks)
     except BaseException:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from biaskit.report.figures import forest, models_in_rows
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
-from biaskit.report.figures.style import INK, Mark, cut, people
+from biaskit.report.figures.style import INK, Mark, cut
 from biaskit.report.figures.view import View
 from biaskit.stats.verdict import Verdict, interval_side, verdict_of
 from biaskit.tables.query import Row, first, in_main_setting
-from biaskit.wording import count, points
 
 MOST_PAIRS = 15
 """Pairs of models that one forest takes; of more, every model has a row and the table the pairs."""
@@ -89,30 +87,11 @@ def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
         f"jobs and templates; equivalent: the 90\u00a0% interval lies {within}; shapes: verdicts. Tables: "
         "tests (kind crossed, contrast models)."
     )
-    shapes = Counter(map(shape_of, rows))
+    shapes = {*map(shape_of, rows)}
     legend = [
         Entry(f"{text} {within}" if shape == "equivalent" else text, mark, fill)
         for shape, (mark, fill, text) in SHAPES.items()
-        if shapes[shape] and shape != "unmeasured"
+        if shape in shapes and shape != "unmeasured"
     ]
     labels = [f"{cut(a, 18)} − {cut(b, 18)}" for a, b in pairs]
-    alt = f"Forest plot of {count(len(pairs), 'pair')} of models. {_said_of_models(rows, shapes)}"
-    return Plot(forest.bands(view, rows, labels, axis, dots), caption, alt, legend)
-
-
-def _said_of_models(rows: Sequence[Row], shapes: Counter[Shape]) -> str:
-    said = (
-        f"Of {len(rows)} differences {shapes['different']} are clear, "
-        f"{shapes['equivalent'] + shapes['both']} equivalent, {shapes['unclear']} not clear and "
-        f"{shapes['unmeasured']} not measured."
-    )
-    clear = [row for row in rows if shape_of(row) in ("different", "both")]
-    if not clear:  # the largest of differences that are not clear would read like a finding
-        return said
-    most = max(clear, key=lambda row: abs(row["estimate"]))
-    higher, lower = (most["model_a"], most["model_b"])[:: 1 if most["estimate"] > 0 else -1]
-    return (
-        f"{said} The largest clear one: the share of {people(most['gender'])} in "
-        f"{cut(most['group_a'] or 'all')} jobs ({cut(most['bias_type'])}) is {points(abs(most['estimate']))} "
-        f"higher for {cut(higher)} than for {cut(lower)}."
-    )
+    return Plot(forest.bands(view, rows, labels, axis, dots), caption, legend)

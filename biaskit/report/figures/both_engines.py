@@ -8,7 +8,7 @@ from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Axis, Band, Entry, Plot, Spot, Square
 from biaskit.report.figures.style import Mark, cut
-from biaskit.report.figures.view import PER_FIGURE, all_marks, figure, portions, short, told
+from biaskit.report.figures.view import PER_FIGURE, all_marks, figure, portions, short
 from biaskit.runs.store import slug
 from biaskit.tables.quantities import BETWEEN_ENGINES, relation
 from biaskit.tables.query import Row, defined, distinct, grouped, where
@@ -33,13 +33,12 @@ def figures(content: Content) -> Iterator[Figure]:
 def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_type: str) -> Plot:
     known = all_marks(content)
     marks = {model: known.get(model, INKED) for model in models}
-    squares, said = [], []
+    squares = []
     for y, x in BETWEEN_ENGINES:
         notes = []
         for model in models:
             shown, size = _relation(content, model, bias_type, relation(y, x))
             notes.append(f"{cut(model, 12)}: {shown}" if len(models) > 1 else f"{shown}{size}")
-            said.append(f"{cut(model)}, {GAP_NAMES[y]} against {GAP_NAMES[x]}: {shown}{size}.")
         squares.append(_square(rows, marks, x, y, notes))
     n = len(distinct(rows, "occupation"))
     caption = (
@@ -51,8 +50,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
         "Occupations without a gap are left out. Tables: gaps, tests (kind spearman)."
     )
     legend = [Entry(model, mark) for model, mark in marks.items()] if len(known) > 1 else []
-    alt = f"Three scatter plots of {n} occupations. {told(said, 'tests')}"
-    return Plot([Band(squares)], caption, alt, legend)
+    return Plot([Band(squares)], caption, legend)
 
 
 def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, notes: Sequence[str]) -> Square:

@@ -113,7 +113,7 @@ def draw(plot: Plot) -> MatplotlibFigure:
     parts = figure.subfigures(len(lines), 1, height_ratios=heights, squeeze=False)[:, 0]
     for part, (heading, panels, n) in zip(parts, lines, strict=True):
         if heading:
-            part.suptitle(heading, x=0.01, ha="left", weight="bold")
+            part.suptitle(cut(heading, _LETTERS), x=0.01, ha="left", weight="bold")
         grid = part.subplots(1, n, squeeze=False)[0]
         for i, axes in enumerate(grid):
             if i >= len(panels):
@@ -243,20 +243,13 @@ def _set_axis(axes: Axes, which: str, axis: Axis) -> None:
         along.set_ticks(axis.ticks)
     else:
         along.set_major_locator(MaxNLocator(4, integer=axis.whole))
-    along.set_major_formatter(FuncFormatter(lambda value, _: tick(value, axis)))
+    along.set_major_formatter(FuncFormatter(lambda value, _: axis.shown(value, 6)))
     across = axes.axvline if which == "x" else axes.axhline
     if axis.line is not None:
         across(axis.line, color=INK, lw=0.8, ls=":", zorder=1)
     if axis.margin is not None:
         band: Any = {"facecolor": "none", "edgecolor": GRID, "hatch": "/////", "linewidth": 0, "zorder": 0}
         axes.axvspan(-axis.margin, axis.margin, **band)
-
-
-def tick(value: float, axis: Axis) -> str:
-    """A tick's label: percent, or a number with a sign where the axis goes both ways."""
-    scaled = round(value * (100 if axis.unit else 1), 6)
-    text = f"{scaled:+g}" if axis.low < 0 and scaled else f"{scaled:g}"
-    return text.replace("-", "−") + ("%" if axis.unit == "%" else "")
 
 
 def marker_style(mark: Mark, fill: str = "", size: float = 4.2) -> dict[str, Any]:

@@ -20,10 +20,8 @@ from biaskit.report.figures.plot import (
     point,
 )
 from biaskit.report.figures.style import asked, cut, people
-from biaskit.report.figures.view import View, told
-from biaskit.stats.verdict import direction_of
+from biaskit.report.figures.view import View
 from biaskit.tables.query import Row, contrast_of, defined, distinct, where
-from biaskit.wording import points
 
 SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
 """Short names of the shipped groups of jobs or fields."""
@@ -102,22 +100,4 @@ def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         "95\u00a0% intervals over jobs and templates. Tables: tests (kind crossed, contrasts instructions "
         "and levels)."
     )
-    said = told([_said_of_effects(model, rows) for model in models], "tests")
-    alt = f"Forest plot of {len(lines)} instructions. {said}"
-    return Plot(bands(view, rows, labels, axis, dots), caption, alt, legend)
-
-
-def _said_of_effects(model: str, rows: Sequence[Row]) -> str:
-    """How many effects are clearly up or down, and the largest."""
-    own = defined(where(rows, model_a=model), "estimate")
-    if not own:
-        return f"{cut(model)}: no effect is defined."
-    up, down = (sum(direction_of(row) == way for row in own) for way in ("higher", "lower"))
-    most = max(own, key=lambda r: abs(r["estimate"]))
-    way = "raises" if most["estimate"] > 0 else "lowers" if most["estimate"] < 0 else "leaves"
-    return (
-        f"{cut(model)}: of {len(own)} effects {up} clearly raise and {down} clearly lower a share; the "
-        f"largest, {cut(most['instruction_a'])} on {cut(most['group_a'] or 'all')} jobs "
-        f"({cut(most['bias_type'])}), {way} the share of {people(most['gender'])} by "
-        f"{points(abs(most['estimate']))}."
-    )
+    return Plot(bands(view, rows, labels, axis, dots), caption, legend)

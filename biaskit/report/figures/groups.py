@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import BEHIND, INKED, Band, Dots, Entry, Panel, Plot, amounts, ends_of, point
 from biaskit.report.figures.style import FEMALE, INK, MALE, Mark, cut, people
-from biaskit.report.figures.view import View, told
+from biaskit.report.figures.view import View
 from biaskit.tables.query import Row, defined, where
 
 MOST_ROWS = 60
@@ -34,23 +34,16 @@ def _lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:  # n
     marked = [point(row, ("n_marked_beyond",), mark=_MARKS[row["gender"]][1]) for row in shown]
     dots = [nulls, Dots(INKED, marked)]
     axis = amounts(ends_of(dots), 5, "marked words beyond gender words", whole=True)
-    longer = [row for row in known if row["n_marked_beyond"] > row["null_p95_beyond"]]
-    longer.sort(key=lambda row: row["null_p95_beyond"] - row["n_marked_beyond"])
-    said = [
-        f"{cut(_label(row))}: {row['n_marked_beyond']} words, null {row['null_p95_beyond']:.0f}."
-        for row in longer
-    ]
     caption = (
         f"Length of the list of words that mark each group of {column}, and each gender of a group, in the "
         f"texts of {cut(models[0])}; n = {len(known)} of {len(rows)} lists; unit: words with z > 1.96, "
         "without gender words, names and the groups' own names; null: labels of the texts shuffled (its "
         "95th percentile; no interval). Table: group_lists, method calibrated."
     )
-    alt = f"Dot plot of {len(shown)} lists; {len(longer)} are longer than their null."
     legend = [Entry(*_MARKS[gender]) for gender in _MARKS if where(shown, gender=gender)]
     legend += [Entry("null 95 %", BEHIND)]
     panel = Panel([_label(row) for row in shown], axis, dots, apart=False)
-    return Plot([Band([panel])], caption, f"{alt} {told(said, 'group_lists')}", legend)
+    return Plot([Band([panel])], caption, legend)
 
 
 def _label(row: Row) -> str:

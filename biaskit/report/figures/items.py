@@ -14,8 +14,8 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import PARITY, Band, Dots, Entry, Panel, Plot, Point, point, shares
 from biaskit.report.figures.style import INK, Mark, asked, cut, people
 from biaskit.report.figures.view import View, all_marks, figure, spread, views
-from biaskit.tables.query import Row, defined, distinct, grouped, mean_over_prompts, where
-from biaskit.wording import count, percent
+from biaskit.tables.query import Row, distinct, mean_over_prompts, where
+from biaskit.wording import count
 
 MOST_ROWS = 44
 """More items than a screen has room for are drawn against labour statistics instead (`labour.py`)."""
@@ -60,7 +60,7 @@ def answer(content: Content, name: str) -> Iterator[Figure]:
         f"bars: 95\u00a0% intervals. Tables: {tables}."
     )
     legend = [Entry(m.name, m.mark, m.fill) for m in measures]
-    plot = Plot([Band(panels)], caption, _alt(measures, order), [*legend, *_references(view, order)])
+    plot = Plot([Band(panels)], caption, [*legend, *_references(view, order)])
     yield figure(name, f"Share of {group} by {noun}", plot)
 
 
@@ -105,24 +105,19 @@ def jobs(view: View) -> Iterator[Figure]:
 def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     first = view.part.contrast[0]
     order = by_share(_labour_shares(rows, "job"))
-    panels, said = [], []
+    panels = []
     for bias_type in distinct(rows, "bias_type"):
         own = where(rows, bias_type=bias_type)
         points = {model: of_jobs(view, where(own, model=model)) for model in models}
         dots = [Dots(view.marks[model], [points[model].get(job) for job in order]) for model in models]
         axis = shares(f"share of {people(first)}", parity=view.shows("parity"))
         panels.append(Panel([*order], axis, [*_labour(view, order), *dots], title=asked(bias_type)))
-    for (model, bias_type, group), own in grouped(rows, "model", "bias_type", "job_group").items():
-        known = [row[f"{first}_share"] for row in defined(own, f"{first}_share")]
-        shown = f"mean {percent(sum(known) / len(known))} %" if known else "not measured"
-        said.append(f"{cut(model)}, {asked(bias_type)}, {cut(group or 'all')} jobs: {shown}.")
     caption = (
         f"In percent; n = {len(order)} jobs, each the mean of {spread([row['n_templates'] for row in rows])} "
         "templates, sorted by the share of women in labour statistics; bars: 95\u00a0% intervals over "
         f"templates; without an instruction. {estimators_of(rows)}Table: probe_jobs."
     )
-    alt = f"Dot plot of the share of {people(first)} in {len(order)} jobs. {' '.join(said[:6])}"
-    return Plot([Band(panels)], caption, alt, [*view.entries(models), *_references(view, order)])
+    return Plot([Band(panels)], caption, [*view.entries(models), *_references(view, order)])
 
 
 def estimators_of(rows: Sequence[Row]) -> str:
@@ -163,14 +158,3 @@ def _labour(view: View, order: Mapping[str, float | None]) -> list[Dots]:
 def _references(view: View, order: Mapping[str, float | None]) -> list[Entry]:
     legend = [Entry("labour statistics", LABOUR, "none")] if _labour(view, order) else []
     return [*legend, PARITY] if view.shows("parity") else legend
-
-
-def _alt(measures: Sequence[Measure], order: Mapping[str, float | None]) -> str:
-    said = []
-    for one in measures:
-        known = {item: p.x for item, p in one.points.items() if item in order and p.x == p.x}
-        if known:
-            least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
-            ends = f"{percent(known[least])} % ({cut(least)}) to {percent(known[most])} % ({cut(most)})"
-            said.append(f"{one.name}: from {ends}.")
-    return f"Dot plot of {len(order)} rows. {' '.join(said)}"

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from biaskit.report.figures import items
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Entry, Plot, Point, Spot, Square, shares
-from biaskit.report.figures.style import Mark, asked, cut, people
-from biaskit.report.figures.view import View, all_marks, mean, portions, short, spread, told
+from biaskit.report.figures.style import Mark, asked, people
+from biaskit.report.figures.view import View, all_marks, portions, spread
 from biaskit.tables.query import (
     Row,
     contrast_of,
@@ -22,7 +22,7 @@ from biaskit.tables.query import (
     mean_over_prompts,
     where,
 )
-from biaskit.wording import count, plain_number
+from biaskit.wording import count
 
 PER_FIGURE = 6
 SAME = ((0.0, 0.0), (1.0, 1.0), "-")
@@ -46,16 +46,13 @@ def labour(view: View) -> Iterator[Figure]:
 def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
     group = people(view.part.contrast[0])
     several = len({model for model, _ in pairs}) > 1
-    squares, said = [], []
+    squares = []
     for model, kind in pairs:
         own = where(rows, model=model, bias_type=kind)
         name = f"{model}, {asked(kind)}" if several else asked(kind)
         spots = _spots(items.of_jobs(view, own), own, "job")
         line = _fitted(view, model, kind, [spot.x for spot in spots])
         squares.append(_square(name, "answers", spots, view.marks[model], line))
-        if line:
-            (x, y), (x_end, y_end), _ = line[0]
-            said.append(f"{cut(name)}: slope {plain_number((y_end - y) / (x_end - x))}.")
     n = count(len(distinct(rows, "job")), "job")
     caption = (
         f"Each point is a job: the share of {group} in the model's answers against the share of women in "
@@ -63,8 +60,8 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
         "flatter than the diagonal: the model tells the jobs apart less than the labour force does. "
         "Tables: probe_jobs, tests (kinds slope and level)."
     )
-    legend = LEGEND if said else LEGEND[:1]
-    return Plot([Band(squares)], caption, f"Scatter plots of {n}. {told(said, 'tests')}", legend)
+    fitted = any(len(square.lines) > 1 for square in squares)
+    return Plot([Band(squares)], caption, LEGEND if fitted else LEGEND[:1])
 
 
 def scatter(view: View) -> Iterator[Figure]:
@@ -76,16 +73,11 @@ def scatter(view: View) -> Iterator[Figure]:
 
 
 def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
-    squares, said = [], []
+    squares = []
     for model in models:
         own = where(rows, model=model)
         spots = _spots(items.of_occupations(own), own, "occupation")
         squares.append(_square(model, "texts", spots, view.marks[model]))
-        gaps = [spot.y - spot.x for spot in spots if spot.y == spot.y]
-        said.append(
-            f"{cut(model)}: more women than in labour statistics in {sum(gap > 0 for gap in gaps)} of "
-            f"{len(gaps)} occupations, mean difference {short(mean(gaps), sign=True)}."
-        )
     caption = (
         f"Each point is an occupation{view.place('Figure 6')}: the share of women among texts with an "
         "associated gender, over all prompts, against U.S. labour statistics, in percent; n = "
@@ -93,8 +85,7 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         f"{spread([row['n_texts'] for row in rows])} texts; bars: Wilson 95\u00a0% intervals joined over "
         "prompts; what has no such text is not drawn. Table: representation, template all."
     )
-    alt = f"Scatter plots for {count(len(models), 'model')}. {told(said, 'representation')}"
-    return Plot([Band(squares)], caption, alt, LEGEND[:1])
+    return Plot([Band(squares)], caption, LEGEND[:1])
 
 
 def _spots(points: Mapping[str, Point], rows: Sequence[Row], item: str) -> list[Spot]:

@@ -19,11 +19,11 @@ from biaskit.report.figures.plot import (
     point,
     shares,
 )
-from biaskit.report.figures.style import FILLS, asked, cut, people
+from biaskit.report.figures.style import FILLS, asked, people
 from biaskit.report.figures.view import View, all_marks, figure, views
 from biaskit.report.findings.blocks import jobs_of
 from biaskit.tables.query import Row, contrast_of, defined, distinct, first, where
-from biaskit.wording import count, share_with_interval
+from biaskit.wording import count
 
 MOST_MODELS = 8
 """Rows; the figure of a question has all models."""
@@ -46,13 +46,12 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
     written = _written(content) if most == MOST_MODELS else {}
     measured = {str(row["model"]) for rows in said.values() for row in rows} | set(written)
     every = [model for model in all_marks(content) if model in measured]
-    models, panels, told, legend = every[:most], [], [], []
+    models, panels, legend = every[:most], [], []
     if not models:
         return
     if probed is not None and said:
         groups = list(zip(probed.job_groups(), FILLS, strict=False))
         panels += [_shares(probed, title, rows, models, groups) for title, rows in said.items()]
-        told += [_told(probed, row) for rows in said.values() for row in rows[:3]]
         named = [Entry(jobs_of(probed.part, group), INKED, fill) for group, fill in groups]
         legend += named if len(groups) > 1 else []
         legend += [PARITY] if probed.shows("parity") else []
@@ -66,10 +65,8 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
         f"In percent; means over n = {' or '.join(map(str, n))} jobs or occupations; bars: 95\u00a0% "
         f"intervals.{more} Tables: probe_groups, tests."
     )
-    alt = f"Dot plot of {count(len(models), 'model')}. {' '.join(told)}"
-    yield figure(
-        name, f"{count(len(every), 'model')} side by side", Plot([Band(panels)], caption, alt, legend)
-    )
+    title = f"{count(len(every), 'model')} side by side"
+    yield figure(name, title, Plot([Band(panels)], caption, legend))
 
 
 def _said(view: View) -> dict[str, list[Row]]:
@@ -96,12 +93,6 @@ def _shares(
         dots.append(Dots(INKED, [points.get(model, gone) for model in models], fill))
     axis = shares(f"{people(view.part.contrast[0])} in their answers", parity=view.shows("parity"))
     return Panel(models, axis, dots, title=title, pitch=PITCH, apart=False)
-
-
-def _told(view: View, row: Row) -> str:
-    share = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
-    jobs = cut(jobs_of(view.part, row["job_group"]))
-    return f"{cut(row['model'])}, {asked(row['bias_type'])}, {jobs}: {share} {people(row['gender'])}."
 
 
 def _written(content: Content) -> dict[str, Row]:

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, shares
-from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
-from biaskit.report.figures.view import View, spread, told
+from biaskit.report.figures.style import HATCHES, asked, look_of, people
+from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.blocks import jobs_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, without_instruction
-from biaskit.wording import percent
 
 EVERY_GROUP = "all"
 LISTED = "listed:"
@@ -39,18 +38,17 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     groups = distinct(rows, "job_group")
     apart = [group for group in groups if group != EVERY_GROUP] or groups
     bars: dict[str, dict[str, Bar]] = {}
-    said: list[str] = []
+    n_bars = 0
     for (model, bias_type, group), own in list(grouped(rows, "model", "bias_type", "job_group").items()):
-        if group not in apart or len(said) == _MOST_ROWS:
+        if group not in apart or n_bars == _MOST_ROWS:
             continue
+        n_bars += 1
         jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
         name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
         shown = {kind: row["share"] for kind in looks if (row := first(own, outcome=kind)) is not None}
         bars.setdefault(bias_type, {})[name] = Bar(
             [(share, *looks[kind][1:]) for kind, share in shown.items()]
         )
-        of = ", ".join(f"{looks[kind][0]} {percent(share)} %" for kind, share in shown.items() if share)
-        said.append(f"{asked(bias_type)}, {cut(name)}: {of}.")
     axis = shares("share of the answers")
     panels = [
         Panel([*of_kind], axis, (), [*of_kind.values()], asked(bias_type), pitch=0.26)
@@ -63,7 +61,7 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
         "probe_outcomes."
     )
     legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
-    return Plot([Band(panels)], caption, f"Stacked bars. {told(said, 'probe_outcomes')}", legend)
+    return Plot([Band(panels)], caption, legend)
 
 
 def _looks(view: View, rows: Sequence[Row]) -> Mapping[str, tuple[str, str, str]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from biaskit.report.figures.style import GREY, INK, Mark
+from biaskit.report.figures.style import GREY, INK, Mark, cut
 from biaskit.tables.query import Row
 
 NAN = float("nan")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
 BEHIND = Mark(GREY, "|")
 """Single jobs or occupations behind their mean."""
+MOST_TOLD, MOST_PANELS_TOLD = 6, 8
+"""Rows of a panel, and panels, that an alternative text has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,15 @@ class Axis:
     margin: float | None = None  # of equivalence, around 0
     ticks: Sequence[float] | None = None
     whole: bool = False  # ticks are whole numbers
+
+    def shown(self, value: float, digits: int = 3) -> str:
+        """A number of it: percent, or one with a sign where the axis goes both ways."""
+        if value != value:
+            return "not measured"
+        text = f"{value * (100 if self.unit else 1):.{digits}g}"
+        text = f"{float(text):g}" if float(text) else "0"
+        sign = "+" if self.low < 0 and float(text) > 0 else ""
+        return sign + text.replace("-", "−") + ("%" if self.unit == "%" else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,20 @@ class Panel:
     pitch: float = 0.0  # inches between rows; 0: by the number of series
     apart: bool = True  # series stand one under the other within a row
 
+    def told(self, names: Mapping[object, str]) -> Iterator[str]:
+        """Each row in words: 'nurse: asked outright 56%, finishing a sentence 84%'."""
+        for i, label in enumerate(self.labels):
+            points = [(dots, dots.points[i]) for dots in self.dots]
+            numbers = [
+                (names.get((point.mark or dots.mark, point.fill or dots.fill), ""), point.x)
+                for dots, point in points
+                if point is not None
+            ]
+            bar = self.bars[i] if self.bars else None
+            numbers += [(names.get((colour, hatch), ""), x) for x, colour, hatch in bar.parts] if bar else []
+            said = ", ".join(f"{name} {self.axis.shown(x)}".strip() for name, x in numbers)
+            yield f"{cut(label)}: {said or 'not measured'}"
+
 
 @dataclass(frozen=True, slots=True)
 class Spot:
@@ -101,6 +126,12 @@ class Square:
     lines: Sequence[tuple[tuple[float, float], tuple[float, float], str]] = ()
     named: Sequence[Spot] = ()
     notes: Sequence[str] = ()  # below the level axis
+
+    def told(self, _: Mapping[object, str]) -> Iterator[str]:
+        """How many spots of what against what, and the notes."""
+        n = sum(map(len, self.spots.values()))
+        yield f"{n} points, {self.y.name} against {self.x.name}"
+        yield from self.notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +163,6 @@ class Plot:
 
     bands: Sequence[Band]
     caption: str  # n, interval, unit and tables
-    alt: str  # for a screen reader: what it shows, with numbers
     legend: Sequence[Entry] = ()
 
     def with_undefined(self) -> Plot:
@@ -141,6 +171,21 @@ class Plot:
         points = [point for panel in panels for dots in panel.dots for point in dots.points]
         lacking = any(point is not None and point.x != point.x for point in points)
         return replace(self, legend=[*self.legend, UNDEFINED]) if lacking else self
+
+    @property
+    def alt(self) -> str:
+        """For a screen reader: what the first rows of every panel show, and how many more there are."""
+        names: dict[object, str] = {(e.mark, e.fill): e.text for e in self.legend if e.mark}
+        names |= {entry.patch: entry.text for entry in self.legend if entry.patch}
+        told, n_more = [], 0
+        for band in self.bands:
+            for panel in band.panels:
+                title = ", ".join(filter(None, (band.heading, panel.title)))
+                rows = [*panel.told(names)]
+                told.append(cut(f"{title}: " * bool(title) + "; ".join(rows[:MOST_TOLD]), 500) + ".")
+                n_more += max(len(rows) - MOST_TOLD, 0)
+        more = f" {n_more} more rows stand in the table." if n_more else ""
+        return " ".join(told[:MOST_PANELS_TOLD]) + more
 
 
 # --- from rows to points ---------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.items import estimators_of
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, number, shares
 from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
-from biaskit.report.figures.view import View, short, spread, told
+from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.blocks import jobs_of
 from biaskit.tables.query import Row, distinct, first, grouped, where
-from biaskit.wording import percent
 
 
 def groups(view: View) -> Iterator[Figure]:
@@ -23,16 +22,12 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     # The contrast's groups stand at the two ends, so that each can be read from a straight edge.
     one, last = view.part.contrast
     genders = [one, *(g for g in distinct(rows, "gender") if g not in (one, last)), last]
-    bands, said = [], []
+    bands = []
     for group in [g for g in view.job_groups() if where(rows, job_group=g)]:
         panels = []
         for bias_type in distinct(rows, "bias_type"):
             own = where(rows, bias_type=bias_type, job_group=group)
             panels.append(_shares(view, own, models, genders))
-            for row in where(own, gender=one):
-                of_model = {r["gender"]: r["share"] for r in where(own, model=row["model"])}
-                told_of = ", ".join(f"{people(g)} {short(of_model.get(g))}" for g in genders)
-                said.append(f"{cut(row['model'])}, {asked(bias_type)}, {cut(group)} jobs: {told_of}.")
         name = jobs_of(view.part, group) if group else ""
         bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
     thin = " (thick) and the bounds of top-k (thin)" if any(r["share_low"] is not None for r in rows) else ""
@@ -44,7 +39,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         f"little; –: not measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
     )
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
-    return Plot(bands, caption, f"Stacked bars. {told(said, 'probe_groups')}", legend)
+    return Plot(bands, caption, legend)
 
 
 def _n_jobs(rows: Sequence[Row]) -> str:
@@ -107,11 +102,11 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     for model, group in lines:
         jobs = jobs_of(view.part, group) if group else ""
         names.append(", ".join(filter(None, (model if len(models) > 1 or not jobs else "", jobs))))
-    panels, said = [], []
+    panels = []
     for bias_type in distinct(rows, "bias_type"):
         bars: list[Bar | None] = []
         deviations = []
-        for (model, group), name in zip(lines, names, strict=True):
+        for model, group in lines:
             row = first(rows, bias_type=bias_type, model=model, job_group=group)
             parts = [number(row[column] if row else None) for column, *_ in _SOURCES]
             total = sum(parts)
@@ -121,11 +116,6 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             bars.append(
                 Bar([(p / total, colour, hatch) for p, (*_, colour), hatch in looks]) if known else None
             )
-            if known:
-                shown = ", ".join(
-                    f"{what} {percent(p / total)} %" for p, (_, what, _) in zip(parts, _SOURCES, strict=True)
-                )
-                said.append(f"{cut(name)}, {asked(bias_type)}: {shown}.")
         axis = shares("part of the variance")
         panels.append(Panel(names, axis, (), bars, asked(bias_type), deviations, "SD", pitch=0.24))
     measured = view.plain("probe_groups")
@@ -136,4 +126,4 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         "instruction. Table: probe_variance."
     )
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
-    return Plot([Band(panels)], caption, f"Stacked bars. {told(said, 'probe_variance')}", legend)
+    return Plot([Band(panels)], caption, legend)

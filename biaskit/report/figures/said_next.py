@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, Point, amounts, ends_of
-from biaskit.report.figures.style import asked, cut
-from biaskit.report.figures.view import View, told
+from biaskit.report.figures.style import asked
+from biaskit.report.figures.view import View
 from biaskit.report.said_next import EVERY_GROUP, the_rest
 from biaskit.tables.query import Row, defined, distinct, where, without_instruction
-from biaskit.wording import percent
 
 LISTED = "a listed word"
 MOST = 7
@@ -24,7 +23,7 @@ def said_next(view: View) -> Iterator[Figure]:
 
 
 def _next(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
-    panels, said = [], []
+    panels = []
     for bias_type in distinct(rows, "bias_type"):
         of_models = {}
         for model in models:
@@ -40,8 +39,6 @@ def _next(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         for model, tokens in of_models.items():
             points = [Point(tokens[name]) if name in tokens else None for name in labels]
             dots.append(Dots(view.marks[model], points))
-            shares = ", ".join(f"{cut(name)} {percent(tokens[name])} %" for name in labels if name in tokens)
-            said.append(f"{cut(model)}, {asked(bias_type)}: {shares}.")
         panels.append(
             Panel(labels, amounts(ends_of(dots), 0.1, "probability", "%"), dots, title=asked(bias_type))
         )
@@ -50,7 +47,7 @@ def _next(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         "first. Mean probability in percent at the prompts, over all jobs and templates, without an "
         "instruction. Table: probe_next (beyond)."
     )
-    return Plot([Band(panels)], caption, f"Dot plots. {told(said, 'probe_next')}", view.entries(models))
+    return Plot([Band(panels)], caption, view.entries(models))
 
 
 def _coverage(view: View, model: str, bias_type: str) -> float:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Band, Dots, Entry, Panel, Plot, Point, effects, of_items, point
 from biaskit.report.figures.style import FEMALE, MALE, Mark, cut
-from biaskit.report.figures.view import View, mean, short, told
+from biaskit.report.figures.view import View
 from biaskit.tables.query import Row, defined, distinct, where
-from biaskit.wording import count
 
 GENDERS = {"female": ("women", Mark(FEMALE, "o")), "male": ("men", Mark(MALE, "s"))}
 SURE = 0.05
@@ -35,19 +34,12 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     labour = {row["occupation"]: row["labour_female_share"] for row in view.rows("representation")}
     order = sorted(map(str, distinct(rows, "occupation")), key=lambda name: -(labour.get(name) or -1.0))
     axis = effects([row["srb"] for row in defined(rows, "srb")], 0.1, "nearer to women · men", unit="")
-    panels, said = [], []
+    panels = []
     for model in models:
         dots = []
-        for gender, (who, mark) in GENDERS.items():
+        for gender, (_, mark) in GENDERS.items():
             own = where(rows, model=model, gender=gender)
             dots.append(Dots(mark, of_items(order, own, "occupation", _score)))
-            known = [row["srb"] for row in defined(own, "srb")]
-            value = mean(known)
-            nearer = f"nearer to specified {'women' if (value or 0) < 0 else 'men'}"
-            n = count(len(known), "occupation")
-            said.append(
-                f"{cut(model)}: {who}'s words {short(value, sign=True)} on average over {n} ({nearer})."
-            )
         panels.append(Panel(order, axis, dots, title=model if len(view.models) > 1 else ""))
     vectors = " and ".join(cut(v) for v in distinct(rows, "vectors") if v) or "–"
     caption = (
@@ -60,7 +52,7 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     )
     legend = [Entry(f"words of {who}", mark) for who, mark in GENDERS.values()]
     legend += [Entry("within its null", INKED, "none")]
-    return Plot([Band(panels)], caption, f"Dot plot of {len(order)} occupations. {told(said, 'srb')}", legend)
+    return Plot([Band(panels)], caption, legend)
 
 
 def _score(row: Row | None) -> Point:

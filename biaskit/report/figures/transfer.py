@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import LEGEND_OF_BEHIND, Axis, Band, Dots, Entry, Panel, Plot, point
-from biaskit.report.figures.style import cut
-from biaskit.report.figures.view import View, short, told
+from biaskit.report.figures.view import View
 from biaskit.stats.held_out import CHANCE
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row, defined, distinct, first, where
@@ -34,17 +33,12 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     means = where(rows, occupation=ALL_OCCUPATIONS)
     single = [row for row in defined(rows, "auc") if row["occupation"] != ALL_OCCUPATIONS]
     cells = [cell for cell in CELLS if defined(where(rows, **_scope(cell)), "auc")]
-    dots, said = [], []
+    dots = []
     for model in models:
         rows_of_cells = [first(means, model=model, **_scope(cell)) for cell in cells]
         points = [point(row, ("auc", "ci_low", "ci_high")) for row in rows_of_cells]
         behind = [[r["auc"] for r in where(single, model=model, **_scope(cell))] for cell in cells]
         dots.append(Dots(view.marks[model], points, behind=behind))
-        told_of = [
-            f"{CELLS[cell]} {short(p.x)} ({short(p.low)} to {short(p.high)})"
-            for cell, p in zip(cells, points, strict=True)
-        ]
-        said.append(f"{cut(model)}, {'; '.join(told_of)}.")
     n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
     caption = (
@@ -58,8 +52,7 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     axis = Axis("area under the curve", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))
     behind_entry = Entry("single occupations", LEGEND_OF_BEHIND.mark)
-    alt = f"Dot plot of {count(len(cells), 'area')} under the curve. {told(said, 'text_transfer')}"
-    return Plot([Band([panel])], caption, alt, [*view.entries(models), behind_entry])
+    return Plot([Band([panel])], caption, [*view.entries(models), behind_entry])
 
 
 def _scope(cell: tuple[str, str]) -> dict[str, str]:

@@ -129,14 +129,6 @@ def portions(items: Sequence[T], size: int) -> Iterator[tuple[str, str, Sequence
         )
 
 
-def told(sentences: Sequence[str], table: str, *, most: int = 4) -> str:
-    """The first sentences of an alternative text, and where the others are."""
-    some = [sentence for sentence in sentences if sentence]
-    more = len(some) - most
-    end = [f"{more} more of this kind can be read in the table {table}."] if more > 0 else []
-    return " ".join([*some[:most], *end])
-
-
 def mean(values: Sequence[float]) -> float | None:
     """Of the defined values."""
     defined = [value for value in values if value == value]

@@ -11,7 +11,7 @@ from typing import Any
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Bar, Panel, Plot, amounts
 from biaskit.report.figures.style import cut, look_of, people
-from biaskit.report.figures.view import View, told
+from biaskit.report.figures.view import View
 from biaskit.report.findings.marked_words import BEYOND, surely_longer
 from biaskit.tables.query import Row, defined, distinct, grouped, where
 from biaskit.wording import count
@@ -36,7 +36,7 @@ def words(view: View) -> Iterator[Figure]:
             genders = " and ".join(people(g) for g in distinct([row for row, _ in strongest], "gender"))
             title = f"Words that mark {genders}{f' in the texts of {cut(model)}' if several else ''}"
             name = f"words{f'-{i}' if several else ''}"
-            yield view.figure(name, title, _words(model, strongest, len(own)))
+            yield view.figure(name, title, _words(strongest, len(own)))
 
 
 def _strongest(
@@ -58,12 +58,12 @@ def _strongest(
     return kept[:MOST_PANELS]
 
 
-def _words(model: str, lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
+def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
     most = MOST_WORDS if len(lists) < 3 else FEW_WORDS
     axis = amounts([row["z"] for _, rows in lists for row in rows], 0, "z", whole=True)
     several = len({row["occupation"] for row, _ in lists}) > 1
     genders = distinct([row for row, _ in lists], "gender")
-    panels, said = [], []
+    panels = []
     for of_list, every in lists:
         rows = every[:most]
         who = people(of_list["gender"])
@@ -73,11 +73,10 @@ def _words(model: str, lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> 
         bars = [Bar([(row["z"], *look_of(of_list["gender"], genders))]) for row in rows]
         labels = [str(row["word"]) for row in rows]
         panels.append(Panel(labels, axis, (), bars, title, beside))
-        said.append(f"{title}: {', '.join(map(cut, labels[:5]))}.")
     caption = (
         f"The strongest words beyond gender words and names; n = {len(lists)} of {count(n_lists, 'list')}, "
         "of those that hold more words than chance gives. z: how much more a gender's texts use a word "
         "(calibrated log-odds in units of their standard deviation, no interval; at 1.96 a word is marked). "
         "Right: in how many of that gender's texts it stands. Tables: marked_words, word_lists."
     )
-    return Plot([Band(panels)], caption, f"Words by z for {cut(model)}. {told(said, 'marked_words')}")
+    return Plot([Band(panels)], caption)

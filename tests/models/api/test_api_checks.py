@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from fakes.api_cases import (
     CANNED,
-    EXPRESSIONS,
     MODEL,
     ONE_BY_ONE,
     QUICK,
@@ -29,11 +28,10 @@ from fakes.api_server import LIES, ApiServer, Behaviour, Lies
 from biaskit.errors import ModelError
 from biaskit.models.api import checks, questions, wire
 from biaskit.models.api.capabilities import Capabilities
-from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import ScoringOptions
-from biaskit.records import Draw, Failed, PromptForm, Scored
+from biaskit.records import Draw, PromptForm, Scored
 
 FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 ALL, LISTED, TEXTS = ("echo", "top-k", "sampling"), ("top-k", "sampling"), ("sampling",)
@@ -201,7 +199,7 @@ def everything_said(found: Capabilities) -> str:
 def test_what_is_found(name: str) -> None:
     shape = (SHAPES | GREEDY)[name]
     with ApiServer(MODEL, Behaviour(**shape.behaviour)) as server, measured(server) as scorer:
-        found = scorer.found
+        found = scorer.capabilities
         estimators = tuple(found.estimators(form) for form in FORMS)
         assert (shape.raw, shape.prefill, shape.continued) == estimators
         assert shape.known == {name: getattr(found, name) for name in shape.known}
@@ -223,7 +221,7 @@ def test_what_was_found_is_right(name: str) -> None:
     ):
         bos = shape.behaviour.get("bos") != "none"
         for form in FORMS if bos else ():
-            if not scorer.found.estimators(form):
+            if not scorer.capabilities.estimators(form):
                 with pytest.raises(ModelError) as refused:
                     scorer.estimator_for(form)
                 assert "\n" not in str(refused.value)
@@ -231,23 +229,11 @@ def test_what_was_found_is_right(name: str) -> None:
             estimator = scorer.estimator_for(form)
             for request, answer in zip(cells(2, form), score(scorer, cells(2, form)), strict=True):
                 assert isinstance(answer, Scored), answer
-                assert answer.estimator == estimator.name == scorer.found.estimators(form)[0]
+                assert answer.estimator == estimator.name == scorer.capabilities.estimators(form)[0]
                 if estimator.name == "sampling":
                     assert 10 == answer.draws
                 else:
                     assert is_right(answer, request, k=estimator.k)
-
-
-def test_three_servers_under_one_name() -> None:
-    """The same model and endpoint name: one fingerprint, and each server is asked in its own way."""
-    kinds = ("vLLM", "OpenAI, chat only", "llama.cpp")
-    fingerprints, estimators = set(), []
-    for name in kinds:
-        with ApiServer(MODEL, Behaviour(**SHAPES[name].behaviour)) as server, measured(server) as scorer:
-            fingerprints.add(scorer.identity.fingerprint)
-            estimators.append(scorer.found.estimators("raw")[:1])
-    assert 1 == len(fingerprints)
-    assert [("selected-ids",), (), ("top-k",)] == estimators
 
 
 # --- what is kept --------------------------------------------------------------------------------------
@@ -257,12 +243,12 @@ def test_what_was_found_is_kept_with_the_run() -> None:
     with ApiServer(MODEL) as server:
         with measured(server) as scorer:
             kept = {"found": scorer.identity.found, "fingerprint": scorer.identity.fingerprint}
-            found = scorer.found
+            found = scorer.capabilities
         n = server.number
         spec = f"api:toy@{server.url}"
         for opened in (open_api_scorer, open_api_generator):
             again = opened(spec, label="toy", options=options(), known=kept)
-            assert found == again.found
+            assert found == again.capabilities
             again.close()
         assert n == server.number
         # Of a generator it is not known how it gives probabilities; of another endpoint nothing is.
@@ -308,8 +294,8 @@ def test_a_question_that_hangs_is_given_up(name: str, short: None) -> None:
         server.script(lambda number, path, body: "stall" if hangs(path, body) else None)
         started = time.monotonic()
         with measured(server) as scorer:
-            assert known == {name: getattr(scorer.found, name) for name in known}
-            assert scorer.found.estimators("chat-continue" if name != "chat" else "raw")
+            assert known == {name: getattr(scorer.capabilities, name) for name in known}
+            assert scorer.capabilities.estimators("chat-continue" if name != "chat" else "raw")
         assert time.monotonic() - started < 15
         # Six questions with lists at most, three times each: not as often as a draw.
         assert server.outcomes["stall"] <= 18
@@ -371,9 +357,9 @@ def test_whatever_doctor_believes_of_a_liar_gives_no_wrong_number(lie: str) -> N
             assert not lie.startswith("logprobs")  # such a server still gives texts
             return
         for form in FORMS:
-            for name in scorer.found.estimators(form):
+            for name in scorer.capabilities.estimators(form):
                 if name != "sampling":
-                    check(ApiScorer(scorer.connection, scorer.found, ScoringOptions(name)), form)
+                    check(ApiScorer(scorer.connection, scorer.capabilities, ScoringOptions(name)), form)
 
 
 def check(scorer: ApiScorer, form: PromptForm) -> None:
@@ -416,9 +402,11 @@ def test_lists_that_do_not_stand_for_tokens_are_refused(
     monkeypatch.setitem(LIES, "own", lie)
     with ApiServer(MODEL, Behaviour(chat=False, lies=Lies(["own"]))) as server, measured(server) as scorer:
         # Nothing is left to check an echo against, so that is not believed either.
-        assert TEXTS == scorer.found.estimators("raw")
-        assert said in everything_said(scorer.found)
-        assert "there is no list of probable tokens to check it against" in everything_said(scorer.found)
+        assert TEXTS == scorer.capabilities.estimators("raw")
+        assert said in everything_said(scorer.capabilities)
+        assert "there is no list of probable tokens to check it against" in everything_said(
+            scorer.capabilities
+        )
 
 
 @pytest.mark.parametrize("seed", range(1, 9))
@@ -440,10 +428,10 @@ def test_an_echo_that_is_off_by_one_is_never_believed(
     monkeypatch.setattr(checks, "CROSS_CHECK", 10.0)  # as if it always were near
     model = type(MODEL)(seed=seed)
     with ApiServer(model, Behaviour(chat=False, lies=Lies(["moved"]))) as server, measured(server) as scorer:
-        assert not scorer.found.echo
-        assert "stands beside it, off by one token" in everything_said(scorer.found)
+        assert not scorer.capabilities.echo
+        assert "stands beside it, off by one token" in everything_said(scorer.capabilities)
     with ApiServer(model, Behaviour(chat=False)) as server, measured(server) as scorer:
-        assert scorer.found.echo
+        assert scorer.capabilities.echo
 
 
 # --- texts ---------------------------------------------------------------------------------------------
@@ -456,7 +444,7 @@ def test_thoughts_are_no_part_of_a_text(name: str) -> None:
         ApiServer(MODEL, Behaviour(**shape)) as server,
         generating(server, shape=shape, batch_size=1) as generator,
     ):
-        assert generator.found.reasoning
+        assert generator.capabilities.reasoning
         answers = generate(generator, draws(12, tokens=20))
     texts = [answer.text for answer in answers if isinstance(answer, Draw)]
     assert 12 == len(texts)
@@ -465,23 +453,6 @@ def test_thoughts_are_no_part_of_a_text(name: str) -> None:
     # The answer gets its tokens beside those of the thoughts.
     limit = "max_completion_tokens" if "max_completion_tokens" in server.requests[0].body else "max_tokens"
     assert {2020} == {received.body[limit] for received in server.requests}
-
-
-@pytest.mark.parametrize(
-    "name", [name for name in SHAPES if name not in ("hidden thoughts", "shown thoughts")]
-)
-def test_a_server_of_every_kind_gives_each_draw_once(name: str) -> None:
-    shape = SHAPES[name].behaviour
-    with ApiServer(MODEL, Behaviour(**shape)) as server:
-        generator = open_api_generator(f"api:toy@{server.url}", label="toy", options=options())
-        form: PromptForm = "chat" if generator.found.chat else "completion"
-        requests = draws(9, prompts=2, tokens=8, form=form)
-        answers = generate(generator, requests)
-        generator.close()
-    assert sorted(request.key for request in requests) == sorted(answer.key for answer in answers)
-    assert not any(isinstance(answer, Failed) for answer in answers)
-    assert isinstance(generator, ApiGenerator)
-    assert len(EXPRESSIONS) == 6
 
 
 def test_a_server_that_draws_nothing_is_asked_for_no_texts() -> None:

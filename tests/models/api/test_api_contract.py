@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import random
 import threading
 import time
@@ -232,17 +231,6 @@ def test_closing_early_stops_the_work_and_leaves_nothing_behind(case: Case) -> N
         opened.backend.close()
         eventually(lambda: not opened.server._connections)
     assert before == threads()
-
-
-@pytest.mark.slow
-@api
-def test_an_iterator_that_is_dropped_is_closed(case: Case) -> None:
-    with case.opened(Behaviour(latency_s=0.05), policy=replace(QUICK, at_once=4)) as opened:
-        groups = opened.ask(case.requests(60))
-        next(groups)
-        del groups
-        gc.collect()
-        eventually(lambda: opened.server.in_flight == 0)
 
 
 @api

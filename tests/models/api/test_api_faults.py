@@ -237,19 +237,6 @@ def test_a_retry_after_that_says_nothing_gets_our_own_wait(kind: str) -> None:
         assert 0.1 <= gaps(server)[1] < 1.5
 
 
-def test_hours_of_waiting_end_the_run_with_the_reason() -> None:
-    with ApiServer(MODEL, faults=Faults(at={20: "429-hours"})) as server:
-        answers, stopped = drawn(server, 200, QUICK)
-    assert stopped == (
-        "the server asks to wait 2.0 h (429: Rate limit reached for requests.). Give the same command again"
-        " then"
-    )
-    # What was answered stays, what was under way is let through, nothing more is asked.
-    assert 19 <= len(answers) < 150
-    assert len(answers) == server.answered[200]
-    assert not any(isinstance(answer, Failed) for answer in answers)
-
-
 def test_a_stop_keeps_what_a_request_had_brought_before() -> None:
     """The rest of eight texts is asked for when the key expires: the first three are there, and paid."""
     said = "the server gives no more answers (401: Incorrect API key provided: . You can find your API key in"

@@ -258,15 +258,6 @@ def test_no_lie_becomes_a_number(name: str) -> None:
     assert OUTCOMES[name] == outcomes(WAYS[name], OUTCOMES[name])
 
 
-def test_sampling_counts_what_honest_texts_say() -> None:
-    """Else its outcomes above would hold for a count of nothing."""
-    with ApiServer(MODEL) as server, scoring(server, "sampling") as scorer:
-        answers = [answer for answer in score(scorer, cells(8)) if isinstance(answer, Scored)]
-        assert 8 == len(answers)
-        assert 10 < sum(sum((answer.counts or {}).values()) for answer in answers)
-        assert "right" == judged(answers, cells(8), server)
-
-
 # --- choices -------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from biaskit.corpora.sources import load_corpus
 from biaskit.errors import CorpusError, UsageError
 from biaskit.files import data_dir
 from biaskit.models.api.endpoint import open_endpoint
-from biaskit.models.api.prices import GIVEN, LOCAL, Price, find_price, load_prices, parse_price
+from biaskit.models.api.prices import GIVEN, LOCAL, Price, find_price, parse_price
 from biaskit.models.paper_models import find_known, list_known
 
 OPENAI, TOGETHER = "api.openai.com", "api.together.xyz"
@@ -107,16 +107,6 @@ def test_a_server_elsewhere_is_unknown_not_free(host: str) -> None:
 
 
 # --- entries of the shipped lists ------------------------------------------------------------------------
-
-
-def test_every_price_names_its_host_page_and_day_and_stands_once() -> None:
-    listed = load_prices()
-    assert len({(entry.host, entry.model) for entry in listed}) == len(listed)
-    for entry in listed:
-        assert re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", entry.host)
-        assert entry.price.source.startswith("https://")
-        assert date.fromisoformat(entry.price.date).isoformat() == entry.price.date
-        assert all(0 <= amount <= 1e6 for amount in (entry.price.input, entry.price.output))
 
 
 def test_a_ready_made_spec_sends_its_key_to_its_host_alone() -> None:

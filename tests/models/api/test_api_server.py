@@ -19,11 +19,8 @@ from fakes.api_server import (
     AFTER_GENERATION,
     BEFORE_GENERATION,
     FAULTS,
-    FINAL,
     GENERATION,
     LIES,
-    SLOW,
-    TRANSIENT,
     ApiProcess,
     ApiServer,
     Behaviour,
@@ -234,46 +231,7 @@ def test_choices_are_draws_with_seeds_of_their_own(path: str) -> None:
     }
 
 
-def test_a_trailing_assistant_message() -> None:
-    talk = [*HELLO, {"role": "assistant", "content": "I think"}]
-    vllm = {"add_generation_prompt": False, "continue_final_message": True}
-
-    def prompt_tokens(**more: Any) -> int:
-        return ask(server, CHAT, messages=talk, max_tokens=1, **more).json["usage"]["prompt_tokens"]
-
-    continued = len(MODEL.prompt_ids(MODEL.render_chat(talk, continue_final=True)))
-    new_turn = len(MODEL.prompt_ids(MODEL.render_chat(talk)))
-    assert new_turn == continued + 2
-    with serving() as server:
-        assert prompt_tokens() == continued
-        server.behaviour.prefill = "new-turn"
-        assert prompt_tokens() == prompt_tokens(**vllm) == new_turn
-        server.behaviour.prefill = "asked"
-        assert [prompt_tokens(), prompt_tokens(**vllm)] == [new_turn, continued]
-        server.behaviour.prefill = "rejected"
-        assert ask(server, CHAT, messages=talk).status == 400
-        assert ask(server, CHAT, messages=HELLO, max_tokens=1).status == 200
-
-
 # --- what the server tells the test -------------------------------------------------------------------
-
-
-def test_requests_are_recorded() -> None:
-    with serving() as server:
-        ask(server, "/v1/models")
-        ask(server, COMPLETIONS, prompt=NURSE, max_tokens=2, key="k")
-        ask(server, COMPLETIONS, prompt=NURSE, temperature=9)
-        listed, made, refused = server.requests
-    assert [one.number for one in server.requests] == [1, 2, 3]
-    assert (listed.path, listed.method, listed.body) == ("/v1/models", "GET", None)
-    assert made.body == {"model": "toy", "prompt": NURSE, "max_tokens": 2}
-    assert made.headers["content-type"] == "application/json"
-    assert made.answered is not None
-    assert made.received <= made.answered <= time.monotonic()
-    assert (made.status, made.outcome, made.prompt_tokens) == (200, "honest", len(MODEL.prompt_ids(NURSE)))
-    assert (refused.status, refused.outcome, refused.prompt_tokens) == (400, "refused", 0)
-    assert (server.calls, server.number) == (2, 3)
-    assert server.answered == {200: 2, 400: 1}
 
 
 @pytest.mark.parametrize("kind", FAULTS)
@@ -325,24 +283,6 @@ def test_faults_before_generation(kind: str) -> None:
         assert got.json["error"]["message"]
 
 
-def split(content: bytes) -> tuple[dict[str, str], bytes]:
-    head, _, body = content.partition(b"\r\n\r\n")
-    lines = head.decode().split("\r\n")[1:]
-    return {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}, body
-
-
-def test_faults_come_by_request_number() -> None:
-    faults = Faults(rate=0.2, seed=4)
-    hit = [faults.of(number) for number in range(1, 5001)]
-    kinds = Counter(fault.kind for fault in hit if fault)
-    assert abs(sum(kinds.values()) / 5000 - 0.2) < 0.03
-    assert set(kinds) == set(TRANSIENT)
-    assert hit == [Faults(rate=0.2, seed=4).of(number) for number in range(1, 5001)]
-    assert hit != [Faults(rate=0.2, seed=5).of(number) for number in range(1, 5001)]
-    assert set(TRANSIENT) | set(FINAL) | set(SLOW) == set(FAULTS)
-    assert set(BEFORE_GENERATION) | set(AFTER_GENERATION) == set(FAULTS)
-
-
 # --- lies ---------------------------------------------------------------------------------------------
 
 
@@ -375,24 +315,6 @@ def test_every_lie_changes_the_answer(path: str, kind: str) -> None:
 
 
 # --- HTTP, and the end --------------------------------------------------------------------------------
-
-
-def test_one_connection_serves_many_requests_however_they_are_cut() -> None:
-    content = json.dumps({"model": "toy", "prompt": NURSE, "max_tokens": 1}).encode()
-    request = f"POST {COMPLETIONS} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(content)}\r\n\r\n".encode()
-    request += content
-    with serving() as server, socket.create_connection((server.host, server.port), timeout=5) as client:
-        for piece in (request[:7], request[7:100], request[100:] + request, request[:-1], request[-1:]):
-            client.sendall(piece)
-            time.sleep(0.01)
-        eventually(lambda: server.answered[200] == 3)
-        assert len(server.requests) == 3
-        received = b""
-        while received.count(b'"object"') < 3:  # the third answer may still be under way
-            piece = client.recv(1 << 20)
-            assert piece, received
-            received += piece
-        assert received.count(b"HTTP/1.1 200 OK\r\n") == 3
 
 
 def test_a_bug_of_the_server_is_no_answer() -> None:

@@ -223,7 +223,7 @@ def examined(tiny_peer: Peer) -> tuple[Capabilities, list[Asked], float]:
     with tiny_peer.recorder.fresh() as asked:
         scorer = tiny_peer.scorer()
         scorer.close()
-    return scorer.found, asked, time.perf_counter() - started
+    return scorer.capabilities, asked, time.perf_counter() - started
 
 
 def test_the_doctor_finds_what_this_server_can(examined: tuple[Capabilities, list[Asked], float]) -> None:
@@ -254,8 +254,8 @@ def test_an_echo_that_is_off_by_one_token_is_not_believed(tmp_path: Path) -> Non
     log = tmp_path / "server.log"
     with start_peer(tmp_path / "tiny.gguf", log, name="tiny", context=TINY_CONTEXT) as peer:
         scorer = peer.scorer()
-        assert not scorer.found.echo
-        assert "not believed" in scorer.found.problems["echo"]
+        assert not scorer.capabilities.echo
+        assert "not believed" in scorer.capabilities.problems["echo"]
         assert "top-k" == scorer.estimator_for("raw").name
         scorer.close()
         forced = peer.scorer("echo")

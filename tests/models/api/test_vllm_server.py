@@ -44,7 +44,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
 @pytest.fixture(scope="module")
 def found(server: VllmServer) -> Capabilities:
     """What doctor finds of it."""
-    return opened(server).found
+    return opened(server).capabilities
 
 
 @pytest.fixture(scope="module")
