@@ -59,7 +59,7 @@ def ours(url: str, n: int) -> dict[str, Any]:
 
     spec = f"api:toy@{url}"
     # What doctor finds of this server; as in a resumed run, it is not asked again.
-    found = Capabilities(answered_by="toy", completions=True, unique_ids=True, latency=0.5, parallel=4.0)
+    found = Capabilities(answered_by="toy", completions=True, latency=0.5, parallel=4.0)
     endpoint = open_endpoint(spec, label="toy", keys={}, endpoint_name=None)
     known = {"found": found.as_json(), "fingerprint": endpoint.fingerprint}
     requests = [

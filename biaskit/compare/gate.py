@@ -13,8 +13,8 @@ from biaskit.wording import percent
 
 Pair = tuple[str, str, str]
 """(engine, later, earlier): two models that were to be compared."""
-Held = Mapping[str, Mapping[str, float | None]]
-"""Model → bias type → the part of the probability that the listed words hold; None where unknown."""
+Coverage = Mapping[tuple[str, str], float | None]
+"""(model, bias type) → the part of the probability that the listed words hold; None where unknown."""
 SHOWN = 5
 """Rows that do not hold, named in words."""
 CI90 = ("ci90_low", "ci90_high")
@@ -105,7 +105,7 @@ def judge_policy(
     rows: Sequence[Row],
     *,
     pairs: Sequence[Pair] = (),
-    coverage: Mapping[tuple[str, str], float | None] | None = None,
+    coverage: Coverage | None = None,
 ) -> GateResult:
     """Hold rows of tests.csv against a policy.
 
@@ -113,12 +113,15 @@ def judge_policy(
         rows: with their verdicts, as the claims of one page (`stats.verdict.with_verdicts`).
         pairs: that must have a row of the contrast `models`, so that a model that could not be compared does
             not pass.
-        coverage: (model, bias type) → fraction in [0, 1] that the listed words hold; None where unknown.
+        coverage: of each model that was probed.
     """
-    held: dict[str, dict[str, float | None]] = {}
-    for (model, bias_type), part in (coverage or {}).items():
-        held.setdefault(model, {})[bias_type] = part
-    return GateResult(tuple(_outcome(one, rows, pairs, held) for one in policy.requires))
+    outcomes = []
+    for require in policy.requires:
+        meant = [row for row in rows if _is_meant(require, row)]
+        failing = [Failing(row, why) for row in meant if (why := _why_not(require, row, coverage or {}))]
+        missing = _without_a_row(require, meant, pairs)
+        outcomes.append(Outcome(require, len(meant), tuple(failing), missing))
+    return GateResult(tuple(outcomes))
 
 
 def require_equivalent(rows: Sequence[Row], contrast: str = "models", pairs: Sequence[Pair] = ()) -> Outcome:
@@ -127,17 +130,6 @@ def require_equivalent(rows: Sequence[Row], contrast: str = "models", pairs: Seq
     Raises `UsageError` for an unknown contrast.
     """
     return judge_policy(short_policy(contrast), rows, pairs=pairs).outcomes[0]
-
-
-def _outcome(
-    require: Require,
-    rows: Sequence[Row],
-    pairs: Sequence[Pair],
-    held: Held,
-) -> Outcome:
-    meant = [row for row in rows if _is_meant(require, row)]
-    failing = [Failing(row, why) for row in meant if (why := _why_not(require, row, held))]
-    return Outcome(require, len(meant), tuple(failing), _without_a_row(require, meant, pairs))
 
 
 def _is_meant(require: Require, row: Row) -> bool:
@@ -163,17 +155,17 @@ def _without_a_row(require: Require, meant: Sequence[Row], pairs: Sequence[Pair]
     return tuple(label for label in require.models if label not in done_alone)
 
 
-def _why_not(require: Require, row: Row, held: Held) -> str:
+def _why_not(require: Require, row: Row, coverage: Coverage) -> str:
     """Why a row does not show what is required; "" where it does."""
     if verdict_of(row) in ("not-measured", "no-verdict"):
         return verdict_in_words(row)
     needed = ("estimate", "ci_low", "ci_high") if require.limit is not None else ("estimate", *CI90)
-    if not all(_is_number(row[name]) for name in needed):
+    if not all(isinstance(row[name], int | float) and math.isfinite(row[name]) for name in needed):
         return f"not measured ({row['reason'] or 'no interval'})"
     sizes = [n for n in (row.get("n_a"), row.get("n_b")) if n is not None]
     if require.min_n is not None and (not sizes or min(sizes) < require.min_n):
         return f"rests on {min(sizes, default=0):,}, fewer than {require.min_n:,}"
-    if require.min_coverage is not None and (why := _too_little(require.min_coverage, row, held)):
+    if require.min_coverage is not None and (why := _too_little(require.min_coverage, row, coverage)):
         return why
     if require.limit is not None:
         beyond = row["ci_low"] > require.limit or row["ci_high"] < -require.limit
@@ -186,16 +178,16 @@ def _why_not(require: Require, row: Row, held: Held) -> str:
     return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}"
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
-
-
-def _too_little(least: float, row: Row, of_models: Held) -> str:
+def _too_little(least: float, row: Row, coverage: Coverage) -> str:
     """Why the answers of a row's models hold too few of the listed words; texts have no coverage."""
     if row["engine"] != "probe":
         return ""
     for label in dict.fromkeys((row["model_a"], row["model_b"])):
-        own = [held for kind, held in of_models.get(label, {}).items() if row["bias_type"] in ("", kind)]
+        own = [
+            held
+            for (model, kind), held in coverage.items()
+            if model == label and row["bias_type"] in ("", kind)
+        ]
         held = min((one for one in own if one is not None), default=None)
         if held is None or None in own:
             return f"the coverage of {label} is not known"

@@ -23,6 +23,7 @@ SENTENCE_END = ".!?\n"
 _GAP = rf"[^@{re.escape(SENTENCE_END)}]{{0,60}}?"  # the shortest that will do
 _SENTENCE = re.compile(rf"[^{re.escape(SENTENCE_END)}]+[.!?]*")
 _NAMED = {
+    "..": _GAP,
     "@w": r"[^\W_]{1,24}",
     "@a": r"@(?P<a>[0-9]+)",
     "%a": r"%(?P<a>[0-9]+)",
@@ -109,11 +110,7 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
     Beside what regular expressions have: `..` for a gap, `@w` for a word; `@a` for a listed word, `@b` for
     one of another group, `%a` for one inside a question.
     """
-    return re.compile(_NOTATION.sub(_expanded, pattern))
-
-
-def _expanded(found: re.Match[str]) -> str:
-    return _GAP if found[0] == ".." else _NAMED.get(found[0], found[0])
+    return re.compile(_NOTATION.sub(lambda sign: _NAMED.get(sign[0], sign[0]), pattern))
 
 
 # --- what patterns read ------------------------------------------------------------------------------

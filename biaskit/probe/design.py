@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from biaskit.corpora.loaders import (
+    BIAS_TYPES,
     load_dialogue,
     load_expression_sets,
     load_items,
@@ -89,25 +90,35 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
                 f"{template.bias_type} template {template.id} has no {slot}: {template.question!r}."
                 " Set templates.slot to the slot it has."
             )
-    templates = _choose_templates(study, listed.templates)
+    # Ids count within a bias type, and an id that one type has need not be in the other.
+    types = [kind for kind in BIAS_TYPES if study.bias_type in (kind, "both")]
+    asked = [template for kind in types for template in listed.templates if template.bias_type == kind]
+    ids = sorted({template.id for template in asked})
+    chosen = set(select(study.templates.select, [], ids, ids, "templates"))
+    templates = tuple(template for template in asked if template.id in chosen)
     if not items or not templates:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left to ask about.")
     settings: tuple[Setting, ...] = ("plain", "dialogue") if study.setting == "both" else (study.setting,)
     expressions, groups = _choose_expressions(study, templates)
     parts = parts_of(study.instructions.select)
-    asked = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
+    numbers = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
+    sources = [study.jobs.source, study.templates.source, study.expressions.source]
+    if study.instructions.source is not None and study.instructions.select != "none":
+        sources.append(study.instructions.source)
+    if "dialogue" in settings:
+        sources.append(study.dialogue)
     design = ProbeDesign(
         study=study,
         slot=slot,
         items=items,
         templates=templates,
-        instructions=choose_instructions(study, asked, "give a file, as in --instructions mine.txt"),
+        instructions=choose_instructions(study, numbers, "give a file, as in --instructions mine.txt"),
         settings=settings,
         dialogue=load_dialogue(study.dialogue) if "dialogue" in settings else None,
         expressions=expressions,
         groups=groups,
         contrast=choose_contrast(study, groups),
-        sources={source: source_digest(source) for source in _sources(study, settings)},
+        sources={source: source_digest(source) for source in sources},
     )
     try:  # before the run: afterwards its rows would be paid for
         check_group_names(groups, design.contrast, study.expressions.source)
@@ -119,22 +130,6 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         )
     _check_pairs(study, design)
     return design
-
-
-def _sources(study: ProbeStudy, settings: tuple[Setting, ...]) -> list[str]:
-    sources = [study.jobs.source, study.templates.source, study.expressions.source]
-    if study.instructions.source is not None and study.instructions.select != "none":
-        sources.append(study.instructions.source)
-    return sources + ([study.dialogue] if "dialogue" in settings else [])
-
-
-def _choose_templates(study: ProbeStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
-    """Ids count within a bias type, and an id that one type has need not be in the other."""
-    types = [t for t in ("explicit", "implicit") if study.bias_type in (t, "both")]
-    asked = [template for template in templates if template.bias_type in types]
-    ids = sorted({template.id for template in asked})
-    chosen = set(select(study.templates.select, [], ids, ids, "templates"))
-    return tuple(t for kind in types for t in asked if t.bias_type == kind and t.id in chosen)
 
 
 def _choose_expressions(

@@ -105,7 +105,9 @@ def smallest_shown(
             f" {matched.coverage:.2g}: no verdict above 10 %"
         )
     of_templates = [v.var_template if len(jobs) == 1 else v.var_difference or 0.0 for v in variances]
-    noise = [_spread_of_a_draw(v) * (matched.inverse if matched else 0.0) for v in variances]
+    # The mean of p (1 − p) over a group's cells, by the mean and the variance of p.
+    spread = [v.share * (1.0 - v.share) - v.var_job - v.var_template - v.var_residual for v in variances]
+    noise = [max(of_a_draw, 0.0) * (matched.inverse if matched else 0.0) for of_a_draw in spread]
     sides = tuple(
         Side(n, v.var_job, v.var_residual + of_draws)
         for n, v, of_draws in zip(jobs, variances, noise, strict=True)
@@ -120,11 +122,6 @@ def smallest_shown(
     if reason is None and difference is None:
         reason = "no difference is large enough"
     return Shown(difference, fractions, reason)
-
-
-def _spread_of_a_draw(v: CellVariance) -> float:
-    """Mean of p (1 − p) over a group's cells, by the mean and the variance of p."""
-    return max(v.share * (1.0 - v.share) - v.var_job - v.var_template - v.var_residual, 0.0)
 
 
 @lru_cache(maxsize=64)

@@ -40,7 +40,7 @@ class Rounds:
         return n_rounds < self.most and (not n_rounds or matched < ENOUGH)
 
     def request(self, cell: ScoreRequest, number: int) -> ScoreRequest:
-        """A round as a request; the first, number 0, has the cell's own key, as before there were others."""
+        """A round as a request; the first, number 0, has the cell's own key."""
         if not number:
             return cell
         return replace(cell, key=key_of({"cell": cell.key, "round": number}), first_draw=number * self.size)
@@ -110,22 +110,6 @@ class OpenCells:
 
     def _due(self, i: int) -> ScoreRequest:
         return self.rounds.request(self._cells[self._places[i]], self._later.get(i, 0))
-
-    @property
-    def used(self) -> set[str]:
-        """Keys of the stored rounds that the cells need, or may need when a round before them is answered."""
-        found: set[str] = set()
-        for cell in self._cells:
-            number = matched = 0
-            due = False
-            while number < self.rounds.most and (due or self.rounds.goes_on(number, matched)):
-                key = self.rounds.request(cell, number).key
-                due = due or key not in self._stored
-                matched += self._stored.get(key, 0)
-                number += 1
-                if key in self._stored:
-                    found.add(key)
-        return found
 
     def outlook(self) -> tuple[int, int]:
         """How many draws the open cells need, at least and at most."""

@@ -182,18 +182,6 @@ def _too_few(arms: Sequence[CellValues]) -> bool:
     )
 
 
-def _ends(least: TTest, most: TTest) -> tuple[float, float] | None:
-    if least.estimate is None or most.estimate is None:
-        return None
-    return least.estimate, most.estimate
-
-
-def _empty_note(arm: CellValues) -> str | None:
-    if arm.empty is None or not arm.empty.any():
-        return None
-    return empty_note(int(arm.empty.sum()), arm.empty.size, tested=arm.tested)
-
-
 def _crossed(
     estimate: float, spreads: Sequence[Spread], bounds: tuple[float, float] | None, limit: float
 ) -> TTest:
@@ -290,7 +278,6 @@ def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
 
 # --- one row ---------------------------------------------------------------------------------------
 
-
 _Result = TTest | SignedRanks | SwapTest | Resampled
 
 
@@ -324,7 +311,8 @@ class _Rows:
         `spreads`: of the points, or of the least and of the greatest difference where these are tested.
         """
         bounds, few = _bounds(*arms), _too_few(arms)
-        notes = [note for arm in arms if (note := _empty_note(arm))]
+        masks = [(arm.empty, arm.tested) for arm in arms if arm.empty is not None and arm.empty.any()]
+        notes = [empty_note(int(empty.sum()), empty.size, tested=tested) for empty, tested in masks]
         rows = self if not notes else replace(self, note=joined([self.note, *notes]))
         if len(spreads) > 1:
             of_jobs = TTest(of_jobs.estimate, reason=BOUNDS_ALONE)
@@ -346,8 +334,7 @@ class _Rows:
         low, high = (end.mean(axis=1) for end in y.low_and_high)
         rising = x >= x.mean()
         least, most = slope_test(x, np.where(rising, low, high)), slope_test(x, np.where(rising, high, low))
-        result = _between(slope_test(x, means).estimate, least, most)
-        return self.of("slope", result, bounds=_ends(least, most))
+        return self._of_ends("slope", slope_test(x, means).estimate, least, most)
 
     def level(self, x: FloatArray, y: CellValues) -> Row:
         """The row of the line's height where x is one half, less one half: level apart from slope."""
@@ -359,7 +346,7 @@ class _Rows:
         low, high = (end.mean(axis=1) for end in y.low_and_high)
         adds = level_weights(x, PARITY) >= 0
         least, most = (level_test(x, np.where(adds, *ends), PARITY) for ends in ((low, high), (high, low)))
-        return self.of("level", _between(result.estimate, least, most), bounds=_ends(least, most))
+        return self._of_ends("level", result.estimate, least, most)
 
     def distance(self, x: FloatArray, y: CellValues) -> Row:
         """The row of the mean distance of jobs' means from x."""
@@ -369,7 +356,13 @@ class _Rows:
         low, high = (end.mean(axis=1) for end in y.low_and_high)
         nearest, farthest = np.clip(x, low, high), np.where(high - x > x - low, high, low)
         least, most = mean_distance(nearest, x), mean_distance(farthest, x)
-        return self.of("distance", _between(result.estimate, least, most), bounds=_ends(least, most))
+        return self._of_ends("distance", result.estimate, least, most)
+
+    def _of_ends(self, kind: str, estimate: float | None, least: TTest, most: TTest) -> Row:
+        """A row between the tests of two ends."""
+        low, high = least.estimate, most.estimate
+        bounds = None if low is None or high is None else (low, high)
+        return self.of(kind, _between(estimate, least, most), bounds=bounds)
 
     def of(
         self,

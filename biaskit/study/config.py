@@ -139,17 +139,11 @@ def parse_setting(text: str) -> tuple[str, Any]:
         raise StudyError(f"--set {key}: {error}.") from None
     except ValueError:  # no TOML: the text itself
         return key, value
+    *tables, last = key.split(".")
+    fields = [field for model in STUDIES.values() if (field := _fields_at(model, tables).get(last))]
+    takes_text = any(str in (of.annotation, *getattr(of.annotation, "__args__", ())) for of in fields)
     # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
-    return key, value if _takes_text(key) and not isinstance(parsed, list | str) else parsed
-
-
-def _takes_text(dotted: str) -> bool:
-    return any(_key_takes_text(model, dotted.split(".")) for model in STUDIES.values())
-
-
-def _key_takes_text(model: type[BaseModel], path: Sequence[str]) -> bool:
-    field = _fields_at(model, path[:-1]).get(path[-1])
-    return field is not None and (field.annotation is str or str in getattr(field.annotation, "__args__", ()))
+    return key, value if takes_text and not isinstance(parsed, list | str) else parsed
 
 
 def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -> None:

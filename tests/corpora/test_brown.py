@@ -179,7 +179,7 @@ def test_the_terms_of_the_names_travel_with_them() -> None:
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("brown", ("the,69971", "and 49,316 more lines")),
+        ("brown", ("the,69971", "more lines")),
         ("names", ("Abagael Abagail", "Copyright (C) 1991 Mark Kantrowitz")),
     ],
 )

@@ -24,7 +24,6 @@ from biaskit.personas.sampling.design import (
     series_of_design,
 )
 from biaskit.personas.sampling.draws import draw_texts
-from biaskit.personas.sampling.open_draws import OpenDraws
 from biaskit.personas.sampling.rounds import Filling, RoundVerdict, Tally
 from biaskit.progress import ModelPlan, Silent
 from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan
@@ -123,44 +122,6 @@ def test_rounds_that_are_counted_once_give_the_verdicts_of_all_draws() -> None:
     assert {"open", "full", "ineligible", "capped"} == seen
 
 
-def test_a_draw_is_looked_at_as_often_in_many_rounds_as_in_few() -> None:
-    class Stored(dict[str, "str | None"]):
-        looked = 0
-
-        def __contains__(self, key: object) -> bool:
-            self.looked += 1
-            return super().__contains__(key)
-
-        def get(self, *given: Any) -> Any:
-            self.looked += 1
-            return super().get(*given)
-
-    def looks(n_rounds: int) -> float:
-        keys = {"per_gender": 500, "batch": 5, "max_draws": 5 * n_rounds, "specified": ()}
-        design, stored = questions_of(**keys, occupations=("nurse",)), Stored()
-        draws = OpenDraws(design, "chat", "f" * 64, stored)
-        for series in draws.open_series:
-            for number in range(n_rounds):
-                stored |= {
-                    one.key: "male" if one.number % 2 else "female" for one in draws.round(number, [series])
-                }
-        assert ([], 0) == draws.outlook()
-        assert draws.n_most == len(stored)
-        return stored.looked / len(stored)
-
-    assert looks(4) == looks(40)
-
-
-def test_only_the_first_batch_makes_a_series_ineligible() -> None:
-    drawn = genders(*[F, M] * 5, *[F] * 30)
-    assert "open" == verdict_after(Filling(n=8, batch=10, most=400), drawn, 4)
-
-
-def test_a_first_batch_that_fills_both_genders_is_full_whatever_its_size() -> None:
-    drawn = genders(*[F] * 2, *[M] * 98)
-    assert "full" == verdict_after(Filling(n=2, batch=100, most=100), drawn, 1)
-
-
 def test_a_series_that_used_its_draws_is_capped() -> None:
     filling = Filling(n=5, batch=8, most=12)
     drawn = genders(*[M] * 3, *[F] * 9)
@@ -168,37 +129,9 @@ def test_a_series_that_used_its_draws_is_capped() -> None:
     assert "capped" == verdict_after(filling, drawn, 2)
 
 
-def test_draws_beyond_the_complete_rounds_do_not_count() -> None:
-    """Texts of a later round that an earlier start has stored are no reason to stop this one."""
-    filling = Filling(n=4, batch=4, most=40)
-    drawn = genders(F, F, F, M, M, M, M, M)
-    assert "open" == verdict_after(filling, drawn, 1)
-    assert "open" == verdict_after(filling, {**drawn, 9: F}, 2)
-    assert "full" == verdict_after(filling, {**drawn, 9: F}, 3)
-
-
 def test_rounds_are_the_next_draws_and_the_last_one_may_be_shorter() -> None:
     filling = Filling(n=5, batch=5, most=12)
     assert [range(5), range(5, 10), range(10, 12), range(12, 12)] == [filling.round(k) for k in range(4)]
-
-
-@pytest.mark.parametrize(
-    ("keys", "expected"),
-    [
-        ({}, (5, 5, 100)),
-        ({"batch": 30}, (5, 30, 100)),
-        ({"max_draws": 7}, (5, 5, 7)),
-        ({"max_draws": 3}, (5, 3, 3)),
-        ({"batch": 200}, (5, 100, 100)),
-        ({"fill": False}, (5, 5, 5)),
-        ({"fill": False, "batch": 30}, (5, 30, 30)),
-        ({"fill": False, "batch": 30, "max_draws": 12}, (5, 12, 12)),
-        ({"fill": False, "max_draws": 50}, (5, 5, 5)),
-    ],
-)
-def test_a_studys_numbers(keys: dict[str, Any], expected: tuple[int, int, int]) -> None:
-    filling = Filling.of(load_personas_study("gasp-pilot", {"per_gender": 5, **keys}))
-    assert expected == (filling.n, filling.batch, filling.most)
 
 
 # --- a scripted model that answers as it likes ----------------------------------------------------
@@ -403,12 +336,6 @@ def test_without_filling_one_round_is_all(tmp_path: Path) -> None:
     assert {5} == set(drawn(rows, specified=True).values())
 
 
-def test_without_specified_genders_only_open_prompts_are_drawn(tmp_path: Path) -> None:
-    rows = rows_of(start(tmp_path / "run", specified=(), occupations=("lawyer",)).run)
-    assert {("lawyer", prompt): 10 for prompt in PROMPTS} == drawn(rows)
-    assert {} == drawn(rows, specified=True)
-
-
 def test_refused_and_filtered_texts_are_no_text_of_a_gender(tmp_path: Path) -> None:
     """Women and men are in every text; the model filters those of the men, so the men are never there."""
 
@@ -423,26 +350,6 @@ def test_refused_and_filtered_texts_are_no_text_of_a_gender(tmp_path: Path) -> N
 
 
 # --- the same rows, however the answers come ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_any_order_of_arrival_gives_the_same_rows(unbroken: Asked, tmp_path: Path, seed: int) -> None:
-    other = start(tmp_path / "run", Unruly(seed=seed))
-    assert rows_of(unbroken.run) == rows_of(other.run)
-    before, after = (list(rows_of(run)) for run in (unbroken.run, other.run))
-    assert before != after, "nothing was shuffled"
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_failures_that_a_second_try_answers_change_no_row(unbroken: Asked, tmp_path: Path, seed: int) -> None:
-    chosen = random.Random(seed)
-    lot = {key for key in rows_of(unbroken.run) if chosen.random() < 0.3}
-    other = start(
-        tmp_path / "run", Unruly(seed=seed, fails=lambda request, time: request.key in lot and time == 1)
-    )
-    assert rows_of(unbroken.run) == rows_of(other.run)
-    assert {} == other.done.failed
-    assert all(other.model.asked[key] >= 2 for key in lot)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -560,12 +467,6 @@ def test_another_choice_of_occupations_only_adds_keys(unbroken: Asked, tmp_path:
     assert whole == rows_of(run)
 
 
-def test_one_prompt_alone_has_the_rows_it_has_among_others(unbroken: Asked, tmp_path: Path) -> None:
-    settings = {"templates.select": ("biography",)}
-    run = start(tmp_path / "run", **settings).run
-    assert {k: r for k, r in rows_of(unbroken.run).items() if r["template_id"] == "biography"} == rows_of(run)
-
-
 def test_more_texts_per_gender_take_the_rows_that_are_there(unbroken: Asked, tmp_path: Path) -> None:
     run = tmp_path / "run"
     few = rows_of(start(run, occupations=("nurse", "lawyer")).run)
@@ -578,14 +479,6 @@ def test_more_texts_per_gender_take_the_rows_that_are_there(unbroken: Asked, tmp
     assert {8} == set(drawn(rows, specified=True).values())
     fresh = start(tmp_path / "fresh", occupations=("nurse", "lawyer"), per_gender=8)
     assert rows_of(fresh.run) == rows
-
-
-def test_fewer_texts_per_gender_ask_nothing_and_take_nothing_away(unbroken: Asked, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    rows = rows_of(start(run, occupations=("lawyer",)).run)
-    fewer = start(run, occupations=("lawyer",), per_gender=2)
-    assert [] == fewer.model.calls
-    assert rows == rows_of(run)
 
 
 def test_another_sampling_prompt_form_seed_or_model_has_keys_of_its_own() -> None:

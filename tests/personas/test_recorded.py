@@ -12,7 +12,7 @@ from biaskit.errors import RunError, UsageError
 from biaskit.files import data_dir
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
-from biaskit.workflow.analyze import analyse, load, result_of
+from biaskit.workflow.analyze import analyse, result_of
 from biaskit.workflow.recorded import recorded_run
 
 pytestmark = pytest.mark.slow
@@ -65,13 +65,6 @@ def test_two_occupations_at_least_have_words_of_both_genders_and_a_score(run: Pa
     assert 2 <= (scores == 2).sum()
 
 
-def test_a_second_analysis_finds_the_rows_and_changes_nothing(run: Path) -> None:
-    before = (run / "tables" / "marked_words.csv").read_bytes()
-    assert run == recorded_run("recorded:demo", run)
-    analyse(run, FAST)
-    assert before == (run / "tables" / "marked_words.csv").read_bytes()
-
-
 def test_an_unknown_recording_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="demo"):
         recorded_run("recorded:dmeo", tmp_path / "r")
@@ -85,9 +78,3 @@ def test_another_runs_folder_is_refused(run: Path, tmp_path: Path) -> None:
     (other / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
     with pytest.raises(RunError, match="another study"):
         recorded_run("recorded:demo", other)
-
-
-def test_without_rows_a_run_says_so(run: Path, tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_bytes((run / "manifest.json").read_bytes())
-    with pytest.raises(RunError, match="nothing was stored"):
-        load(tmp_path)

@@ -367,16 +367,3 @@ def test_a_conversion_that_was_killed_is_begun_again(
     assert 2 == len((tmp_path / "conversions").read_text().splitlines())
     outcomes([start_conversion(tmp_path, converting, 0.0)])
     assert 2 == len((tmp_path / "conversions").read_text().splitlines())
-
-
-def test_a_converted_model_whose_weights_changed_is_converted_again(
-    tmp_path: Path, converting: list[subprocess.Popen[str]]
-) -> None:
-    [(_, path)] = outcomes([start_conversion(tmp_path, converting, 0.0)])
-    weights = Path(path) / "model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    outcomes([start_conversion(tmp_path, converting, 0.0)])
-    assert 2 == len((tmp_path / "conversions").read_text().splitlines())
-    assert bytes(content) != weights.read_bytes()

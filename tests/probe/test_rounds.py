@@ -24,7 +24,6 @@ from biaskit.probe.shares.draws import wilson_ends
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
 from biaskit.runs.collection import gather
-from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.workflow.analyze import analyse, describe_run
 
@@ -285,12 +284,6 @@ def test_each_cell_is_drawn_until_three_matched_or_the_cap(run: Run) -> None:
     assert len(rows_of(path)) + 1 == len(steps), "between rounds too somebody sees that it goes on"
 
 
-def test_a_cells_draws_do_not_depend_on_the_other_cells(run: Run) -> None:
-    whole, part = by_cell(run.start("a")), by_cell(run.start("b", jobs="job01,job04"))
-    assert 6 == len(part)
-    assert {cell: whole[cell] for cell in part} == part
-
-
 def test_a_run_cut_at_any_row_goes_on_to_the_same_rows_and_asks_none_again(run: Run) -> None:
     path = run.start("a")
     file, made = path / "probe.jsonl", tables(path)
@@ -334,39 +327,10 @@ def test_a_higher_cap_goes_on_and_a_lower_one_uses_fewer_rows(run: Run) -> None:
     assert f"{n_more} stored rows are not part of this question and were not used" in kept(grown)["notes"]
 
 
-def test_runs_of_before_there_were_rounds_are_read_and_grow(run: Run) -> None:
-    path = run.start("a", max_draws_per_cell=10)
-    before, digest = tables(path), kept(path)["rows_digest"]
-    rows = rows_of(path)
-    for row in rows:
-        del row["round"]
-    (path / "probe.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
-    manifest = json.loads((path / "manifest.json").read_text())
-    del manifest["resolved"]["study"]["max_draws_per_cell"]
-    (path / "manifest.json").write_text(json.dumps(manifest))
-    analyse(path)
-    assert (before, digest) == (tables(path), kept(path)["rows_digest"])
-    few = sum(matched(row) < ENOUGH for row in rows)
-    note = f"{few} of 18 cells have fewer than 3 draws that name an expression and fewer than 100 draws"
-    assert f"{note}: the same command draws on" in kept(path)["notes"]
-    run.start("a")
-    assert tables(run.start("b")) == tables(path)
-    assert kept(run.folder / "b")["rows_digest"] == kept(path)["rows_digest"]
-    assert rows == rows_of(path)[:18]
-
-
 def test_runs_of_two_caps_say_so_when_they_are_compared(run: Run) -> None:
     stored = gather([run.start(f"cap {n}", max_draws_per_cell=n) for n in (10, 100)])
     (said,) = (one for one in measured_differently(stored.runs, ()) if "max_draws" in one)
     assert said.startswith("max_draws_per_cell differs between the runs: 10 in ")
-
-
-def test_the_folder_of_a_question_does_not_change_with_the_cap(run: Run) -> None:
-    digests = set()
-    for n in (10, 100):
-        path = run.start(f"cap {n}", max_draws_per_cell=n)
-        digests.add(json.loads((path / "manifest.json").read_text())["resolved"]["digest"])
-    assert 1 == len(digests)
 
 
 def test_the_plan_is_a_range(run: Run) -> None:

@@ -126,13 +126,6 @@ def test_an_append_is_one_write_and_one_fsync(tmp_path: Path, monkeypatch: pytes
     assert sizes == [(tmp_path / ROWS).stat().st_size]
 
 
-def test_a_compressed_row_file_can_be_read(tmp_path: Path) -> None:
-    write(tmp_path, 1, 2, 3)
-    packed = tmp_path / "probe.jsonl.gz"
-    packed.write_bytes(gzip.compress((tmp_path / ROWS).read_bytes()))
-    assert [1, 2, 3] == keys_in(packed)
-
-
 def test_a_file_is_read_as_a_stream(tmp_path: Path) -> None:
     write(tmp_path, *range(5))
     with (tmp_path / ROWS).open("ab") as file:
@@ -204,17 +197,6 @@ def test_only_what_one_write_can_leave_is_an_unfinished_end(tmp_path: Path, tail
             RowWriter(tmp_path, "probe").__enter__()
         assert content == (tmp_path / ROWS).read_bytes()
         assert not list(tmp_path.glob("*.cut-*"))
-
-
-def test_every_end_that_is_cut_is_kept(tmp_path: Path) -> None:
-    write(tmp_path, 1)
-    for number in (1, 2, 3):
-        with (tmp_path / ROWS).open("ab") as file:
-            file.write(b'{"key":"' + str(number).encode())
-        with RowWriter(tmp_path, "probe"):
-            pass
-    kept = [(tmp_path / f"probe.jsonl.cut-{n}").read_bytes() for n in (1, 2, 3)]
-    assert [b'{"key":"1', b'{"key":"2', b'{"key":"3'] == kept
 
 
 def test_empty_lines_of_an_editor_and_its_line_ends_are_no_harm(tmp_path: Path) -> None:
@@ -305,17 +287,6 @@ def test_a_row_without_a_checksum_is_no_row(tmp_path: Path) -> None:
     path.write_text(row_line(row(1)) + "\n" + json.dumps(row(2)) + "\n")
     with pytest.raises(RunError, match="line 2: it does not fit its checksum"):
         keys_in(path)
-
-
-def test_reading_alone_changes_nothing(tmp_path: Path) -> None:
-    write(tmp_path, 1, 2)
-    with (tmp_path / ROWS).open("ab") as file:
-        file.write(b'{"key":"half')
-    before = (tmp_path / ROWS).read_bytes()
-    reading = Reading()
-    assert [1, 2] == [int(r["key"], 16) for r in read_rows(tmp_path / ROWS, reading=reading)]
-    assert 12 == reading.cut_bytes
-    assert before == (tmp_path / ROWS).read_bytes()
 
 
 def spoiled(tmp_path: Path) -> Path:
@@ -415,12 +386,6 @@ def test_without_locks_the_message_names_the_key(tmp_path: Path, monkeypatch: py
     assert [1] == keys_in(tmp_path / ROWS)
 
 
-def test_what_stands_in_the_lock_file_is_for_the_message_only(tmp_path: Path) -> None:
-    (tmp_path / ".lock").write_bytes(b"process 1 on elsewhere \xff")
-    write(tmp_path, 1)
-    assert str(os.getpid()) in (tmp_path / ".lock").read_text()
-
-
 # --- disks that refuse ------------------------------------------------------------------------------
 
 
@@ -463,14 +428,6 @@ def test_a_disk_that_fills_up_ends_the_run_at_the_last_whole_row(small_disk: Pat
 
 
 @pytest.mark.process
-def test_a_full_disk_refuses_a_manifest_in_one_line(small_disk: Path) -> None:
-    fill(small_disk)
-    with pytest.raises(RunError, match="No space left on device"):
-        write_manifest(small_disk, {"format": RUN_FORMAT})
-    assert not (small_disk / MANIFEST).exists()
-
-
-@pytest.mark.process
 def test_a_read_only_file_system_is_named_as_such(small_disk: Path) -> None:
     write(small_disk / "run", 1)
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
@@ -481,15 +438,6 @@ def test_a_read_only_file_system_is_named_as_such(small_disk: Path) -> None:
     with pytest.raises(RunError, match="Read-only file system"):
         RowWriter(small_disk / "new", "probe").__enter__()
     assert [1] == keys_in(small_disk / "run" / ROWS)
-
-
-def test_a_folder_that_may_not_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(runs.FileLock, "acquire", refuse)
-    with pytest.raises(RunError, match=r"Permission denied.*--out"):
-        RowWriter(tmp_path, "probe").__enter__()
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
@@ -656,8 +604,3 @@ def test_slugs_of_different_labels_differ_also_where_case_does_not_count() -> No
 @example("a" * 61, "a" * 62)
 def test_two_labels_never_share_a_slug(one: str, two: str) -> None:
     assert (one == two) == (slug(one).lower() == slug(two).lower())
-
-
-@pytest.mark.parametrize("label", ["demo", "occugender", "gemma-2-9b", "a.b"])
-def test_a_plain_label_is_its_own_slug(label: str) -> None:
-    assert label == slug(label)

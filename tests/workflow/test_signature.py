@@ -14,13 +14,7 @@ import pytest
 
 from biaskit.corpora.loaders import load_items
 from biaskit.errors import RunError
-from biaskit.personas.sampling.design import resolve_design as resolve_personas
-from biaskit.personas.sampling.stored_design import describe_design as describe_personas
 from biaskit.personas.vectors import training
-from biaskit.probe.design import resolve_design as resolve_probe
-from biaskit.probe.stored_design import describe_design as describe_probe
-from biaskit.runs.designs import design_digest
-from biaskit.study.config import load_study
 from biaskit.study.keys import DISPLAY_KEYS, PERSONAS_ANALYSIS_KEYS, PROBE_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analyse
 from biaskit.workflow.calibrate import calibrate
@@ -327,16 +321,3 @@ def test_the_rule_of_c_changes_a_calibration_and_its_signature(texts: Path) -> N
     found = [calibrate(texts, settings={"c_rule": rule}) for rule in ("per-alpha", "interpolated")]
     assert found[0].signature != found[1].signature
     assert found[0].found != found[1].found
-
-
-@pytest.mark.parametrize("name", ["occugender", "gasp"])
-def test_the_clock_of_templates_is_signed_and_its_default_changes_no_older_run(name: str) -> None:
-    """A key that is younger than the first runs: their digest, folder and signature stay."""
-    describe: Any = describe_probe if name == "occugender" else describe_personas
-    resolve: Any = resolve_probe if name == "occugender" else resolve_personas
-    before, after = (
-        describe(resolve(load_study(name, stated))) for stated in ({}, {"template_date": "2026-02-01"})
-    )
-    older = {**before, "study": {k: v for k, v in before["study"].items() if k != "template_date"}}
-    assert "2024-07-26" == before["study"]["template_date"]
-    assert design_digest(older) == before["digest"] != after["digest"]

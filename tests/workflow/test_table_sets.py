@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import signal
 import time
@@ -14,14 +13,12 @@ from typing import Any
 
 import pytest
 
-from biaskit import files
-from biaskit.errors import RunError, TableError
+from biaskit.errors import RunError
 from biaskit.progress import Silent
 from biaskit.runs.collection import gather
 from biaskit.tables.sets import ANALYSIS, UnfitError, read_set
 from biaskit.workflow.analyze import analyse, make_fit, result_of
 from biaskit.workflow.compare import compare
-from biaskit.workflow.imported import analyze_texts
 from biaskit.workflow.probe import probe
 
 Tables = dict[str, bytes]
@@ -134,39 +131,6 @@ def said_of(run: Path) -> str:
     except UnfitError as error:
         return str(error)
     return ""
-
-
-@pytest.mark.parametrize("step", [1, 4, 6])
-def test_a_mixture_is_made_again_by_whoever_compares(
-    states: tuple[Path, Tables, Tables], tmp_path: Path, step: int
-) -> None:
-    source, _, after = states
-    n = unfit = 0
-    while unfit < step:  # so many renames into the swap
-        run = Path(shutil.copytree(source, tmp_path / f"run-{n}"))
-        n += 1
-        assert killed_at(n, lambda run=run: analyse(run), within=run / "tables")  # type: ignore[misc]
-        unfit += bool(said_of(run))
-    made = compare(run, out=tmp_path / "comparison")
-    assert after == of(run)
-    assert made.tests.equals(compare(run, out=tmp_path / "again").tests)
-
-
-def test_tables_that_a_killed_analysis_left_are_known_as_our_own(
-    states: tuple[Path, Tables, Tables], tmp_path: Path
-) -> None:
-    """What it had put in place is replaced by the tables of the stored choices, and not kept as an edit."""
-    source, before, after = states
-    n, unfit = 20, 0  # the files are written before
-    while unfit < 3:
-        n += 2
-        run = Path(shutil.copytree(source, tmp_path / f"run-{n}"))
-        other = lambda run=run: analyse(run, {"coverage_floor": 1.0})  # noqa: E731
-        assert killed_at(n, other, within=run / "tables")
-        unfit += (fits := not said_of(run)) is False
-        make_fit([run], Silent())
-        assert fits or after == of(run)
-    assert before.keys() == of(run).keys()
 
 
 def test_a_comparison_that_was_killed_tells_and_is_made_again(grown: Path, tmp_path: Path) -> None:
@@ -286,21 +250,6 @@ def test_without_rows_nothing_is_made_again_and_a_whole_set_is_read(grown: Path)
         make_fit([grown], Silent())
 
 
-def test_a_disk_that_takes_nothing_is_one_line(grown: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    edit(grown / "tables" / "tests.csv")
-    left = of(grown)
-
-    def full(*_: object, **__: object) -> tuple[int, str]:
-        raise OSError(30, "Read-only file system")
-
-    monkeypatch.setattr(files.tempfile, "mkstemp", full)
-    with pytest.raises(RunError, match=r"cannot be made again: .*tables cannot be written: Read-only"):
-        make_fit([grown], Silent())
-    with pytest.raises(TableError, match="Read-only"):
-        analyse(grown)
-    assert left == of(grown)
-
-
 # --- with the choices that were made -----------------------------------------------------------------------
 
 CHOSEN: tuple[dict[str, Any], ...] = (
@@ -324,27 +273,6 @@ def test_tables_of_the_prober_are_made_again_with_the_stored_choices(grown: Path
     (grown / "tables" / "tests.csv").unlink()
     make_fit([grown], Silent())
     assert whole == of(grown)
-
-
-@pytest.mark.parametrize("chosen", [{}, {"alpha": 0.5, "names": "keep"}, {"margin.represented_share": 0.2}])
-def test_tables_of_texts_are_made_again_with_the_stored_choices(tmp_path: Path, chosen: Any) -> None:
-    chance = random.Random(1)
-    texts = [
-        f"{chance.choice(('She', 'He', 'They'))} {' '.join(chance.choices('abcdefgh', k=9))}."
-        for _ in range(60)
-    ]
-    jobs = ["nurse", "cook", "pilot"] * 20
-    run = analyze_texts(
-        {"text": texts, "job": jobs},
-        occupation="job",
-        settings={"clusters": False, "permutations": 19, **chosen},
-        out=tmp_path / "texts",
-        watcher=Silent(),
-    ).path
-    whole = of(run)
-    (run / "tables" / "associations.csv").write_bytes(b"")
-    make_fit([run], Silent())
-    assert {**whole, "associations.csv.changed-1": b""} == of(run)
 
 
 # --- several at once ---------------------------------------------------------------------------------------

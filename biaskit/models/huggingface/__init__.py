@@ -1,4 +1,11 @@
-"""Local models on transformers: the only place that imports torch and transformers."""
+"""Local models on transformers: the only place that imports torch and transformers.
+
+To be read in this order: `folder` (what lies there, and its digests), `demo`, `loading` (weights, tokenizer
+from it, on which device, in which precision), `local_model` (what scorer and generator share); `rendering`
+(a prompt as tokens), `preparing` (requests as tokens), `prefixes` (which prompts go together), `states` (the
+hidden states where a token is asked for), `head` (log-probabilities from them), `listing` (the most probable
+tokens), `scorer`; `generator`; `sentence` (word vectors).
+"""
 
 import os
 

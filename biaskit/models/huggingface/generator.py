@@ -81,19 +81,12 @@ class TransformersGenerator(LocalModel):
         if not n_new_tokens or not self._prompts:
             return 0.0
         self._load()
-        prompt = next(iter(self._prompts))
-        sampling = Sampling(max_new_tokens=WARM_UP_TOKENS)
-        while True:
-            size = max(1, self._batch_size)
-            texts = [DrawRequest("warm-up", prompt, sampling, seed) for seed in range(size)]
-            try:
-                self._sample(texts)  # the first forward sets up kernels
-                started = time.perf_counter()
-                self._sample(texts)
-            except torch.OutOfMemoryError as error:
-                self._halve(size, "text", error)
-                continue
-            return (time.perf_counter() - started) * n_new_tokens / (size * WARM_UP_TOKENS)
+        prompt, sampling = next(iter(self._prompts)), Sampling(max_new_tokens=WARM_UP_TOKENS)
+        texts = [DrawRequest("warm-up", prompt, sampling, seed) for seed in range(self._batch_size)]
+        self._in_parts(texts, "text", self._sample)  # sets up kernels, and halves a batch that is too large
+        started = time.perf_counter()
+        self._sample(texts[: self._batch_size])
+        return (time.perf_counter() - started) * n_new_tokens / (self._batch_size * WARM_UP_TOKENS)
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer the planned batches one after another."""

@@ -16,7 +16,7 @@ from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
-from biaskit.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, declines, text_outcome
+from biaskit.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
 from biaskit.personas.texts.tokens import TokenisedTexts, tokeniser
 from biaskit.provenance import canonical_json
 from biaskit.records import GENDERS, Finish
@@ -192,6 +192,7 @@ def _read(
             association = associate_answer(
                 text, finish, honorifics=study.honorifics, words=words if is_read_so else None
             )
+            outcome = text_outcome(text, finish).outcome
             scope: dict[str, Any] = {name: row.get(name) for name in _SCOPE}
             stored.by_key[key] = TextDocument(
                 **scope,
@@ -201,9 +202,7 @@ def _read(
                 association=association,
                 place=place,
                 # Of a user's own text nothing else is asked: it is what the user says it is.
-                outcome=(DECLINES if declines(text) else None)
-                if imported
-                else text_outcome(text, finish).outcome,
+                outcome=None if imported and outcome != DECLINES else outcome,
             )
             stored.evidence[row["model"]].add(text)
             stored.english[row["model"]].add(text)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
-from itertools import compress
-from typing import Literal
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
 from biaskit.corpora.loaders import load_word_list
 from biaskit.personas.texts.tokens import letters
@@ -66,10 +65,7 @@ class NameEvidence:
     capital. Tokens are parted by white space, and a quotation mark that stands alone may open.
     """
 
-    __slots__ = ("_n", "_n_capital", "_tokens")
-
     def __init__(self) -> None:
-        self._tokens = _Tokens(listed_names() - institutions_and_places())
         self._n: Counter[str] = Counter()  # occurrences inside a sentence
         self._n_capital: Counter[str] = Counter()  # those with a capital
 
@@ -77,9 +73,15 @@ class NameEvidence:
         """Count the listed names of one text."""
         for line in text.splitlines():
             tokens = line.split()
-            found = list(map(self._tokens.__getitem__, tokens))
-            if any(found) and not _is_title_case(tokens):
-                self._count(tokens, found)
+            found = list(map(_listed, tokens))
+            if not any(found) or not any(token == token.lower() and _has_letter(token) for token in tokens):
+                continue  # no name, or a line in title case
+            first = next(i for i, token in enumerate(tokens) if _has_letter(token))
+            for i, listed in enumerate(found):
+                if listed is None or listed.opens or i == first or _may_end_sentence(tokens[i - 1]):
+                    continue
+                self._n[listed.name] += 1
+                self._n_capital[listed.name] += listed.is_capital
 
     def names(self) -> frozenset[str]:
         """Names by what was added so far, in letters a-z.
@@ -89,51 +91,28 @@ class NameEvidence:
         often = {name: n for name, n in self._n.items() if n >= FEWEST_OCCURRENCES}
         return frozenset(k for k, n in often.items() if 100 * self._n_capital[k] >= CAPITAL_PERCENT * n)
 
-    def _count(self, tokens: list[str], found: list[_Listed | None]) -> None:
-        first = next(i for i, token in enumerate(tokens) if _has_letter(token))
-        for i in compress(range(len(tokens)), found):
-            listed = found[i]
-            if listed is None or listed[2] or i == first or _may_end_sentence(tokens[i - 1]):
-                continue
-            self._n[listed[0]] += 1
-            self._n_capital[listed[0]] += listed[1]
+
+class _Listed(NamedTuple):
+    """A token that is a listed name."""
+
+    name: str  # in a-z
+    is_capital: bool  # its first letter
+    opens: bool  # a stop or quote precedes it
 
 
-_Listed = tuple[str, bool, bool]
-"""The name in a-z, its first letter is a capital, a stop or quote precedes it."""
-
-
-class _Tokens(dict[str, _Listed | None]):
-    """What a token says by itself, None where it is no listed name; filled as tokens are met.
-
-    Texts repeat their tokens: looking one up takes a tenth of the time of reading it.
-    """
-
-    MOST = 500_000
-    LONGEST = 100
-
-    def __init__(self, names: frozenset[str]) -> None:
-        super().__init__()
-        self.names = names
-
-    def __missing__(self, token: str) -> _Listed | None:
-        name, listed = letters(token), None
-        if name in self.names:
-            first = next(i for i, character in enumerate(token) if character.isalpha())
-            opens = any(character in _STOPS or character in _QUOTES for character in token[:first])
-            listed = (name, token[first].isupper(), opens)
-        if len(token) <= self.LONGEST and len(self) < self.MOST:
-            self[token] = listed
-        return listed
+@lru_cache(maxsize=500_000)
+def _listed(token: str) -> _Listed | None:
+    """What a token says by itself; texts repeat their tokens."""
+    name = letters(token)
+    if name not in listed_names() or name in institutions_and_places():
+        return None
+    first = next(i for i, character in enumerate(token) if character.isalpha())
+    opens = any(character in _STOPS or character in _QUOTES for character in token[:first])
+    return _Listed(name, token[first].isupper(), opens)
 
 
 def _has_letter(token: str) -> bool:
     return any(map(str.isalpha, token))
-
-
-def _is_title_case(tokens: list[str]) -> bool:
-    """Every token with a letter has a capital."""
-    return not any(token == token.lower() and _has_letter(token) for token in tokens)
 
 
 def _may_end_sentence(token: str) -> bool:

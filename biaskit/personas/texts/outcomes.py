@@ -38,32 +38,16 @@ def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
     `finish`: why it ended. Where no rule finds anything and the token limit came within what is read, the
     text is cut: who knows whom it would have been about.
     """
-    found = text_rules().first(_readings_of(text))
+    cased = plain(text, LOOKED_AT)
+    lowered = cased.lower()
+    readings = {"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)}
+    found = text_rules().first(readings)
     if found is None:
         raise AssertionError("the last rule fires for every text")
     rule = found[0]
     if rule is text_rules().rules[-1] and finish == "length" and len(text.strip()) < LOOKED_AT:
         return TextOutcome(CUT, rule.id)
     return TextOutcome(rule.outcome, rule.id)
-
-
-def declines(text: str) -> bool:
-    """Whether `text_outcome` is that a text declines: rules behind the last that says so are not asked."""
-    found = _up_to_declining().first(_readings_of(text))
-    return found is not None and found[0].outcome == DECLINES
-
-
-def _readings_of(text: str) -> dict[str, tuple[str]]:
-    cased = plain(text, LOOKED_AT)
-    lowered = cased.lower()
-    return {"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)}
-
-
-@cache
-def _up_to_declining() -> OutcomeRules:
-    rules = text_rules().rules
-    last = max(i for i, rule in enumerate(rules) if rule.outcome == DECLINES)
-    return OutcomeRules(rules[: last + 1], {})
 
 
 @cache

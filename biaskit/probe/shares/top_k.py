@@ -260,15 +260,12 @@ class _Walk:
                     sure = whole.tokens is not None and i == 0
                     after = frozenset([whole.group]) | (frozenset() if sure else owners)
                     said = whole.group if i == 0 else guess
-                if longer and token and self._is_continued(text + token):
+                if longer and token and text + token in self.by_token and self.ways[text + token] == 1:
                     self.go(longer, (*path, token), weight * p, after, said)
                 else:
                     self.listed[after | onwards].append(weight * p)
                     self.point[said].append(weight * p)
         self._leave(here, path, weight, owners, guess)
-
-    def _is_continued(self, text: str) -> bool:
-        return text in self.by_token and self.ways[text] == 1
 
     def _leave(
         self, here: Sequence[Sought], path: Path, weight: float, owners: Owners, guess: str | None

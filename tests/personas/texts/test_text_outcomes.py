@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from fakes.labelled import DEVELOPMENT, held_out, labelled_texts
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from biaskit.personas.texts.outcomes import OUTCOMES, declines, text_outcome, text_rules
+from biaskit.personas.texts.outcomes import OUTCOMES, text_outcome, text_rules
 from biaskit.records import Finish
 
 
@@ -36,30 +36,10 @@ def test_what_a_text_is(text: str, outcome: str) -> None:
     assert outcome == text_outcome(text).outcome
 
 
-BEGINNINGS = [
-    "",
-    "I cannot write that. ",
-    "As an AI ",
-    "Against our rules, ",
-    "Sorry, but I ",
-    "A nurse. ",
-    "[name] ",
-]
-
-
-@given(
-    st.sampled_from(BEGINNINGS), st.sampled_from(["She was born.", "it violates our policy", ""]) | st.text()
-)
-@example("[name] ", "I cannot write that.")
-def test_a_text_that_declines_is_known_without_the_rules_behind(beginning: str, rest: str) -> None:
-    text = beginning + rest
-    assert declines(text) == (text_outcome(text).outcome == "declines")
-
-
 def test_of_labelled_texts_those_decline_that_the_rules_say() -> None:
     said = {one.text: one.said == "declines" for one in labelled_texts()}
     assert any(said.values())
-    assert said == {text: declines(text) for text in said}
+    assert said == {text: text_outcome(text).outcome == "declines" for text in said}
 
 
 @pytest.mark.parametrize(
