@@ -1,9 +1,8 @@
-"""Vectors are begun where SRB or clusters may need them, and asked for where a list has a word."""
+"""Vectors are trained where SRB or clusters need them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ OPEN_TEXTS = [
     for gender, words in OPEN["nurse"].items()
 ]
 OF_NOBODY = [{"text": "A quiet day of work.", "gender": "", "job": "nurse"} for _ in range(6)]
-TRAINED = ["begun", "seed 1", "seed 2", "ended"]
+TRAINED = ["seed 1", "seed 2"]
 
 
 @pytest.mark.parametrize(
@@ -38,11 +37,11 @@ TRAINED = ["begun", "seed 1", "seed 2", "ended"]
         (OPEN_TEXTS, {}, TRAINED),
         (OPEN_TEXTS, {"clusters": False}, []),
         (NAMED_TEXTS, {}, []),
-        (OF_NOBODY, {}, ["begun", "ended"]),  # known when the lists are made
+        (OF_NOBODY, {}, []),
         (NAMED_TEXTS, {"vectors": "marked-lists"}, []),
     ],
 )
-def test_vectors_are_begun_where_they_may_be_needed_and_asked_for_where_they_are(
+def test_vectors_are_trained_where_they_are_needed(
     texts: list[dict[str, str]],
     settings: dict[str, Any],
     expected: list[str],
@@ -51,19 +50,13 @@ def test_vectors_are_begun_where_they_may_be_needed_and_asked_for_where_they_are
 ) -> None:
     seen: list[str] = []
 
-    @contextmanager
-    def training(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Iterator[Vectors]]:
-        def models() -> Iterator[Vectors]:
-            words = corpus.vocabulary()
-            for seed in seeds:
-                seen.append(f"seed {seed}")
-                yield Vectors.of(words, np.random.default_rng(seed).normal(size=(len(words), 20)))
+    def drawn(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Vectors]:
+        words = corpus.vocabulary()
+        for seed in seeds:
+            seen.append(f"seed {seed}")
+            yield Vectors.of(words, np.random.default_rng(seed).normal(size=(len(words), 20)))
 
-        seen.append("begun")
-        yield models()
-        seen.append("ended")
-
-    monkeypatch.setattr(run_scores, "training", training)
+    monkeypatch.setattr(run_scores, "vectors_of_seeds", drawn)
     quick = {"vectors": "corpus", "srb_seeds": "1-2", "permutations": 19, "k": 3, **settings}
     path = write_texts(tmp_path / "texts.csv", texts)
     columns = {"gender_col": "gender", "occupation_col": "job"}
@@ -74,8 +67,8 @@ def test_vectors_are_begun_where_they_may_be_needed_and_asked_for_where_they_are
         assert any(row["srb_seed_sd"] for row in table(run, "srb")), "scored by both seeds"
 
 
-def test_vectors_of_a_file_are_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_scores, "training", None)
+def test_with_vectors_of_a_file_none_are_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_scores, "vectors_of_seeds", None)
     path = write_texts(tmp_path / "texts.csv", [*NAMED_TEXTS, *OPEN_TEXTS])
     settings = {"vectors": write_vectors(tmp_path / "vectors.txt"), "permutations": 19, "k": 3}
     run = import_texts(path, gender_col="gender", occupation_col="job", settings=settings, out=tmp_path / "r")
