@@ -172,7 +172,8 @@ _CALIBRATED = {
 
 _BY_ALPHA = (
     "α: share of the topic prior; C: the largest at which no criterion word is marked, searched anew at every"
-    " α (GAS(P) interpolates between the C of two priors); marked: words with z > 1.96. Names are not removed."
+    " α (GAS(P) interpolates between the C of two priors); marked: words with z > 1.96. Names"
+    " are not removed."
 )
 
 
