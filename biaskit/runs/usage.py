@@ -88,17 +88,14 @@ def spent(run: Path, label: str | None = None) -> float:
     """USD that earlier starts of a run may have spent, on one model or on all of them."""
     usage = read_usage(run)
     lines = list(usage.values()) if label is None else [usage.get(label, {})]
-    return sum(_spent(_promised_counts_as_spent(line)) for line in lines)
+    counted = map(_promised_counts_as_spent, lines)
+    return sum(line.get(name) or 0.0 for line in counted for name in ("cost", "cost_unsure"))
 
 
 def any_spent(run: Path) -> bool:
     """Whether usage.json names any cost, one that is only promised or unknown among them."""
     lines = read_usage(run).values()
     return any(line.get(name, 0.0) != 0 for line in lines for name in ("cost", "cost_unsure", "promised"))
-
-
-def _spent(line: Mapping[str, float | None]) -> float:
-    return sum(line.get(name) or 0.0 for name in ("cost", "cost_unsure"))
 
 
 def promise(run: Path, label: str, before: float, most: float) -> None:
