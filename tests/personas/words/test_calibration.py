@@ -503,6 +503,7 @@ def calibrated_personas() -> Calibration:
     return run(texts, english=english)
 
 
+@pytest.mark.slow
 def test_c_of_the_real_personas_is_that_of_the_plain_loop() -> None:
     texts, english = personas()
     found = calibrated_personas()
