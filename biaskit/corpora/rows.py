@@ -162,17 +162,12 @@ def _delimiter(text: str, layout: SourceLayout[E]) -> str:
 def _check_header(header: list[str], where: str, layout: SourceLayout[E]) -> None:
     known = list(layout.entry.model_fields)
     for column in layout.required:
-        if column in header:
-            continue
-        fields = ", ".join(map(shown, header[:12])) or "no header"
-        if not header or set(known) & {name.strip().casefold() for name in header}:
-            raise CorpusError(f"{where} has no column {column!r}; it has {fields}.{nearest(column, header)}")
-        wanted = ",".join(known[: max(len(header), known.index(column) + 1)])
-        raise CorpusError(
-            f"{where} has no column {column!r}; its first line is {fields}. If that is data, write the header"
-            f" above it, such as {wanted}; if it is a header, rename its columns so."
-            f"{nearest(column, header)}"
-        )
+        if column not in header:
+            fields = ", ".join(map(shown, header[:12])) or "empty"
+            raise CorpusError(
+                f"{where} has no column {column!r}; its first line is {fields}.{nearest(column, header)}"
+                f" Write the header {','.join(layout.required)}, with other columns as you need them."
+            )
     for column in known:
         if header.count(column) > 1:
             raise CorpusError(f"{where} has the column {column!r} twice. Remove or rename one.")

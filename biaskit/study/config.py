@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
 from biaskit.foreign import visible
-from biaskit.inputs import Inputs, TooMuch, expanded, one_line, parse_toml
+from biaskit.inputs import Inputs, TooMuch, expanded, parse_toml
 from biaskit.provenance import digest
 from biaskit.records import Instruction
 from biaskit.sheets import is_sheet
@@ -42,13 +41,6 @@ def study_names() -> list[str]:
 def read_study_file(name: str) -> dict[str, Any]:
     """A study's file as written, paths made relative to it; `name` is shipped or a path."""
     path, known = expanded(name), study_names()
-    # A folder called like a shipped study hides none; a name too long for a path is no folder.
-    if name.strip() and name not in known and os.path.isdir(path):
-        inside = ", ".join(one_line(str(file)) for file in sorted(path.glob("*.toml"))[:5])
-        raise StudyError(
-            f"{one_line(name)} is a folder, and a study is a .toml file. Give its path"
-            f"{': there are ' + inside if inside else ''}."
-        )
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
         if name not in known:
@@ -212,16 +204,9 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
         if nested is not None and name != "pairs":
             yield from describe_keys(nested, f"{prefix}{name}.")
         else:
-            default = (
-                "(required)" if field.is_required() else _shown(field.get_default(call_default_factory=True))
-            )
-            yield f"{prefix}{name}", default, field.description or ""
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "(none)"
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            value = "(required)" if field.is_required() else field.get_default(call_default_factory=True)
+            default = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            yield f"{prefix}{name}", "(none)" if value is None else default, field.description or ""
 
 
 def stated_choices(study: Study) -> dict[str, str]:
