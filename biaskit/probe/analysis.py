@@ -12,7 +12,7 @@ from typing import Any
 from biaskit.errors import RunError
 from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.probe.continuations import read_continuations
-from biaskit.probe.design import ProbeDesign, model_key, product
+from biaskit.probe.design import CELL, ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
@@ -171,9 +171,6 @@ def _digest(row: Mapping[str, Any]) -> bytes:
 
 def _wording(cell: Cell) -> tuple[str, str, int]:
     return cell.model, cell.bias_type, cell.template_id
-
-
-CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
 
 
 def places_of(

@@ -659,5 +659,5 @@ def test_a_list_may_be_a_sheet_of_a_workbook(tmp_path: Path) -> None:
 def test_a_list_without_a_header_says_which_header_to_write(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("nurse,female,0.9\nplumber,male,0.1\n", "ascii")
-    with pytest.raises(CorpusError, match=r"write the header above it, such as item,group,share;"):
+    with pytest.raises(CorpusError, match=r"Write the header item,group"):
         load_items(path)

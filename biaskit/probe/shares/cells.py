@@ -12,9 +12,9 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.models.token_trie import TokenIds, shortest_extensions
-from biaskit.probe.shares.draws import wilson_ends
 from biaskit.probe.shares.top_k import Sought, bound_masses
 from biaskit.records import Cell, CellShares
+from biaskit.stats.proportions import wilson
 
 COVERAGE_TOLERANCE = 1e-6
 
@@ -116,9 +116,7 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
     for text, count in row["counts"].items():
         said[group_of[text]] += count
     n, matched = row["draws"], sum(said.values())
-    if not 0 <= matched <= n or not n:
-        raise RunError(f"Row {row['key']}: {matched} of {n} draws said an expression.")
-    ends = [wilson_ends(said[group], matched) for group in groups]
+    ends = [wilson(said[group], matched) for group in groups]
     return CellShares(
         cell,
         str(row["estimator"]),
@@ -127,7 +125,7 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
         shares=tuple(count / matched for count in said.values()) if matched else None,
         reason=None if matched else "no draw matched",
         share_ends=tuple(pair for pair in ends if pair is not None) or None,
-        coverage_ends=wilson_ends(matched, n),
+        coverage_ends=wilson(matched, n),
         matched=matched,
     )
 
@@ -183,8 +181,3 @@ def _goes_on_past_a_word(i: int, j: int, ids: tuple[TokenIds, ...], texts: tuple
     """Whether expression j extends i, and i ends a word there."""
     begins = len(ids[j]) > len(ids[i]) and ids[j][: len(ids[i])] == ids[i]
     return begins and not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()
-
-
-def as_json(log_prob: float) -> float | None:
-    """A log-probability as a row holds it: JSON has no -inf, so impossible is null."""
-    return log_prob if math.isfinite(log_prob) else None
