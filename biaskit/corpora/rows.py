@@ -67,7 +67,9 @@ def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
             rows = _toml_rows(top, where, layout)
             top.pop(layout.table, None)
         elif suffix == ".txt" and layout.from_line:
-            rows = _line_rows(text, where, layout.from_line)
+            # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
+            lines = enumerate((line.removesuffix("\r") for line in text.split("\n")), start=1)
+            rows = ((f"{where}, line {n}", layout.from_line(line)) for n, line in lines if line.strip())
         else:
             rows = _csv_rows(text, where, layout)
     return SourceTable(where, top, _entries(rows, where, layout))
@@ -171,10 +173,3 @@ def _check_header(header: list[str], where: str, layout: SourceLayout[E]) -> Non
     for column in known:
         if header.count(column) > 1:
             raise CorpusError(f"{where} has the column {column!r} twice. Remove or rename one.")
-
-
-def _line_rows(text: str, where: str, from_line: Callable[[str], dict[str, object]]) -> Rows:
-    # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield f"{where}, line {number}", from_line(line.removesuffix("\r"))

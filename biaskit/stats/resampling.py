@@ -37,8 +37,7 @@ def crossed_bootstrap(
     Returns: lower and upper ends as `[...]`, in the direction of the values.
     Missing or empty input: None without cells and with one job and one template; with one job (one
         template) only templates (jobs) are resampled.
-    Reference: docs/methods.md#bootstrap-intervals, `interval = bootstrap`; checked against a plain-loop
-    re-implementation. Too
+    Reference: docs/methods.md#bootstrap-intervals, `interval = bootstrap`; checked against plain loops. Too
         short with few templates: 90 % at 5, 83 % at 3.
     """
     n_jobs, n_templates = values.shape[-2:]

@@ -72,7 +72,13 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
     """Defaults, then `content`, then `overrides` (dotted keys); validated."""
     merged = _with_variant({key: dict(v) if isinstance(v, dict) else v for key, v in content.items()})
     for dotted, value in _with_variant(dict(overrides)).items():
-        _put(merged, dotted.split("."), value, dotted)
+        *tables, last = dotted.split(".")
+        table = merged
+        for name in tables:
+            table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise StudyError(f"{dotted}: {name} is a value, not a table.")
+        table[last] = value
     engine = merged.setdefault("engine", "probe")
     if not isinstance(engine, str) or engine not in STUDIES:
         raise StudyError(
@@ -136,15 +142,6 @@ def parse_setting(text: str) -> tuple[str, Any]:
     takes_text = any(str in (of.annotation, *getattr(of.annotation, "__args__", ())) for of in fields)
     # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
     return key, value if takes_text and not isinstance(parsed, list | str) else parsed
-
-
-def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -> None:
-    for name in path[:-1]:
-        inner = target.setdefault(name, {})
-        if not isinstance(inner, dict):
-            raise StudyError(f"{dotted}: {name} is a value, not a table.")
-        target = inner
-    target[path[-1]] = value
 
 
 def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: str = "") -> str:

@@ -147,23 +147,14 @@ def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) 
 
     Empty lists where the row tells no tokens.
     """
-    ids = _token_ids(expressions)
-    if ids is None:
+    tokens = [e.get("token_ids") for e in expressions]
+    if any(ids is None for ids in tokens):  # a server that tells no ids tells the tokens' texts, or nothing
+        tokens = [e.get("tokens") for e in expressions]
+    number: dict[object, int] = {}
+    ids = tuple(tuple(number.setdefault(token, len(number)) for token in each or ()) for each in tokens)
+    if not all(ids):
         return [[] for _ in expressions]
-    texts = tuple(str(e["text"]) for e in expressions)
-    return _extensions_of(ids, texts, word_boundary)
-
-
-def _token_ids(expressions: Sequence[Mapping[str, Any]]) -> tuple[TokenIds, ...] | None:
-    """The expressions' tokens; where a server tells no ids, a number for each text of a token."""
-    ids = [e.get("token_ids") for e in expressions]
-    if all(i is not None for i in ids):
-        return tuple(tuple(i) for i in ids if i is not None)
-    tokens = [t for e in expressions if (t := e.get("tokens")) is not None]
-    if len(tokens) < len(expressions):
-        return None
-    number: dict[str, int] = {}
-    return tuple(tuple(number.setdefault(token, len(number)) for token in each) for each in tokens)
+    return _extensions_of(ids, tuple(str(e["text"]) for e in expressions), word_boundary)
 
 
 @lru_cache(maxsize=256)
