@@ -48,7 +48,7 @@ def prepare(
                     )
                 text = renderer.render(request.prompt)
                 rendered.append((text, forms_of(request, text)))
-        prompts = renderer.encode([text for text, _ in rendered])
+        prompts = _encode_prompts(renderer, some, [text for text, _ in rendered])
         joint = iter(renderer.encode([text + form for text, forms in rendered for _, form in forms]))
         for request, (text, forms), ids in zip(some, rendered, prompts, strict=True):
             with naming(request):
@@ -63,6 +63,19 @@ def prepare(
                 tries[sequences] = trie
             prepared[request.key] = Prepared(request.key, text, ids, continuations, tries[sequences])
     return prepared
+
+
+def _encode_prompts(
+    renderer: Renderer, requests: Sequence[ScoreRequest], texts: Sequence[str]
+) -> list[TokenIds]:
+    try:
+        return renderer.encode(texts)
+    except TokenizationError:
+        # Once more one by one, so that the error names its cell.
+        for request, text in zip(requests, texts, strict=True):
+            with naming(request):
+                renderer.encode([text])
+        raise
 
 
 def name_prefixes(prepared: Iterable[Prepared], *, refuse: bool) -> tuple[str, ...]:

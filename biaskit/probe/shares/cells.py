@@ -130,18 +130,6 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
     )
 
 
-def begun_by_other_groups(
-    expressions: Sequence[Mapping[str, Any]], word_boundary: str
-) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Pairs of a row's expressions: one whose tokens begin the other's, which is of another group."""
-    return [
-        (short, expressions[j])
-        for short, extensions in zip(expressions, extensions_of(expressions, word_boundary), strict=True)
-        for j in extensions
-        if short["group"] != expressions[j]["group"]
-    ]
-
-
 def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
     """For each expression of a row the places of those that go on from it and are no part of its own mass.
 
