@@ -48,18 +48,11 @@ def welch(a: FloatArray, b: FloatArray) -> Statistic:
     from statsmodels.stats.weightstats import CompareMeans
 
     compared = CompareMeans.from_data(a, b)
-    statistic, p_value, dof = compared.ttest_ind(usevar="unequal")
     degrees = a.size + b.size - 2
     pooled = math.sqrt(((a.size - 1) * a.var(ddof=1) + (b.size - 1) * b.var(ddof=1)) / degrees)
-    return Statistic(
-        estimate,
-        effect_size=estimate / pooled * (1 - 3 / (4 * degrees - 1)),
-        statistic=float(statistic),
-        dof=float(dof),
-        p_value=float(p_value),
-        ci95=ends(compared.tconfint_diff(0.05, usevar="unequal")),
-        ci90=ends(compared.tconfint_diff(0.10, usevar="unequal")),
-    )
+    hedges = estimate / pooled * (1 - 3 / (4 * degrees - 1))
+    intervals = [ends(compared.tconfint_diff(alpha, usevar="unequal")) for alpha in (0.05, 0.10)]
+    return _tested(estimate, hedges, compared.ttest_ind(usevar="unequal"), intervals)
 
 
 def paired(a: FloatArray, b: FloatArray) -> Statistic:
@@ -81,16 +74,16 @@ def paired(a: FloatArray, b: FloatArray) -> Statistic:
     from statsmodels.stats.weightstats import DescrStatsW
 
     described = DescrStatsW(difference)
-    statistic, p_value, dof = described.ttest_mean(0.0)
-    return Statistic(
-        estimate,
-        effect_size=estimate / float(difference.std(ddof=1)),
-        statistic=float(statistic),
-        dof=float(dof),
-        p_value=float(p_value),
-        ci95=ends(described.tconfint_mean(0.05)),
-        ci90=ends(described.tconfint_mean(0.10)),
-    )
+    intervals = [ends(described.tconfint_mean(alpha)) for alpha in (0.05, 0.10)]
+    return _tested(estimate, estimate / float(difference.std(ddof=1)), described.ttest_mean(0.0), intervals)
+
+
+def _tested(
+    estimate: float, effect: float, test: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> Statistic:
+    """A t-test as statsmodels gives it: statistic, p, degrees of freedom; and its 95 % and 90 % intervals."""
+    statistic, p_value, dof = map(float, test)
+    return Statistic(estimate, effect, statistic, dof, p_value, *intervals)
 
 
 def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:
