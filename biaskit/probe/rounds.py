@@ -7,7 +7,7 @@ the same after a crash, at any concurrency and whatever other cells there are (d
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -162,21 +162,9 @@ def add_up(
     Returns it (None without a first round), the rounds that are in it, and whether the cell needs another.
     Rows after a gap or beyond the cap are not used.
     """
-    used: list[int] = []
-    counts: dict[str, int] = {}
-    while rounds.goes_on(len(used), sum(counts.values())):
-        row = rows.get(len(used))
-        if row is None:
-            return _summed(rows, used, counts), used, True
-        for text, count in row["counts"].items():
-            counts[text] = counts.get(text, 0) + count
-        used.append(len(used))
-    return _summed(rows, used, counts), used, False
-
-
-def _summed(
-    rows: Mapping[int, Mapping[str, Any]], used: Sequence[int], counts: Mapping[str, int]
-) -> dict[str, Any] | None:
-    if not used:
-        return None
-    return {**rows[0], "draws": sum(rows[number]["draws"] for number in used), "counts": dict(counts)}
+    n, draws, counts = 0, 0, Counter[str]()
+    while (goes_on := rounds.goes_on(n, counts.total())) and (row := rows.get(n)) is not None:
+        counts.update(row["counts"])
+        n, draws = n + 1, draws + row["draws"]
+    whole = {**rows[0], "draws": draws, "counts": dict(counts)} if n else None
+    return whole, list(range(n)), goes_on
