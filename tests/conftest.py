@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 # `.ci/nightly` the third: its examples are new every time.
 # Workers that fill one folder at once read files that another is about to replace.
 set_hypothesis_home_dir(Path(".hypothesis", os.environ.get("PYTEST_XDIST_WORKER", "alone")).absolute())
-settings.register_profile("daily", deadline=None, derandomize=True)
-settings.register_profile("quick", deadline=None, derandomize=True, max_examples=20)
+settings.register_profile("daily", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=10)
 settings.register_profile("fresh", deadline=None)
 settings.load_profile("daily")
 
-NIGHTLY = ("real_server", "process", "browser", "real_model")
+NIGHTLY = ("real_server", "process", "browser", "real_model", "slow")
 """Markers of tests that are `nightly`, unless they are `daily` by name."""
 
 
@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A worker takes whole files (`--dist loadfile`): fixtures of a module are made once, and none is left alone
     with a long one at the end.
     """
-    long = (*NIGHTLY, "nightly", "slow")
+    long = (*NIGHTLY, "nightly")
     weight: dict[Path, int] = {}
     for item in items:
         if any(map(item.get_closest_marker, NIGHTLY)) and not item.get_closest_marker("daily"):

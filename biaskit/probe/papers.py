@@ -66,8 +66,7 @@ def frame_of(design: ProbeDesign) -> Frame:
         places = [(MATTERN, _MATTERN)] + ([] if levels else [(OCCUGENDER, _OCCUGENDER)])
         said = [claims[tables[bias_type]].place(places[bias_type]) for tables, places in places]
         titles[bias_type] = getattr(design.study.table, bias_type) + next(filter(None, said), "")
-    summary, first = summary_of(resolved), design.contrast[0]
-    return Frame(design.groups, design.study.coverage_floor, levels, titles, summary, first)
+    return Frame(design.groups, design.study.coverage_floor, levels, titles, summary_of(resolved))
 
 
 def _occugender(

@@ -239,6 +239,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
     resolved = first.manifest["resolved"]
     choices = first.analysis.get("choices", {})
     asked = resolved["study"]
+    contrast = choices.get("contrast") or resolved.get("contrast") or ("", "")
     return Part(
         engine="probe" if first.engine == "probe" else "personas",
         study=study,
@@ -251,17 +252,13 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         analyses=tuple(run.analysis for run in group),
         papers=tuple(dict.fromkeys(one for run in group for one in papers_of(run.manifest["resolved"]))),
         groups=tuple(resolved.get("groups", ())),
-        contrast=_pair(choices.get("contrast") or resolved.get("contrast")),
+        contrast=(str(contrast[0]), str(contrast[1])),
         floor=float(choices.get("coverage_floor", asked.get("coverage_floor", 0.01))),
         templates=_entries(group, "templates") or _entries(group, "prompts"),
         instructions=_entries(group, "instructions"),
         commands=tuple(str(run.manifest.get("command", "")) for run in group),
         claims=together([claims_of(run.manifest["resolved"]) for run in group]),
     )
-
-
-def _pair(value: Any) -> tuple[str, str]:
-    return (str(value[0]), str(value[1])) if value else ("", "")
 
 
 def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
@@ -296,10 +293,6 @@ def _models(run: StoredRun) -> Iterator[Model]:
             estimator=estimator_of(entry) if run.engine == "probe" else "",
             run=str(run.path),
             answered_by=tuple(seen.get("by", ())),
-            first_answered=_day(seen.get("first")),
-            last_answered=_day(seen.get("last")),
+            first_answered=str(seen.get("first") or "")[:10] or None,
+            last_answered=str(seen.get("last") or "")[:10] or None,
         )
-
-
-def _day(stamp: Any) -> str | None:
-    return str(stamp)[:10] if stamp else None

@@ -43,17 +43,14 @@ class Drift:
         """Raise `AskingStopped` at the first answer of a model that is not in the stored rows."""
         for answer in answers:
             if not self._is_known(answer):
+                sources = (
+                    f", taken over from {', '.join(self._taken)} (--no-reuse with another --out asks anew)"
+                )
                 raise AskingStopped(
                     f"{self._label} now answers as {_name_of(answer)!r}; the stored rows are of"
-                    f" {', '.join(sorted(self._known))}{self._sources()}. They are kept."
+                    f" {', '.join(sorted(self._known))}{sources if self._taken else ''}. They are kept."
                     " To mix both: --accept-drift"
                 )
-
-    def _sources(self) -> str:
-        """Where rows came from that this run did not ask for, and how it goes without them."""
-        if not self._taken:
-            return ""
-        return f", taken over from {', '.join(self._taken)} (--no-reuse with another --out asks anew)"
 
     def _is_known(self, answer: object) -> bool:
         name = _name_of(answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import Field, FiniteFloat, TypeAdapter
 
 from biaskit.errors import RunError
 from biaskit.inputs import Inputs
@@ -79,8 +80,8 @@ def read_usage(run: Path) -> dict[str, dict[str, float | None]]:
     if not os.path.lexists(path):
         return {}
     try:
-        return _LINES.validate_json(_USAGE.content(path), strict=True)
-    except ValidationError:
+        return _LINES.validate_python(json.loads(_USAGE.content(path)), strict=True)  # labels may be any text
+    except ValueError:
         raise RunError(f"{path} is not as biaskit wrote it. {_REMEDY}") from None
 
 
@@ -88,17 +89,14 @@ def spent(run: Path, label: str | None = None) -> float:
     """USD that earlier starts of a run may have spent, on one model or on all of them."""
     usage = read_usage(run)
     lines = list(usage.values()) if label is None else [usage.get(label, {})]
-    return sum(_spent(_promised_counts_as_spent(line)) for line in lines)
+    counted = map(_promised_counts_as_spent, lines)
+    return sum(line.get(name) or 0.0 for line in counted for name in ("cost", "cost_unsure"))
 
 
 def any_spent(run: Path) -> bool:
     """Whether usage.json names any cost, one that is only promised or unknown among them."""
     lines = read_usage(run).values()
     return any(line.get(name, 0.0) != 0 for line in lines for name in ("cost", "cost_unsure", "promised"))
-
-
-def _spent(line: Mapping[str, float | None]) -> float:
-    return sum(line.get(name) or 0.0 for name in ("cost", "cost_unsure"))
 
 
 def promise(run: Path, label: str, before: float, most: float) -> None:

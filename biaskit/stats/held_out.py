@@ -110,6 +110,7 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
     """
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.model_selection import PredefinedSplit, cross_val_predict
+    from threadpoolctl import threadpool_limits
 
     words = sample.shares(sample)
     similarity, targets = (words @ words.T).toarray(), sample.targets()
@@ -117,7 +118,8 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
     for _ in range(REPEATS):
         fold = folds(sample.strata, rng)
         learner = KernelRidge(kernel="precomputed", alpha=PENALTY)
-        scores = cross_val_predict(learner, similarity, targets, cv=PredefinedSplit(fold))
+        with threadpool_limits(limits=1):  # the last digits must not depend on the number of cores
+            scores = cross_val_predict(learner, similarity, targets, cv=PredefinedSplit(fold))
         for group in _groups(sample.strata, fold):
             won, compared = _wins(scores[group], sample.labels[group])
             wins, pairs = wins + won, pairs + compared
@@ -131,9 +133,11 @@ def across(teaching: Sample, judged: Sample) -> HeldOut:
     Samples have the same columns; words that the teaching sample lacks have no weight.
     """
     from sklearn.kernel_ridge import KernelRidge
+    from threadpoolctl import threadpool_limits
 
-    learner = KernelRidge(alpha=PENALTY).fit(teaching.shares(teaching), teaching.targets())
-    scores = learner.predict(judged.shares(teaching))  # [documents, 1 + shuffles]
+    with threadpool_limits(limits=1):  # the last digits must not depend on the number of cores
+        learner = KernelRidge(alpha=PENALTY).fit(teaching.shares(teaching), teaching.targets())
+        scores = learner.predict(judged.shares(teaching))  # [documents, 1 + shuffles]
     of_taught, of_judged, n_pairs = np.zeros(scores.shape[1]), np.zeros(scores.shape[1]), 0.0
     for group in _groups(judged.strata):
         won, pairs = _wins(scores[group], judged.labels[group, :1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,11 +36,6 @@ def list_override(name: str, value: str | Sequence[str] | None) -> dict[str, Any
     if isinstance(value, str) and is_path(value):
         return {f"{name}.source": value, f"{name}.select": "all"}
     return {f"{name}.select": value if isinstance(value, str) else tuple(value)}
-
-
-def stated_keys(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The arguments of a call that set a key of the same name."""
-    return {name: given[name] for name in names if given[name] is not None}
 
 
 _NAME_ONE = (
@@ -125,11 +120,6 @@ class CallOptions:
     write_requests: str | Path | None = None  # ask nothing: write what is to ask of an API to this file
     dry_run: bool = False
     watcher: Watcher | None = None
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> CallOptions:
-        """Those among the arguments of a call."""
-        return cls(**{field.name: given[field.name] for field in fields(cls) if field.name in given})
 
     def local(self, batch_size: int | None = None) -> LocalOptions:
         """How local models run; `batch_size`: the one that an earlier start found. Raises `UsageError`."""

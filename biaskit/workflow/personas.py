@@ -26,7 +26,7 @@ from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.sets import TableSet, read_set
-from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
+from biaskit.workflow.calls import CallOptions, list_override, run_study
 from biaskit.workflow.result import RunResult, table_property
 
 
@@ -121,16 +121,34 @@ def personas(
 
     Returns the result with its tables (docs/methods.md#texts). Raises `BiaskitError` with one line to act on.
     """
-    given = locals()
-    overrides = list_override("occupations", occupations)
+    call = CallOptions(
+        out=out,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        api_key_env=api_key_env,
+        endpoint_name=endpoint_name,
+        max_cost=max_cost,
+        price=price,
+        accept_drift=accept_drift,
+        reuse=reuse,
+        shard=shard,
+        write_requests=write_requests,
+        dry_run=dry_run,
+        watcher=watcher,
+    )
+    stated = {
+        "per_gender": per_gender,
+        "max_draws": max_draws,
+        "max_new_tokens": max_new_tokens,
+        "prompt_form": prompt_form,
+        "system_prompt": system_prompt,
+    }
+    overrides = {key: value for key, value in stated.items() if value is not None}
+    overrides |= list_override("occupations", occupations)
     if "occupations.source" in overrides:
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
-    overrides |= stated_keys(
-        given, "per_gender", "max_draws", "max_new_tokens", "prompt_form", "system_prompt"
-    )
-    return personas_study(
-        load_personas_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
-    )
+    return personas_study(load_personas_study(study, {**overrides, **(settings or {})}), models, call)
 
 
 def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOptions) -> PersonasResult:

@@ -32,7 +32,7 @@ from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.wording import percent
-from biaskit.workflow.calls import CallOptions, list_override, run_study, stated_keys
+from biaskit.workflow.calls import CallOptions, list_override, run_study
 from biaskit.workflow.forms import HANDFUL, better_form
 from biaskit.workflow.result import RunResult, table_property
 
@@ -141,31 +141,44 @@ def probe(
     Returns the result with its tables (docs/methods.md#cells-to-tables). Raises `BiaskitError` with one
     line to act on.
     """
-    given = locals()
-    overrides = overrides_of(given)
-    return probe_study(
-        load_probe_study(study, {**overrides, **(settings or {})}), models, CallOptions.of(given)
+    call = CallOptions(
+        out=out,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        api_key_env=api_key_env,
+        endpoint_name=endpoint_name,
+        max_cost=max_cost,
+        price=price,
+        accept_drift=accept_drift,
+        reuse=reuse,
+        shard=shard,
+        write_requests=write_requests,
+        dry_run=dry_run,
+        watcher=watcher,
     )
-
-
-def overrides_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `probe` that change its study, as keys."""
-    overrides: dict[str, Any] = {}
-    lists = [given[name] for name in ("jobs", "templates", "instructions", "expressions")]
-    if any(isinstance(value, str) and is_path(value) for value in lists):
+    stated = {
+        "bias_type": bias_type,
+        "setting": setting,
+        "prompt_form": prompt_form,
+        "system_prompt": system_prompt,
+        "estimator": estimator,
+        "draws": draws,
+        "max_draws_per_cell": max_draws_per_cell,
+        "continuations": continuations,
+    }
+    overrides: dict[str, Any] = {key: value for key, value in stated.items() if value is not None}
+    lists = {"jobs": jobs, "templates": templates, "instructions": instructions}
+    if any(isinstance(value, str) and is_path(value) for value in (*lists.values(), expressions)):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
-        name = f"{Path(given['study']).stem}{OWN_LISTS}"
-        overrides |= {"name": name, "summary": "", **OWN_TITLES}
-    for name in ("jobs", "templates", "instructions"):
-        overrides |= list_override(name, given[name])
-    if (expressions := given["expressions"]) is not None:
+        overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", **OWN_TITLES}
+    for name, value in lists.items():
+        overrides |= list_override(name, value)
+    if expressions is not None:
         if not expressions:
             raise UsageError("expressions is empty. Give a file of expression sets, or a set's name.")
-        key = "expressions.source" if is_path(expressions) else "expressions.every"
-        overrides[key] = expressions
-    overrides |= stated_keys(given, "bias_type", "setting", "prompt_form", "system_prompt", "estimator")
-    overrides |= stated_keys(given, "draws", "max_draws_per_cell", "continuations")
-    return overrides
+        overrides["expressions.source" if is_path(expressions) else "expressions.every"] = expressions
+    return probe_study(load_probe_study(study, {**overrides, **(settings or {})}), models, call)
 
 
 def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:

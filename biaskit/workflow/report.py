@@ -125,9 +125,8 @@ def report(
     with watching(watcher) as seen:
         seen.progress("report", 0, STEPS)
         content, folder = _content(paths, texts, groups, aliases, settings, out, seen)
-        content = (
-            replace(content, title=title, command=_with_title(content.command, title)) if title else content
-        )
+        if title:
+            content = replace(content, title=title, command=f"{content.command} --title {shlex.quote(title)}")
         target = expanded(out) if out is not None else folder / PAGE
         check_replaceable(target, "page", PAGES, is_page)
         if out is not None and not may_write(folder):
@@ -191,6 +190,10 @@ def _content(
     make_fit(named.paths, watcher or Silent())
     collection = gather(named.paths)
     between, notes, folder, gate = _between(collection, named, settings, out)
+    command = ["biaskit", "report", *map(str, named.paths)]
+    command += [word for group in named.groups for word in ("--group", group)]
+    command += ["--aliases", str(named.aliases)] if named.aliases else []
+    command += [] if texts else ["--no-texts"]
     content = Content(
         title=title_of(collection.parts),
         parts=collection.parts,
@@ -199,7 +202,7 @@ def _content(
         deviations=deviations_of(papers_in(collection)),
         with_texts=texts,
         texts_reason="" if texts else "left out by --no-texts",
-        command=_command(named, texts),
+        command=shlex.join(command),
         versions=versions(),
         bibtex="\n\n".join(bibtex_of(papers_in(collection)).values()),
         reference=settings.get("reference", _reference(collection)),
@@ -265,10 +268,6 @@ def verified_lines(collection: Collection) -> tuple[str, ...]:
     return tuple(f"{path.name}: {line}" if several else line for path, line in found if line)
 
 
-def _with_title(command: str, title: str) -> str:
-    return f"{command} --title {shlex.quote(title)}"
-
-
 def title_of(parts: Sequence[Part]) -> str:
     """The title of a page that was given none."""
     labels = list(dict.fromkeys(model.label for part in parts for model in part.models))
@@ -283,14 +282,6 @@ def _reference(collection: Collection) -> Any:
 def papers_in(collection: Collection) -> list[str]:
     """Corpora whose papers are cited, each once."""
     return list(dict.fromkeys(paper for part in collection.parts for paper in part.papers))
-
-
-def _command(named: _Named, texts: bool) -> str:
-    words = ["biaskit", "report", *map(str, named.paths)]
-    for group in named.groups:
-        words += ["--group", group]
-    words += ["--aliases", str(named.aliases)] if named.aliases else []
-    return shlex.join([*words, *([] if texts else ["--no-texts"])])
 
 
 # --- what the rows add -------------------------------------------------------------------------------
@@ -364,7 +355,10 @@ def _beside(folder: Path, files: Mapping[str, bytes], watcher: Watcher) -> tuple
 
     What an earlier report made and this one does not is removed: it may show other numbers than the page.
     """
-    gone = _earlier(folder)
+    record = read_record(folder / RECORD)
+    named = files_named(record) or () if record is not None and is_intact(record) else ()
+    # Whoever can write the record could name any file of this machine in it.
+    gone = [name for name in named if Path(name).name == name and name.endswith(MADE)]
     if not files and not gone:
         return ()
     try:
@@ -373,12 +367,3 @@ def _beside(folder: Path, files: Mapping[str, bytes], watcher: Watcher) -> tuple
     except OSError as error:
         raise RunError(f"{folder} cannot be written: {error.strerror or error}.") from error
     return tuple(folder / name for name in files)
-
-
-def _earlier(folder: Path) -> list[str]:
-    """Files that the record of an earlier report names, of the kinds that it makes, in this folder itself."""
-    record = read_record(folder / RECORD)
-    if record is None or not is_intact(record):
-        return []
-    # Whoever can write the record could name any file of this machine in it.
-    return [name for name in files_named(record) or () if Path(name).name == name and name.endswith(MADE)]

@@ -89,6 +89,7 @@ def probe_tables(
                 parts = dict(
                     zip(("var_job", "var_template", "var_residual"), (0.03, 0.01, 0.005), strict=True)
                 )
+                scope.pop("n_templates")
                 tables["probe_variance"].append({**scope, **(dict.fromkeys(parts) if undefined else parts)})
     tables["tests"] = [*_effects(tables["probe_groups"])]
     return tables

@@ -51,7 +51,7 @@ def training(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Iterator[V
     paths = {seed: _kept_file(corpus, seed) for seed in seeds}
     kept = {seed: _read(path, len(words)) for seed, path in paths.items()}
     missing, epochs = [seed for seed in seeds if kept[seed] is None], n_epochs(corpus.n_tokens)
-    n_jobs = 1 if corpus.n_tokens * epochs < FEW_TOKENS else min(joblib.cpu_count(), max(1, len(missing)))
+    n_jobs = 1 if corpus.n_tokens * epochs < FEW_TOKENS else min(joblib.cpu_count(), max(2, len(missing)))
     parallel = joblib.Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", return_as="generator")
     trained = parallel(joblib.delayed(train)(corpus, seed=seed, epochs=epochs) for seed in missing)
 

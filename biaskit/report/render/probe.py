@@ -27,7 +27,6 @@ class Frame:
     levels: Mapping[int, str]  # instruction → its level or ""; without 0
     titles: Mapping[str, str] = field(default_factory=dict)  # by bias type
     summary: str = ""  # title of one table with both bias types
-    first: str = ""  # the gender that differences are taken of
 
 
 def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature: str) -> Document:
