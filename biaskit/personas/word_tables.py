@@ -70,14 +70,11 @@ def _table(model: str, lists: Sequence[Row], found: dict[str, list[Row]]) -> Tit
             f"{people(gender).capitalize()} against {against}: {strongest}{count(len(words), 'word')}"
             + (chance if len(own) == 1 else f" in {len(own)} lists.")
         )
+    blank = [Heading("")] * (len(lead) + 3)
     return TitledTable(
         f"Words that mark {who} beyond gender words and names: {short(model)}, {ORIGINS[lists[0]['origin']]}",
         (
-            (
-                *(Heading("") for _ in range(len(lead) + 3)),
-                Heading("own texts", 2),
-                Heading("others' texts", 2),
-            ),
+            (*blank, Heading("own texts", 2), Heading("others' texts", 2)),
             tuple(map(Heading, (*lead, "z", "q", "uses", "with it", "of", "with it", "of"))),
         ),
         tuple(_cells(row, lists, several=several) for words in found.values() for row in words[:MOST_ROWS]),

@@ -25,6 +25,7 @@ from biaskit.personas.words.calibration import calibrate as calibrate_texts
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
+from biaskit.report.render.cells import number
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.manifest import read_manifest
 from biaskit.tables.io import read_table
@@ -159,13 +160,9 @@ def _is_calibrated(content: bytes) -> bool:
     return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
 
 
-def _number(value: float | None, decimals: int) -> str:
-    return "–" if value is None else f"{value:.{decimals}f}"
-
-
 def _constants(found: Calibration) -> TitledTable:
     rows = [
-        (name, _number(one.c, 4), " ".join(one.stopped_by) or one.reason or "none up to 1")
+        (name, number(one.c, 4), " ".join(one.stopped_by) or one.reason or "none up to 1")
         for name, one in (("topic", found.c_topic), ("English", found.c_english))
     ]
     title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
@@ -185,11 +182,11 @@ def _sweep(found: Calibration) -> TitledTable:
         rows.append(
             (
                 f"{step.alpha:.2f}",
-                _number(step.c, 4),
+                number(step.c, 4),
                 *("/".join(str(of_list[i]) if of_list else "–" for of_list in counts) for i in range(3)),
-                _number(step.stability, 3),
-                f"{_number(step.stability_low, 2)} to {_number(step.stability_high, 2)}",
-                _number(step.stability_shuffled, 3),
+                number(step.stability, 3),
+                f"{number(step.stability_low, 2)} to {number(step.stability_high, 2)}",
+                number(step.stability_shuffled, 3),
                 "recommended" if found.recommended and found.recommended.alpha == step.alpha else "",
             )
         )

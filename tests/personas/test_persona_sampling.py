@@ -17,8 +17,8 @@ from biaskit.errors import ModelError
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.personas.sampling.design import (
     PersonasDesign,
+    draw_keys,
     form_for,
-    request_for,
     resolve_design,
     seed_of,
     series_of_design,
@@ -473,7 +473,7 @@ def test_another_sampling_prompt_form_seed_or_model_has_keys_of_its_own() -> Non
     def keys(fingerprint: str = "f", form: str = "chat", **settings: Any) -> set[str]:
         design = questions_of(occupations=("lawyer",), **settings)
         every = series_of_design(design, form)  # type: ignore[arg-type]
-        return {request_for(s, draw, fingerprint, design).key for s in every for draw in range(3)}
+        return {draw_keys(s, fingerprint, design)(draw) for s in every for draw in range(3)}
 
     plain = keys()
     assert 2 * (1 + 3) * 3 == len(plain)

@@ -176,40 +176,31 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
     """Every series in study order: first those without a gender in the prompt, then those with one."""
     if design.templates:
         return tuple(_continuations(design, form))
-    prompts = _in_form(design, form)
-    asked = design.study.specified
+    study, asked = design.study, design.study.specified
+    # `raw` is the chat form's text without a template.
+    wanted = "completion" if form == "completion" else "chat"
+    of_form = {prompt.name: prompt for prompt in design.prompts if prompt.form == wanted}
+    if without := [name for name in design.template_ids if name not in of_form]:
+        raise StudyError(
+            f"{study.templates.source} has no {wanted} form of {without[0]!r}: add one, or choose another"
+            " --prompt-form."
+        )
+    prompts = [of_form[name] for name in design.template_ids]
+    system = study.system_prompt if form == "chat" else None
     if asked and (lacking := [p.name for p in prompts if p.specified is None]):
         raise StudyError(
             f"The prompt {lacking[0]!r} has no text that names a gender: write `specified` into it, or set"
             " specified to []."
         )
     return tuple(
-        _series(design, prompt, item, gender, form)
+        DrawSeries(
+            item.name, prompt.name, gender, Prompt(prompt.text(item, gender, study.articles), form, system)
+        )
         for genders in ((None,), asked)
         for item in design.occupations
         for prompt in prompts
         for gender in genders
     )
-
-
-def _in_form(design: PersonasDesign, form: PromptForm) -> list[PersonaPrompt]:
-    """The prompts of a form, in study order; `raw` is the chat form's text without a template."""
-    wanted = "completion" if form == "completion" else "chat"
-    found = {prompt.name: prompt for prompt in design.prompts if prompt.form == wanted}
-    if lacking := [name for name in design.template_ids if name not in found]:
-        raise StudyError(
-            f"{design.study.templates.source} has no {wanted} form of {lacking[0]!r}: add one, or choose"
-            " another --prompt-form."
-        )
-    return [found[name] for name in design.template_ids]
-
-
-def _series(
-    design: PersonasDesign, prompt: PersonaPrompt, item: Item, gender: str | None, form: PromptForm
-) -> DrawSeries:
-    text = prompt.text(item, gender, design.study.articles)
-    system = design.study.system_prompt if form == "chat" else None
-    return DrawSeries(item.name, prompt.name, gender, Prompt(text=text, form=form, system=system))
 
 
 def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSeries]:
@@ -220,10 +211,8 @@ def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSer
                     fill(text, item, design.slot, design.study.articles)
                     for text in (template.question, template.opening)
                 )
-                text = raw_text(
-                    question, opening, instruction.text if instruction else "", None, "in-question"
-                )
-                number = NO_INSTRUCTION if instruction is None else instruction.id
+                told, number = (instruction.text, instruction.id) if instruction else ("", NO_INSTRUCTION)
+                text = raw_text(question, opening, told, None, "in-question")
                 yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
 
 
@@ -243,11 +232,6 @@ def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> C
     )
     # Canonical JSON sorts by name, and "draw" comes before every other name.
     return lambda draw: key_of_json(f'{{"draw":{draw},{shared[1:]}')
-
-
-def request_for(series: DrawSeries, draw: int, fingerprint: str, design: PersonasDesign) -> DrawRequest:
-    """One draw, with its key and a seed made from it."""
-    return request_under(draw_keys(series, fingerprint, design)(draw), series, draw, design)
 
 
 def request_under(key: str, series: DrawSeries, draw: int, design: PersonasDesign) -> DrawRequest:

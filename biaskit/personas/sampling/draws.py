@@ -77,11 +77,9 @@ def _forms(
             session.leave_out(label, error)
     if len(set(forms.values())) > 1:
         listed = ", ".join(f"{label} {form}" for label, form in forms.items())
-        taken = [generators[label].identity.forms for label in forms]
-        common = [form for form in ("chat", "completion", "raw") if all(form in each for each in taken)]
-        hint = f" --prompt-form {common[0]} makes them comparable, in another run." if common else ""
         session.outcome.notes.append(
-            f"Prompt forms differ between the models ({listed}): they are not compared.{hint}"
+            f"Prompt forms differ between the models ({listed}): they are not compared. --prompt-form names"
+            " one for all, in another run."
         )
     return forms
 

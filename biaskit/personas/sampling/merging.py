@@ -18,12 +18,7 @@ from biaskit.runs.store import StoredRows, rows_file
 
 def merging() -> Engine[PersonasDesign]:
     """What merging knows of this engine."""
-    return Engine(
-        "personas",
-        unite=_unite,
-        read=read_design,
-        sign=design_signature,
-    )
+    return Engine("personas", unite=_unite, read=read_design, sign=design_signature)
 
 
 def what_is_open(

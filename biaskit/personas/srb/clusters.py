@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
@@ -36,7 +35,17 @@ def cluster_tables(
     dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)
-    matrix, known = _vectors(study, vectors, wanted, notes)
+    source, _, path = study.cluster_vectors.partition(":")
+    known: Sequence[str] = wanted
+    if source in ("", "pretrained"):
+        matrix, known, _ = (load_pretrained(path, wanted) if source else vectors).rows(wanted)
+    else:
+        # The encoder lives with the models; torch loads only here.
+        from biaskit.models.huggingface.sentence import encode_words, pooling_note
+
+        if note := pooling_note(path):
+            notes.append(note)
+        matrix = encode_words(path, wanted)
     clustering = find_clusters(
         words,
         known,
@@ -56,18 +65,3 @@ def cluster_tables(
         # Imported texts without a model column: their one model is the sum already.
         rows = rows[::2]
     return {"clusters": rows, "silhouette": [asdict(row) for row in clustering.curve]}
-
-
-def _vectors(
-    study: PersonasStudy, vectors: Vectors, words: Sequence[str], notes: list[str]
-) -> tuple[Any, Sequence[str]]:
-    """The vectors that `cluster_vectors` names, and the words they are of."""
-    source, _, path = study.cluster_vectors.partition(":")
-    if source in ("", "pretrained"):
-        return (load_pretrained(path, words) if source else vectors).rows(words)[:2]
-    # The encoder lives with the models; torch loads only here.
-    from biaskit.models.huggingface.sentence import encode_words, pooling_note
-
-    if note := pooling_note(path):
-        notes.append(note)
-    return encode_words(path, words), words

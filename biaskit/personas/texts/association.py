@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -94,15 +94,9 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
     classes = _classes(honorifics)
     if not isinstance(text, str):
         raise UsageError(f"Only a text can be associated with a gender; this is {type(text).__name__}.")
-    return _associated(text, tokenise(text), classes, honorifics)
-
-
-def _associated(
-    text: str, words: Iterable[str], classes: Mapping[str, str], honorifics: Honorifics
-) -> Association:
     lowered = text.lower()
     counts = dict.fromkeys(("female", "male", "neutral"), 0)
-    for word, n in Counter(filter(classes.__contains__, words)).items():
+    for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
         if word != "ms" or "ms." in lowered:
             counts[classes[word]] += n
     if honorifics == "titles":
@@ -118,21 +112,9 @@ NOT_ASSOCIATED = ("refusal", "filter")
 """Finishes of a text that is of nobody, whatever it says (docs/methods.md#finishes)."""
 
 
-def associate_answer(
-    text: str,
-    finish: str | None,
-    *,
-    honorifics: Honorifics = "paper",
-    words: Sequence[str] | None = None,
-) -> Association:
-    """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender.
-
-    `words`: what the tokenizer `papers` makes of the text, where that is known already.
-    """
-    if words is None:
-        found = associate_gender(text, honorifics=honorifics)
-    else:
-        found = _associated(text, words, _classes(honorifics), honorifics)
+def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:
+    """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender."""
+    found = associate_gender(text, honorifics=honorifics)
     if finish in NOT_ASSOCIATED or not text.strip():
         return replace(found, gender=None, rule_id=None)
     return found
@@ -163,7 +145,15 @@ def counted_places(text: str, *, honorifics: Honorifics = "paper") -> tuple[Coun
     The places of a class are as many as the association counts; those of the class `nonbinary` are the
     terms that made `nonbinary_present` true.
     """
-    places = [*_words(text, _classes(honorifics)), *_terms(text)]
+    classes, lowered, places = _classes(honorifics), text.lower(), list[Counted]()
+    for token in _TOKEN.finditer(text):
+        for word in tokenise(token[0]):
+            if word in classes and (word != "ms" or "ms." in lowered):
+                places.append(Counted(token.start(), token.end(), word, classes[word]))
+    # Lower-casing can lengthen a text ("İ" becomes two characters): back to where each one came from.
+    origin = [i for i, character in enumerate(text) for _ in character.lower()]
+    for found in _TERM.finditer(lowered):
+        places.append(Counted(origin[found.start()], origin[found.end() - 1] + 1, found[0], "nonbinary"))
     if honorifics == "titles":
         places += _titles(text)
     return tuple(sorted(places, key=lambda place: (place.start, place.end)))
@@ -175,26 +165,11 @@ _TERM = re.compile("|".join(map(re.escape, NONBINARY_TERMS)))
 _TITLE = re.compile(rf"({'|'.join(COUNTED_TITLES)})(?![^\W_])\.?\s*+(?=(.))", re.DOTALL)
 
 
-def _words(text: str, classes: Mapping[str, str]) -> Iterator[Counted]:
-    has_ms = "ms." in text.lower()
-    for token in _TOKEN.finditer(text):
-        for word in tokenise(token[0]):
-            if word in classes and (word != "ms" or has_ms):
-                yield Counted(token.start(), token.end(), word, classes[word])
-
-
 def _titles(text: str) -> Iterator[Counted]:
     for found in _TITLE.finditer(text):
         # What stands before is looked at here: a pattern that begins with a lookbehind is slow to search.
         if found[2].isupper() and not text[found.start() - 1 : found.start()].isalnum():
             yield Counted(found.start(1), found.end(1), found[1], COUNTED_TITLES[found[1]])
-
-
-def _terms(text: str) -> Iterator[Counted]:
-    # Lower-casing can lengthen a text ("İ" becomes two characters): back to where each one came from.
-    origin = [i for i, character in enumerate(text) for _ in character.lower()]
-    for found in _TERM.finditer(text.lower()):
-        yield Counted(origin[found.start()], origin[found.end() - 1] + 1, found[0], "nonbinary")
 
 
 def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:

@@ -183,15 +183,11 @@ def _read(
     design: PersonasDesign, rows: Iterable[Mapping[str, Any]], *, imported: bool = False
 ) -> tuple[_StoredTexts, TokenisedTexts]:
     stored, study = _StoredTexts(), design.study
-    split, is_read_so = tokeniser(study.tokenizer), study.tokenizer == "papers"
+    split = tokeniser(study.tokenizer)
 
     def texts() -> Iterator[Sequence[str]]:
         for place, row in enumerate(rows):
             key, text, finish = row["key"], row["text"], row["finish_reason"]
-            words = split(text)
-            association = associate_answer(
-                text, finish, honorifics=study.honorifics, words=words if is_read_so else None
-            )
             outcome = text_outcome(text, finish).outcome
             scope: dict[str, Any] = {name: row.get(name) for name in _SCOPE}
             stored.by_key[key] = TextDocument(
@@ -199,7 +195,7 @@ def _read(
                 template_id=str(row["template_id"]),
                 finish=finish,
                 empty=not text.strip(),
-                association=association,
+                association=associate_answer(text, finish, honorifics=study.honorifics),
                 place=place,
                 # Of a user's own text nothing else is asked: it is what the user says it is.
                 outcome=None if imported and outcome != DECLINES else outcome,
@@ -208,7 +204,7 @@ def _read(
             stored.english[row["model"]].add(text)
             content = canonical_json([key, text, finish])
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
-            yield words
+            yield split(text)
 
     tokens = TokenisedTexts.of(texts())
     return stored, tokens

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -28,6 +28,7 @@ _CODES: Mapping[str, Sequence[str]] = {
 }
 # fmt: on
 """Of other languages words alone: as a letter, M is a man in German and a woman (mujer) in Spanish."""
+_CODE = re.compile(r"[^.=\x00-\x1f\x7f]{1,40}")  # what a dotted key of --set can hold
 _NOT_SPECIFIED = ("", "none")  # what `gender_codes` may map a code to, beside the genders
 NO_CODES: Mapping[str, str] = MappingProxyType({})
 
@@ -76,12 +77,8 @@ def _folded(code: str) -> str:
 
 
 def how_to_map(codes: Iterable[str]) -> str:
-    """What the user can type, for codes that a dotted key of --set can hold and for those it cannot."""
-    ways = []
-    for code in (code if len(code) <= 40 else "CODE" for code in codes):
-        if code.isprintable() and not {".", "="} & set(code):
-            ways.append(f"--set {shlex.quote(f'gender_codes.{code}=VALUE')}")
-        else:
-            ways.append(f'{json.dumps(code)} = "VALUE" under [gender_codes] of a study file')
+    """What the user can type."""
     # Never with a value filled in: pasted as it stands it would turn men into women.
-    return f"Map each with {', '.join(ways)}; VALUE: female, male, nonbinary or none (not specified)."
+    ways = [f"--set {shlex.quote(f'gender_codes.{code}=VALUE')}" for code in codes if _CODE.fullmatch(code)]
+    ways.append('"CODE" = "VALUE" under [gender_codes] of a study file')
+    return f"Map each with {' or '.join(ways)}; VALUE: female, male, nonbinary or none (not specified)."

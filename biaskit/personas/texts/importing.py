@@ -83,13 +83,11 @@ def read_texts(
     known, rows = GenderCodes(gender_codes), list(_rows(source))
     codes = Counter(str(row["specified_gender"]) for row in rows)
     if unknown := Counter({code: n for code, n in codes.items() if code not in known}):
-        first = unknown.most_common(8)
-        said = [f"{shown(code)} ({n:,} {'text' if n == 1 else 'texts'})" for code, n in first]
-        if rest := unknown.total() - sum(n for _, n in first):
-            said.append(f"others ({rest:,} texts)")
+        said = [f"{shown(code)} ({count(n, 'text')})" for code, n in unknown.most_common(8)]
+        said += ["…"] if len(unknown) > len(said) else []
         raise CorpusError(
             f"{source.where}: {one_line(source.columns['gender'])} holds gender codes that are not known:"
-            f" {', '.join(said)}. {how_to_map(code for code, _ in first[:3])}"
+            f" {', '.join(said)}. {how_to_map(code for code, _ in unknown.most_common(3))}"
         )
     if not rows:
         raise CorpusError(f"{source.where} holds no texts. Give at least one.")

@@ -28,17 +28,14 @@ _QUOTES = (
 @cache
 def listed_names() -> frozenset[str]:
     """The names of the corpus by Kantrowitz and Ross, reduced to a-z ("Anne-Marie" → annemarie)."""
-    return _reduced("corpus:names/female.txt", "corpus:names/male.txt")
+    listed = (*load_word_list("corpus:names/female.txt"), *load_word_list("corpus:names/male.txt"))
+    return frozenset(map(letters, listed))
 
 
 @cache
 def institutions_and_places() -> frozenset[str]:
     """Listed names that stand more often for an institution or a place; a list of ours."""
-    return _reduced("corpus:names/not-names.txt")
-
-
-def _reduced(*sources: str) -> frozenset[str]:
-    return frozenset(letters(name) for source in sources for name in load_word_list(source))
+    return frozenset(map(letters, load_word_list("corpus:names/not-names.txt")))
 
 
 def names_among(words: Iterable[str], rule: NameRule, evidence: NameEvidence | None = None) -> frozenset[str]:

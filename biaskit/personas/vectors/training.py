@@ -6,7 +6,6 @@ gives the same vectors for every hash seed and number of threads.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import json
@@ -116,10 +115,17 @@ def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: in
     """
     if next(iter(sentences), None) is None:
         return Vectors({}, np.empty((0, VECTOR_SIZE), dtype=np.float32))
-    with _silent_gensim():
-        from gensim.models import Word2Vec
+    logger = logging.getLogger("gensim")  # what it and its warnings say is known here
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from gensim.models import Word2Vec
 
-        model = Word2Vec(sentences, **settings(epochs), workers=workers, seed=seed)
+            model = Word2Vec(sentences, **settings(epochs), workers=workers, seed=seed)
+    finally:
+        logger.setLevel(level)
     words = sorted(model.wv.key_to_index)
     return Vectors.of(words, model.wv.vectors[[model.wv.key_to_index[word] for word in words]])
 
@@ -132,20 +138,6 @@ def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
         (docs/methods.md#word-vectors).
     """
     return train([list(words) for words in lists if words], seed=1, workers=3, epochs=FEWEST_EPOCHS)
-
-
-@contextlib.contextmanager
-def _silent_gensim() -> Iterator[None]:
-    """Keep gensim's log and its warnings from the terminal; what they say is known here."""
-    logger = logging.getLogger("gensim")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
 
 
 # --- the texts of a run as training reads them -----------------------------------------------------

@@ -69,13 +69,11 @@ def _comparison(
         reason = _why_ineligible(documents, study, of_somebody, len(drawn))
         if reason:
             return TextComparison(model, occupation, origin, (), reason)
+    n = study.per_gender
     chosen: list[TextDocument] = []
     for template in documents.template_ids:
         for gender in GENDERS:
-            texts, n = (
-                [t for t in usable if t.template_id == template and t.gender == gender],
-                study.per_gender,
-            )
+            texts = [t for t in usable if t.template_id == template and t.gender == gender]
             places = list(range(min(n, len(texts))))  # the first n in draw order
             if study.balance != "first" and len(texts) > n:  # n of them, as released
                 rng = generator(study.seed, "balance", (model, occupation, origin, template, gender))

@@ -108,7 +108,9 @@ def contrast_lists(
                 words = tuple(_marked_words(texts, scores, contrast))
                 observed = _statistics(scores, contrast)
                 found = _beside_null(replace(found, words=words, n_marked=len(words)), observed, null[c])
-                found = _unless_unequal(found, texts, contrast, shuffled)
+                if found.null_p95_beyond is not None and (why := _why_unequal(texts, contrast, shuffled)):
+                    nothing = ("null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
+                    found = replace(found, **dict.fromkeys(nothing), reason=joined([found.reason, why]))
             yield found
 
 
@@ -247,14 +249,12 @@ def _nulls(
     ]
 
 
-def _unless_unequal(found: WordList, texts: LabelledTexts, contrast: Contrast, shuffled: str) -> WordList:
-    """Take the null of what is said from a list whose texts differ in length between its sides.
+def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str | None:
+    """Why a list has no null of what is said: its texts differ in length between its sides.
 
     The words of the side with shorter texts weigh less in its prior, so its list grows; shuffled labels level
     the lengths.
     """
-    if found.null_p95_beyond is None:
-        return found
     lengths: FloatArray = np.asarray(texts.counts.sum(axis=1), dtype=np.float64).ravel()
     place_of = {group: place for place, group in enumerate(texts.groups)}
     places = np.array([place_of[label] for label in texts.labels])
@@ -263,16 +263,9 @@ def _unless_unequal(found: WordList, texts: LabelledTexts, contrast: Contrast, s
         return lengths[np.isin(places, members)]
 
     for members, name in zip(contrast.against, contrast.opponents, strict=True):
-        why = why_unequal({contrast.name: of(contrast.target), name: of(members)}, shuffled)
-        if why:
-            return replace(
-                found,
-                null_p95_beyond=None,
-                p_value_beyond=None,
-                p_value_max_z_beyond=None,
-                reason=joined([found.reason, why]),
-            )
-    return found
+        if why := why_unequal({contrast.name: of(contrast.target), name: of(members)}, shuffled):
+            return why
+    return None
 
 
 def _beside_null(found: WordList, observed: _Statistics, null: _Statistics) -> WordList:

@@ -20,7 +20,7 @@ from biaskit.personas.words.contrasts import WordList, contrast_lists
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, labelled_texts
 from biaskit.personas.words.log_odds import METHODS
-from biaskit.personas.words.run_lists import CALIBRATED, FEW_TEXTS, names_of, prior_of
+from biaskit.personas.words.run_lists import length_notes, names_of, prior_of
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
@@ -272,18 +272,9 @@ def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStud
         yield f"{without:,} of {len(documents.texts):,} texts have no {column}: they are in no list of groups"
     if not study.unmarked:
         yield (f"no group of {column} is unmarked (--unmarked): each is held against all others together")
-    made = [one.words for one in lists.lists if one.words.method == CALIBRATED]
-    made = [one for one in made if one.n_marked is not None]
-    if short_ := [one for one in made if one.longer_than_null is False]:
-        yield (
-            f"{len(short_)} of {len(made)} calibrated lists of {column} are not longer than 95 % of those"
-            " with shuffled labels, all without gender words, names and the groups' own names: such"
-            " a list says nothing by its length (group_lists.csv)"
-        )
-    few = [one for one in made if min(one.n_target, one.n_unmarked) < FEW_TEXTS]
-    if few:
-        least = min(min(one.n_target, one.n_unmarked) for one in few)
-        yield (
-            f"{len(few)} of {len(made)} lists of {column} rest on fewer than {FEW_TEXTS} texts a side"
-            f" (least {least})"
-        )
+    yield from length_notes(
+        [one.words for one in lists.lists],
+        f"lists of {column}",
+        "labels, all without gender words, names and the groups' own names",
+        "group_lists.csv",
+    )

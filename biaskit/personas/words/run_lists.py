@@ -224,23 +224,12 @@ def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy
 
 def list_notes(lists: RunLists) -> Iterator[str]:
     """How many lists are no longer than their null, and which comparisons rest on few texts."""
-    made = [
-        (key, one)
-        for key, (_, found) in lists.of.items()
-        for one in found
-        if one.method == CALIBRATED and one.n_marked is not None
-    ]
-    short = [one for _, one in made if one.longer_than_null is False]
-    if short:
-        yield (
-            f"{len(short)} of {len(made)} calibrated lists are not longer than 95 % of those with shuffled"
-            " genders, both without gender words and names: such a list says nothing by its length"
-            " (word_lists.csv)"
-        )
-    few = [one for _, one in made if min(one.n_target, one.n_unmarked) < FEW_TEXTS]
-    if few:
-        least = min(min(one.n_target, one.n_unmarked) for one in few)
-        yield f"{len(few)} of {len(made)} lists rest on fewer than {FEW_TEXTS} texts a side (least {least})"
+    yield from length_notes(
+        [one for _, found in lists.of.values() for one in found],
+        "lists",
+        "genders, both without gender words and names",
+        "word_lists.csv",
+    )
     none = {key: one.reason for key, (one, _) in lists.of.items() if one.reason is not None}
     if none:
         (model, occupation, _), reason = next(iter(none.items()))
@@ -251,4 +240,18 @@ def list_notes(lists: RunLists) -> Iterator[str]:
 
 
 FEW_TEXTS = 20
-"""Texts of a gender under which its list is warned about."""
+"""Texts of a side under which a list is warned about."""
+
+
+def length_notes(lists: Sequence[WordList], what: str, shuffled: str, table: str) -> Iterator[str]:
+    """How many calibrated lists are no longer than their null, and how many rest on few texts."""
+    made = [one for one in lists if one.method == CALIBRATED and one.n_marked is not None]
+    if short := sum(one.longer_than_null is False for one in made):
+        yield (
+            f"{short} of {len(made)} calibrated {what} are not longer than 95 % of those with shuffled"
+            f" {shuffled}: such a list says nothing by its length ({table})"
+        )
+    sides = [min(one.n_target, one.n_unmarked) for one in made]
+    if few := [side for side in sides if side < FEW_TEXTS]:
+        fewer = f"fewer than {FEW_TEXTS} texts a side (least {min(few)})"
+        yield f"{len(few)} of {len(made)} {what} rest on {fewer}"

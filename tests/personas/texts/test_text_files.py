@@ -148,8 +148,8 @@ def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: W
     file = write("t.csv", "text,sex\n" + "".join(f"t,{code}\n" for code in codes))
     assert message_of(read_texts, file, gender="sex") == (
         "t.csv: sex holds gender codes that are not known: 'D' (3 texts), 'trans woman' (2 texts),"
-        " '1.5' (2 texts), 'NA' (1 text). Map each with --set gender_codes.D=VALUE,"
-        ' --set \'gender_codes.trans woman=VALUE\', "1.5" = "VALUE" under [gender_codes] of a study file;'
+        " '1.5' (2 texts), 'NA' (1 text). Map each with --set gender_codes.D=VALUE or"
+        ' --set \'gender_codes.trans woman=VALUE\' or "CODE" = "VALUE" under [gender_codes] of a study file;'
         " VALUE: female, male, nonbinary or none (not specified)."
     )
     mapped = {"D": "nonbinary", "NA": "none", "trans woman": "female", "1.5": ""}
