@@ -297,24 +297,23 @@ def _judge(
     return tuple(rows), told(int(kept.sum()), len(ordered), chance.n_kept)
 
 
-def _silhouette(row: SilhouetteRow) -> str:
-    if row.silhouette is None or row.silhouette_low is None or row.silhouette_high is None:
-        return "no silhouette"
-    ends = f"{row.silhouette_low:.3f} to {row.silhouette_high:.3f}"
-    return f"silhouette {row.silhouette:.3f} ({ends} over {STARTS_OF_BEST} starts)"
-
-
 def _notes_on_clusters(
     curve: Sequence[SilhouetteRow], n_clusters: int, kept: str, n_passing: int
 ) -> list[str]:
+    def said(row: SilhouetteRow) -> str:
+        if row.silhouette is None or row.silhouette_low is None or row.silhouette_high is None:
+            return "no silhouette"
+        ends = f"{row.silhouette_low:.3f} to {row.silhouette_high:.3f}"
+        return f"silhouette {row.silhouette:.3f} ({ends} over {STARTS_OF_BEST} starts)"
+
     chosen = next(row for row in curve if row.chosen)
-    notes = [f"k = {chosen.k}: {_silhouette(chosen)}"]
+    notes = [f"k = {chosen.k}: {said(chosen)}"]
     low = chosen.silhouette_low
     tried = [row for row in curve if not row.chosen and row.silhouette_high is not None]
     rivals = [row for row in tried if low is not None and (row.silhouette_high or 0) >= low]
     largest = all((row.silhouette or 0) <= (chosen.silhouette or 0) for row in tried)
     if rivals and largest:
-        also = "; ".join(f"k = {row.k}, {_silhouette(row)}" for row in rivals)
+        also = "; ".join(f"k = {row.k}, {said(row)}" for row in rivals)
         notes.append(f"the starts of k-means decide between this k and others: {also}")
     if n_clusters < chosen.k:
         notes.append(f"only {n_clusters} clusters came out of k = {chosen.k}: words share their vectors")

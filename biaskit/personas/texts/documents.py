@@ -145,7 +145,7 @@ def read_documents(
                 evidence[label] = stored.evidence[draws[0].model]
                 english[label] = stored.english[draws[0].model]
     return TextDocuments(
-        texts=_marked_unread(_held_out(texts, design.study), english),
+        texts=_as_read(texts, design.study, english),
         tokens=tokens,
         evidence=evidence,
         english=english,
@@ -166,7 +166,7 @@ def read_imported(
     known = [item.name for item in design.occupations]
     present = list(dict.fromkeys(text.occupation for text in texts))
     return TextDocuments(
-        texts=_marked_unread(_held_out(texts, design.study), stored.english),
+        texts=_as_read(texts, design.study, stored.english),
         tokens=tokens,
         evidence=stored.evidence,
         english=stored.english,
@@ -279,26 +279,25 @@ def _needed(
         yield texts
 
 
-def _marked_unread(
-    texts: Sequence[TextDocument], english: Mapping[str, EnglishEvidence]
+def _as_read(
+    texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
 ) -> tuple[TextDocument, ...]:
-    read = {model: found.read for model, found in english.items()}
-    return tuple(text if read[text.model] else replace(text, read=False) for text in texts)
+    """Say of texts in another language that the rules cannot read them.
 
-
-def _held_out(texts: Sequence[TextDocument], study: PersonasStudy) -> tuple[TextDocument, ...]:
-    """Under `hold_out` a part of each model, occupation and gender loses it (docs/methods.md#hold-out)."""
-    if not study.hold_out:
-        return tuple(texts)
+    Under `hold_out` a part of each model, occupation and gender loses it (docs/methods.md#hold-out).
+    """
     groups: dict[tuple[str, str, str], list[int]] = {}
     for i, text in enumerate(texts):
-        if text.specified_gender is not None:
+        if text.specified_gender is not None and study.hold_out:
             groups.setdefault((text.model, text.occupation, text.specified_gender), []).append(i)
     chosen: set[int] = set()
     for group, places in groups.items():
         n = int(study.hold_out * len(places))
         picked = generator(study.seed, "hold-out", group).permutation(len(places))[:n]
         chosen |= {places[i] for i in picked.tolist()}
+    read = {model: found.read for model, found in english.items()}
+    of_gender = (None if i in chosen else text.specified_gender for i, text in enumerate(texts))
     return tuple(
-        replace(text, specified_gender=None) if i in chosen else text for i, text in enumerate(texts)
+        replace(text, specified_gender=gender, read=read[text.model])
+        for text, gender in zip(texts, of_gender, strict=True)
     )

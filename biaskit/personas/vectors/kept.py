@@ -34,7 +34,6 @@ MOST_KEPT = 512 * 2**20
 """Bytes of all files together: those not used for the longest time go."""
 FEW_TOKENS = 1_000_000
 """Tokens times epochs that are trained before another process has started."""
-_ARITHMETIC = ("gensim", "numpy", "scipy")
 
 
 def vectors_of_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Vectors]:
@@ -65,12 +64,11 @@ def folder() -> Path:
 
 def _kept_file(corpus: TrainingTexts, seed: int) -> Path | None:
     """The file of a seed, named after all that its vectors depend on; None for a user without a home."""
-    installed = versions()
     depends = {
         "corpus": corpus.digest(),
         "settings": settings(n_epochs(corpus.n_tokens)),
         "seed": seed,
-        "versions": {name: installed.get(name) for name in _ARITHMETIC},
+        "versions": {name: versions().get(name) for name in ("gensim", "numpy", "scipy")},
         "machine": [platform.system(), platform.machine()],
     }
     with contextlib.suppress(BiaskitError):

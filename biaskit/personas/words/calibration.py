@@ -79,7 +79,6 @@ class Calibration:
 
     model: str
     occupation: str
-    c_rule: CRule
     c_topic: Constant  # of the topic prior alone
     c_english: Constant
     topic: tuple[Step, ...]  # the topic prior alone, at every C of the grid
@@ -189,7 +188,6 @@ def calibrate(
     return Calibration(
         model=model,
         occupation=occupation,
-        c_rule=c_rule,
         c_topic=c_topic,
         c_english=c_english,
         topic=tuple(Step(1.0, c, _lists(at[1.0], c)) for c in GRID),

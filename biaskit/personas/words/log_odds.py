@@ -126,15 +126,12 @@ def z_scores(
         some = topics[rows if len(topics) > 1 else slice(1)]
         if (target[rows] + unmarked[rows] > some).any():
             raise ValueError("the topic counts hold fewer of a word than the two groups together")
-        scored = log_odds.z(*(_doubles(c, known) for c in (target[rows], unmarked[rows], some)))
+        # `take` keeps a row's words side by side in memory; indexing by slice and list together does not.
+        counts = (np.take(c, known, axis=1).astype(np.float64) for c in (target[rows], unmarked[rows], some))
+        scored = log_odds.z(*counts)
         z[rows, known] = scored
         z[rows][np.isnan(scored).any(axis=1) | (known.size == 0)] = np.nan
     return z.reshape(shape)
-
-
-def _doubles(rows: NDArray[Any], columns: NDArray[np.intp]) -> FloatArray:
-    # `take` keeps a row's words side by side in memory; indexing by slice and list together does not.
-    return np.take(rows, columns, axis=1).astype(np.float64)
 
 
 def blocks_of_rows(n_rows: int, n_words: int) -> Iterator[slice]:
@@ -206,7 +203,14 @@ class LogOdds:
         groups = (target, unmarked)
         if self.method == "calibrated":
             prior = _hybrid_prior(topic, self.english, self.prior, groups)
-            by_r = self._by_r(prior, groups)
+            chosen = _calibration_mask(prior, groups, self.fixed)
+            columns = np.flatnonzero(chosen.any(axis=0))
+            chosen = chosen[:, columns]
+            weight = self.prior.constant * (prior[:, columns] * chosen).sum(axis=1, keepdims=True)
+            uses = [(counts[:, columns] * chosen).sum(axis=1, keepdims=True) for counts in groups]
+            by_r = [
+                np.divide(n, weight, out=np.full(n.shape, np.nan), where=(n > 0) & (weight > 0)) for n in uses
+            ]
         else:
             prior, by_r = topic, [np.ones((len(target), 1))] * 2
         mass = prior.sum(axis=1, keepdims=True)
@@ -216,17 +220,7 @@ class LogOdds:
             counts.sum(axis=1, keepdims=True) + mass * scale
             for counts, scale in zip(groups, by_r, strict=True)
         ]
-        return Regularised(prior, by_r[0], by_r[1], totals[0], totals[1])
-
-    def _by_r(self, prior: FloatArray, groups: tuple[FloatArray, FloatArray]) -> list[FloatArray]:
-        chosen = _calibration_mask(prior, groups, self.fixed)
-        columns = np.flatnonzero(chosen.any(axis=0))
-        chosen = chosen[:, columns]
-        mass = self.prior.constant * (prior[:, columns] * chosen).sum(axis=1, keepdims=True)
-        in_groups = [(counts[:, columns] * chosen).sum(axis=1, keepdims=True) for counts in groups]
-        return [
-            np.divide(n, mass, out=np.full(n.shape, np.nan), where=(n > 0) & (mass > 0)) for n in in_groups
-        ]
+        return Regularised(prior, *by_r, *totals)
 
 
 def _hybrid_prior(
