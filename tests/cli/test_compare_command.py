@@ -16,6 +16,7 @@ from fakes.personas_runs import NAMED, OPEN, OTHER_NAMED, write_vectors
 from fakes.personas_runs import script_of as persona_script
 
 from biaskit.tables.io import read_table_rows
+from biaskit.wording import percent
 from biaskit.workflow.compare import compare
 from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe
@@ -250,50 +251,27 @@ def test_every_format_prints_the_comparison(cli: Cli, tmp_path: Path, output_for
     elif output_format == "csv":
         assert Path("c/tables/tests.csv").read_text() == said.out
     else:
-        assert "Models side by side" in said.out
+        assert "minus labour" in said.out
         in_words = "comparisons between n+0.1 and m," in " ".join(said.out.split())
         assert in_words == (output_format == "text")
 
 
-def test_the_overview_holds_the_runs_own_numbers(runs: dict[str, Path], written: dict[str, Path]) -> None:
+def test_the_tables_hold_the_runs_own_numbers(runs: dict[str, Path], written: dict[str, Path]) -> None:
     both = [folder[name] for folder in (runs, written) for name in ("A", "Other")]
-    (table,) = compare(*both).document().tables
-    assert {"explicit, F-dom.", "explicit, M-dom.", "texts, women", "SRB, women"} < set(table.columns())
+    lines = [row for table in compare(*both).document().tables for row in table.rows]
     for label in ("A", "Other"):
-        line = dict(zip(table.columns(), next(r for r in table.rows if r[0] == label), strict=True))
         for row in read_table_rows(runs[label] / "tables" / "probe_groups.csv"):
             if row["gender"] == "female":
-                group = {"female-dominated": "F-dom.", "male-dominated": "M-dom."}[row["job_group"]]
-                assert line[f"{row['bias_type']}, {group}"].strip("[]") == f"{100 * row['share']:.1f}"
+                cells = next(r for r in lines if r[:2] == (label, row["bias_type"]))
+                assert any(cell.startswith(percent(row["share"])) for cell in cells[2:])
         written_of = read_table_rows(written[label] / "tables" / "representation.csv")
         shares = [row["female_share"] for row in written_of if row["template_id"] == "all"]
-        assert line["texts, women"] == f"{100 * sum(shares) / len(shares):.1f}"
-        scores = read_table_rows(written[label] / "tables" / "srb.csv")
-        for gender, name in (("female", "women"), ("male", "men")):
-            own = [row["srb"] for row in scores if row["gender"] == gender and row["srb"] is not None]
-            assert line[f"SRB, {name}"] == (f"{sum(own) / len(own):+.2f}" if own else "–")
+        assert (label, f"{percent(min(shares))} to {percent(max(shares))}") in [r[:2] for r in lines]
 
 
-def test_both_engines_stand_in_one_line(cli: Cli, tmp_path: Path) -> None:
-    probe, texts = probe_run(tmp_path / "p", "m", "n"), texts_run(tmp_path / "t", "m")
-    said = cli("compare", probe, texts)
-    lines = said.out.splitlines()
-    head = next(i for i, line in enumerate(lines) if line.startswith("Models side by side"))
-    m = next(line for line in lines[head:] if line.startswith("m "))
-    n = next(line for line in lines[head:] if line.startswith("n "))
-    assert "raw / chat" in m
-    assert "–" not in m
-    assert n.split()[-3:] == ["–", "–", "–"]
-
-
-def test_srb_of_other_vectors_is_not_shown_beside_the_first(cli: Cli, tmp_path: Path) -> None:
+def test_srb_of_other_vectors_is_said_not_to_be_comparable(cli: Cli, tmp_path: Path) -> None:
     one, two = texts_run(tmp_path / "one", "a"), texts_run(tmp_path / "two", "b", vectors="corpus:bbbb")
-    out = cli("compare", one, two).out
-    table = out[out.index("Models side by side") :].splitlines()
-    a, b = (next(line for line in table if line.startswith(f"{label} ")) for label in "ab")
-    assert "other vectors" not in a
-    assert 2 == b.count("other vectors")
-    assert "SRB scores come from other vectors" in " ".join(out.split())
+    assert "SRB scores come from other vectors" in " ".join(cli("compare", one, two).out.split())
 
 
 # --- real runs, and Python ---------------------------------------------------------------------------

@@ -28,7 +28,13 @@ def _next(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         of_models = {}
         for model in models:
             if own := where(rows, bias_type=bias_type, model=model):
-                listed = _coverage(view, model, bias_type)
+                # The mean over job groups of the listed words' probability, each job counted once.
+                of_model = view.rows("probe_groups", model=model, bias_type=bias_type, setting="plain")
+                known = defined(without_instruction(of_model), "coverage")
+                by_group = {row["job_group"]: row for row in known}.values()
+                n_jobs = sum(row["n_jobs"] for row in by_group)
+                held = sum(row["coverage"] * row["n_jobs"] for row in by_group)
+                listed = held / n_jobs if n_jobs else 0.0
                 of_models[model] = {LISTED: listed, **dict(the_rest(own, most=99, least=0.0))}
         sums: dict[str, float] = {}
         for tokens in of_models.values():
@@ -48,11 +54,3 @@ def _next(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         "instruction. Table: probe_next (beyond)."
     )
     return Plot([Band(panels)], caption, view.entries(models))
-
-
-def _coverage(view: View, model: str, bias_type: str) -> float:
-    """The mean over job groups of the listed words' probability, each job counted once."""
-    groups = without_instruction(view.rows("probe_groups", model=model, bias_type=bias_type, setting="plain"))
-    known = {row["job_group"]: row for row in defined(groups, "coverage")}.values()
-    n = sum(row["n_jobs"] for row in known)
-    return sum(row["coverage"] * row["n_jobs"] for row in known) / n if n else 0.0

@@ -12,9 +12,8 @@ from biaskit.wording import PEOPLE, short
 
 N_WORDS = 10
 FIRST = "first ten"
-MOST_LETTERS = 60
-"""Letters of one word in a manuscript's table: TeX cannot read a line of a megabyte."""
-MOST_WORDS = 3 * N_WORDS
+MOST_LETTERS = 500
+"""Letters of a cell in a manuscript's table: TeX cannot read a line of a megabyte."""
 _GROUP_LIST = ("model", "group", "gender", "against")
 
 
@@ -54,14 +53,6 @@ def group_papers(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[PaperTa
     """The same for a manuscript; its caption names the column, since no paper has this table."""
     for made in group_tables(lists, words):
         heads = [heading.text for heading in made.header[-1]]
-        rows = tuple(tuple(map(_of_bounded_words, row)) for row in made.rows)
-        title = _of_bounded_words(made.title)
-        yield PaperTable(
-            "words-of-groups", replace(made, title=title, rows=rows, wide=frozenset({heads.index(FIRST)}))
-        )
-
-
-def _of_bounded_words(cell: str) -> str:
-    words = cell.split()
-    more = ["…"] if len(words) > MOST_WORDS else []
-    return " ".join([*(short(word, MOST_LETTERS) for word in words[:MOST_WORDS]), *more])
+        rows = tuple(tuple(short(cell, MOST_LETTERS) for cell in row) for row in made.rows)
+        wide = frozenset({heads.index(FIRST)})
+        yield PaperTable("words-of-groups", replace(made, title=short(made.title, 200), rows=rows, wide=wide))
