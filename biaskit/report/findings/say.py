@@ -21,7 +21,12 @@ def say(content: Content) -> Iterator[Said]:
     blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
     for block in blocks:
         for model in block.models:
-            yield from _groups(block, model)
+            # Each pair of groups; where no two are held against each other, the share of each.
+            tested, several = block.tests_of(model), len(block.groups()) > 1
+            if not several or not any(outcome_of(row) in DECIDED for row in tested):
+                yield from _shares(block, model, next(iter(tested), None))
+            for row in defined(tested, "estimate") if several else ():
+                yield claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
     for block in blocks:
         for model in block.models:
             for row in block.tests_of(model, "asymmetry"):
@@ -29,16 +34,6 @@ def say(content: Content) -> Iterator[Said]:
                     yield claim(ASYMMETRY, row, **block.claim(model, row), least=DETAIL)
             if content.reference in ("parity", "both"):
                 yield from _parity(block, model)
-
-
-def _groups(block: ProbeBlock, model: str) -> Iterator[Said]:
-    """Each pair of groups; where no two are held against each other, the share of each."""
-    tested = block.tests_of(model)
-    if len(block.groups()) < 2 or not any(outcome_of(row) in DECIDED for row in tested):
-        yield from _shares(block, model, next(iter(tested), None))
-    for row in tested if len(block.groups()) > 1 else ():
-        if row["estimate"] is not None:
-            yield claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
 
 
 def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from biaskit.report.render.cells import in_list, number, table
+from biaskit.report.render.cells import beyond, in_list, number, table
 from biaskit.report.render.document import PaperTable, TitledTable
-from biaskit.tables.query import Row, grouped, where
+from biaskit.tables.query import Row, defined, grouped, where
 from biaskit.wording import PEOPLE, short
 
 N_WORDS = 10
@@ -19,7 +19,7 @@ _GROUP_LIST = ("model", "group", "gender", "against")
 
 def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
     """One line per group of a user's own column, and per gender of it."""
-    own = [row for row in where(lists, method="calibrated") if row["n_marked"] is not None]
+    own = defined(where(lists, method="calibrated"), "n_marked")
     of_list = grouped(where(words, method="calibrated"), *_GROUP_LIST)
 
     def first(row: Row) -> str:
@@ -37,9 +37,7 @@ def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledT
             ),
             "against": "against",
             FIRST: lambda row: first(row) or "(none)",
-            "beyond (null 95 %)": lambda row: (
-                f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
-            ),
+            "beyond (null 95 %)": beyond,
             "p": lambda row: number(row["p_value_beyond"], 3),
             "texts": lambda row: f"{row['n_target']}:{row['n_unmarked']}",
         },
