@@ -74,23 +74,8 @@ class Watcher(Protocol):
         """Something that only --verbose shows, such as a request that is asked again."""
 
 
-class Silent:
+class Silent(Watcher):
     """Shows nothing, as in `bk.probe("demo", watcher=bk.Silent())`; by default a call shows its progress."""
-
-    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
-        """Nothing."""
-
-    def progress(self, label: str, done: int, total: int) -> None:
-        """Nothing."""
-
-    def confirm(self, text: str) -> None:
-        """Nothing: calling from Python is a yes."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def detail(self, text: str) -> None:
-        """Nothing."""
 
 
 class LineWatcher(Silent):

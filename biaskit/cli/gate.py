@@ -54,16 +54,12 @@ def command(
     result = gate(*paths, policy=policy, groups=groups, aliases=aliases)
     if junit_file is not None:
         write_or_refuse(Path(junit_file), junit(result))
-    _print(result, output_format)
-    if not result.holds:
-        sys.exit(DOES_NOT_HOLD)
-
-
-def _print(result: GateResult, output_format: str) -> None:
     if output_format == "json":
         emit_json(_as_json(result))
     else:
         emit(summary(result) if output_format == "github" else f"{result.text}\n")
+    if not result.holds:
+        sys.exit(DOES_NOT_HOLD)
 
 
 def _as_json(result: GateResult) -> dict[str, object]:

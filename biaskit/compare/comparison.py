@@ -194,7 +194,15 @@ class _Comparison:
                 " one vector model on all texts of runs that can be merged."
             )
         self.made.notes += measured_differently(runs, models)
-        self.made.notes += _own_groups(runs)
+        columns = [
+            f"{short(run.tables['group_lists'][0]['column'])} in {run.path}"
+            for run in runs
+            if run.tables.get("group_lists")
+        ]
+        if columns:
+            self.made.notes.append(
+                f"Own groups are not compared ({', '.join(columns)}): each run's group_lists.csv has its own."
+            )
 
     # --- the gaps ------------------------------------------------------------------------------------
 
@@ -210,8 +218,8 @@ class _Comparison:
         known |= {key_of(str(row["occupation"]), {}) for row in represented}
         unknown = [name for name in dict.fromkeys([*aliases, *aliases.values()]) if name not in known]
         made.notes += [f"--aliases: no run has {name!r}.{nearest(name, known)}" for name in unknown]
-        labour = labour_table(represented, jobs, aliases)
-        made.notes += [labour.note] if labour.note else []
+        labour, apart = labour_table(represented, jobs, aliases)
+        made.notes += apart
         joined = {both.model: both for both in self._both_engines()}
         measured: dict[str, list[Measure]] = {}
         for model, both in joined.items():
@@ -252,7 +260,11 @@ class _Comparison:
         Where several runs of one engine have the label, each is joined with the other engine's one; where
         both engines have several, nobody can tell which belong together.
         """
-        probes, written = (_by_own_label(self.runs(engine)) for engine in ("probe", "personas"))
+        by_label: dict[str, dict[str, list[tuple[str, StoredRun]]]] = {"probe": {}, "personas": {}}
+        for run in self.collection.runs:
+            for own, label in run.names.items():
+                by_label[run.engine].setdefault(own, []).append((label, run))
+        probes, written = by_label.values()
         joined = [label for label in probes if label in written]
         if not joined:
             self.made.notes.append(
@@ -267,25 +279,3 @@ class _Comparison:
                 for there, texts in written[own]:
                     name = here if len(probes[own]) > 1 else there
                     yield BothEngines(name, run.tables, texts.tables, here, there)
-
-
-def _by_own_label(runs: Sequence[StoredRun]) -> dict[str, list[tuple[str, StoredRun]]]:
-    """Label in a run's rows → its labels in the collection, with their runs."""
-    by_label: dict[str, list[tuple[str, StoredRun]]] = {}
-    for run in runs:
-        for own, label in run.names.items():
-            by_label.setdefault(own, []).append((label, run))
-    return by_label
-
-
-# --- notes -------------------------------------------------------------------------------------------
-
-
-def _own_groups(runs: Sequence[StoredRun]) -> Iterator[str]:
-    """Which runs have groups of a column of the user's own: their words stand in each run alone."""
-    columns = {
-        str(run.path): short(row["column"]) for run in runs for row in run.tables.get("group_lists", ())[:1]
-    }
-    if columns:
-        said = ", ".join(f"{column} in {path}" for path, column in columns.items())
-        yield f"Own groups are not compared ({said}): group_lists.csv of each run has its own."

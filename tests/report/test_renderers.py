@@ -496,17 +496,11 @@ def test_runs_in_every_format(tmp_path: Path) -> None:
     run = make_probe_run(tmp_path / "r_1", 1, ["nurse"])
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "manifest.json").write_text("{")
-    [entry] = json.loads(say("runs", str(tmp_path), "--format", "json").stdout)
-    said = say("runs", str(tmp_path), "--format", "csv")
-    [row] = csv.DictReader(io.StringIO(said.stdout))
-    assert (row["run"], row["rows"], row["planned"]) == (str(run), "50", "50")
-    assert float(row["last_write"]) == entry["last_write"]
+    said = say("runs", str(tmp_path), "--format", "json")
+    [entry] = json.loads(said.stdout)
+    assert (entry["run"], entry["rows"], entry["planned"]) == (str(run), 50, 50)
     assert "torn" in said.stderr
-    latex = say("runs", str(tmp_path), "--format", "latex").stdout
-    assert check_latex(latex) == 1
-    assert r"r\_1" in latex
-    assert "torn" in latex
-    assert "No runs" in say("runs", str(tmp_path / "nothing"), "--format", "latex").stdout
+    assert "torn" in say("runs", str(tmp_path)).stdout
     assert json.loads(say("runs", str(tmp_path / "nothing"), "--format", "json").stdout) == []
 
 
@@ -515,9 +509,6 @@ def test_corpora_in_every_format() -> None:
 
     overview = json.loads(say("corpora", "--format", "json").stdout)
     assert {one["name"] for one in overview["corpora"]} == {corpus.name for corpus in list_corpora()}
-    rows = list(csv.DictReader(io.StringIO(say("corpora", "--format", "csv").stdout)))
-    assert {row["name"] for row in rows} >= {"occugender", "gasp-occupations"}
-    assert check_latex(say("corpora", "--format", "latex").stdout) == 2
     for corpus in list_corpora():
         content = json.loads(say("corpora", corpus.name, "--format", "json").stdout)["corpus"]
         assert content["licence"] == corpus.licence
@@ -526,11 +517,6 @@ def test_corpora_in_every_format() -> None:
     assert {"key": "per_gender", "value": "100"}.items() <= next(
         key for key in gasp["study"]["keys"] if key["key"] == "per_gender"
     ).items()
-    keys = list(csv.DictReader(io.StringIO(say("corpora", "mattern", "--format", "csv").stdout)))
-    assert {key["key"] for key in keys} >= {"coverage_floor", "setting"}
-    assert check_latex(say("corpora", "mattern", "--format", "latex").stdout) == 1
-    refused = CliRunner().invoke(import_module("biaskit.cli.corpora").command, ["brown", "--format", "csv"])
-    assert "several lists" in str(refused.exception)
 
 
 def test_cite_in_json_has_what_the_text_has(tmp_path: Path) -> None:
@@ -543,19 +529,3 @@ def test_cite_in_json_has_what_the_text_has(tmp_path: Path) -> None:
     assert list(content["bibtex"]) == ["occugender", "gasp"]
     assert all(entry in text for entry in content["bibtex"].values())
     assert json.loads(say("cite", "--format", "json").stdout)["signature"] is None
-
-
-def test_doctor_as_csv_has_an_answer_in_one_field() -> None:
-    from biaskit.cli.doctor import _one_table
-    from biaskit.records import ModelIdentity
-    from biaskit.workflow.doctor import Examination
-
-    long = "a long answer " * 20
-    details = {"question": long + "\nof two lines", "other": "-3"}
-    identity = ModelIdentity("m", "m", "0", "base", "local", ("raw",), False, details)
-    document = Examination("m", identity, None, {}).document()
-    about, *rows = csv.reader(io.StringIO(render_csv(_one_table(document))))
-    assert ["about", "what", "value"] == about
-    title = "m, a model in this process"
-    assert [[title, "question", f"{long}of two lines"], [title, "other", "'-3"]] == rows[:2]
-    assert ["What each engine will use", "probe, raw", "exact (also top-k, sampling)"] == rows[2]

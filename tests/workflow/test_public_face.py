@@ -260,6 +260,8 @@ ODD = [
     object(),
     b"x",
     "no/such",
+    "\0",
+    "x" * 300,
     [None],
     -1,
     {1: 2},
@@ -290,6 +292,14 @@ def test_what_does_not_fit_raises_nothing_foreign(odd: Any, model: str) -> None:
     for call in calls:
         with suppress(bk.BiaskitError):
             call()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "hf:" + "x" * 300, "gguf:./" + "ä" * 200, "y=scripted:a\0b"])
+def test_a_name_that_no_file_can_have_is_one_line(name: str) -> None:
+    for function in (bk.probe, bk.personas, bk.doctor):
+        with pytest.raises(bk.BiaskitError, match="is not a model") as refused:
+            function(name)
+        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["load", "calibrate", "compare", "report", "cite"])
