@@ -82,9 +82,8 @@ class RunResult(ABC):
         except RunError:
             refuse_shard(self.path, read_manifest(self.path))
             raise
-        return self._without_rows(name) if found is None else found
-
-    def _without_rows(self, name: str) -> pd.DataFrame:
+        if found is not None:
+            return found
         manifest = read_manifest(self.path)
         resolved = manifest["resolved"]
         if manifest["engine"] == "probe":

@@ -297,7 +297,7 @@ def test_what_does_not_fit_raises_nothing_foreign(odd: Any, model: str) -> None:
 @pytest.mark.parametrize("name", ["x" * 300, "hf:" + "x" * 300, "gguf:./" + "ä" * 200, "y=scripted:a\0b"])
 def test_a_name_that_no_file_can_have_is_one_line(name: str) -> None:
     for function in (bk.probe, bk.personas, bk.doctor):
-        with pytest.raises(bk.BiaskitError, match="is not a model|answers from a script") as refused:
+        with pytest.raises(bk.BiaskitError, match=r"is not a model|answers from a script") as refused:
             function(name)
         assert "\n" not in str(refused.value)
 
