@@ -81,10 +81,13 @@ def command(
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
             # A stored run may be of the other engine, which needs nothing of this one.
-            from biaskit.workflow.imported import import_texts
+            from biaskit.workflow.imported import analyze_texts
 
             given = {**_imported_keys(study), **chosen, **settings}
-            result: RunResult = import_texts(texts, **options, settings=given, out=out, watcher=watcher)
+            columns = {role: options.pop(f"{role}_col") for role in ("text", "gender", "occupation", "model")}
+            result: RunResult = analyze_texts(
+                Path(texts), **columns, **options, settings=given, out=out, watcher=watcher
+            )
         else:
             _refuse_columns(options)
             result = _stored(runs, study, out, {**chosen, **settings}, watcher)

@@ -15,7 +15,7 @@ from fakes.many_models import make_personas_run, make_probe_run
 
 import biaskit as bk
 from biaskit.errors import RunError
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 
 pytestmark = pytest.mark.slow
 
@@ -195,11 +195,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     said = f"{word} is {occupation} {occupation} \x1b[2J =cmd() {long}"
                     writer.writerow([said, gender, occupation, "m <b>x</b>"])
     settings = {"clusters": False, "permutations": 19, "srb_seeds": "1"}
-    import_texts(
+    analyze_texts(
         folder / "texts.csv",
-        gender_col="gender",
-        occupation_col="job",
-        model_col="model",
+        gender="gender",
+        occupation="job",
+        model="model",
         settings=settings,
         out=folder / "run",
     )

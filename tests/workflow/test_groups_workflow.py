@@ -20,7 +20,7 @@ from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
 from biaskit.runs.store import read_rows
 from biaskit.workflow.analyze import analyse
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 
 RACES = {
     "White": "tall blue mild pale quick fair",
@@ -55,9 +55,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_file_and_a_frame_give_the_same_lists_under_the_columns_name(run: Path, tmp_path: Path) -> None:
     texts().to_csv(tmp_path / "texts.csv", index=False, quoting=csv.QUOTE_ALL)
-    of_file = import_texts(
+    of_file = analyze_texts(
         tmp_path / "texts.csv",
-        gender_col="gender",
+        gender="gender",
         group_col="race",
         unmarked=["White"],
         settings=FAST,

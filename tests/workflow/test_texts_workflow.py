@@ -15,7 +15,7 @@ import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, UsageError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.workflow.analyze import analyse, analysis_keys
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 
 OWN_WORDS = {"female": "warm caring gentle bright", "male": "strong bold loud tall"}
 COMMON = [*FIXED_CALIBRATION_WORDS, "works", "every", "day", "well"]
@@ -42,10 +42,10 @@ def test_a_frame_and_a_file_of_the_same_texts_give_the_same_numbers(tmp_path: Pa
     frame.to_csv(tmp_path / "texts.csv", index=False, quoting=csv.QUOTE_ALL)
     columns = {"gender": "gender", "occupation": "job"}
     of_frame = bk.analyze_texts(frame, **columns, settings=FAST, out=tmp_path / "frame")
-    of_file = import_texts(
+    of_file = analyze_texts(
         tmp_path / "texts.csv",
-        gender_col="gender",
-        occupation_col="job",
+        gender="gender",
+        occupation="job",
         settings=FAST,
         out=tmp_path / "file",
     )
