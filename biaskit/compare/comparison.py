@@ -87,7 +87,7 @@ class _Comparison:
         made: ComparisonTables,
     ) -> None:
         self.collection, self.groups, self.margins, self.made = collection, groups, margins, made
-        self.answers = self._answers()
+        self.answers, self.outcomes = self._answers()
         self.texts = self._texts()
 
     def runs(self, engine: str) -> list[StoredRun]:
@@ -116,24 +116,28 @@ class _Comparison:
 
     # --- the prober ----------------------------------------------------------------------------------
 
-    def _answers(self) -> dict[str, Answers]:
-        """Every model's cells; gender groups in the order of the first run that has the same ones."""
+    def _answers(self) -> tuple[dict[str, Answers], dict[str, Answers]]:
+        """Every model's cells, and what its drawn answers come to, where it has some.
+
+        Gender groups stand in the order of the first run that has the same ones.
+        """
         answers: dict[str, Answers] = {}
+        outcomes: dict[str, Answers] = {}
         orders: dict[frozenset[str], tuple[str, ...]] = {}
         for run in self.runs("probe"):
             own = tuple(str(group) for group in run.manifest["resolved"]["groups"])
             groups = orders.setdefault(frozenset(own), own)
-            rows = run.tables.get("probe_cells", ())
+            rows, asked = run.tables.get("probe_cells", ()), PromptTexts(run.question)
             where = str(run.path / "tables" / "probe_cells.csv")
-            answers |= answers_of(rows, groups, where, PromptTexts(run.question))
+            answers |= answers_of(rows, groups, where, asked)
+            outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
             absent = [model for model in run.manifest["models"] if model not in answers]
             self.made.notes += [f"{model} has no cell in {where}." for model in absent]
-        return answers
+        return answers, outcomes
 
     def of_probes(self) -> None:
         """Rows of tests between models that were probed."""
         models = [model for model in self.models("probe") if model.label in self.answers]
-        outcomes = self._outcomes()
         left_out: dict[str, None] = {}
         notes: list[PairNote] = []
         for pair in self._pairs(models, "probe"):
@@ -142,7 +146,7 @@ class _Comparison:
                 continue
             rows, left = pair_rows(pair, self.answers, self.margins)
             self.made.tests += rows
-            self.made.tests += pair_rows_of_outcomes(pair, outcomes, self.margins)
+            self.made.tests += pair_rows_of_outcomes(pair, self.outcomes, self.margins)
             left_out |= dict.fromkeys(left)
             if note := forms_apart(pair, self.answers, rows):
                 notes.append(note)
@@ -152,15 +156,7 @@ class _Comparison:
                 f"Not asked of all models in the same words, and left out: {'; '.join(left_out)}."
             )
         self.made.notes += measured_differently(self.runs("probe"), models)
-        self.made.notes += without_answers([model.label for model in models], outcomes)
-
-    def _outcomes(self) -> dict[str, Answers]:
-        """What the drawn answers of every model come to, of those that have some."""
-        outcomes: dict[str, Answers] = {}
-        for run in self.runs("probe"):
-            rows, where = run.tables.get("probe_cells", ()), str(run.path / "tables" / "probe_cells.csv")
-            outcomes |= outcomes_of(rows, run.manifest["models"], where, PromptTexts(run.question))
-        return outcomes
+        self.made.notes += without_answers([model.label for model in models], self.outcomes)
 
     # --- texts ---------------------------------------------------------------------------------------
 
