@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from biaskit.foreign import visible
 from biaskit.records import PromptForm
@@ -55,8 +54,8 @@ class ModelPlan:
         return self.n_cells - self.n_stored - self.n_taken
 
 
-class Watcher(Protocol):
-    """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours."""
+class Watcher:
+    """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours; here nothing is shown."""
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
         """A model's plan; raises to stop before it starts (a question answered with no)."""

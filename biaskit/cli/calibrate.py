@@ -40,13 +40,13 @@ def command(run: str | None, output_format: str, **chosen: Any) -> None:
             emit(f"\nStudy file: {result.study_file} ({how})\n")
         return
     table = result.path / "tables" / "calibration.csv"
-    chosen, taken = result.found.recommended, result.found.prior
+    best, taken = result.found.recommended, result.found.prior
     emit_json(
         {
             "run": str(result.path),
             "model": result.found.model,
             "occupation": result.found.occupation,
-            "recommended": None if chosen is None else {"alpha": chosen.alpha, "c": chosen.constant},
+            "recommended": None if best is None else {"alpha": best.alpha, "c": best.constant},
             "prior": None if taken is None else {"alpha": taken.alpha, "c": taken.constant},
             "reason": result.found.reason,
             "study_file": None if result.study_file is None else str(result.study_file),

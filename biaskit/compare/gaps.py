@@ -84,8 +84,9 @@ def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -
         represented = _represented(texts_of[(occupation,)])
         for job in jobs_of[(names[key],)]:
             women, men = _number(job, f"{FEMALE}_share"), _number(job, f"{MALE}_share")
-            known = women is not None and men is not None
-            probed: Number = (women - men, None) if known else (None, str(job.get("reason") or "no share"))
+            probed: Number = (None, str(job.get("reason") or "no share"))
+            if women is not None and men is not None:
+                probed = (women - men, None)
             gaps = dict(zip(GAPS, (probed, represented, of_labour, spread), strict=True))
             rows.append(
                 {
