@@ -42,10 +42,10 @@ def fits(value: Any, kind: str) -> bool:
     if kind == KEYS:
         return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
     if kind == NUMBER:
-        return isinstance(value, Real) and not isinstance(value, bool) and not math.isnan(value)
+        return not isinstance(value, bool) and isinstance(value, Real) and not math.isnan(value)
     if kind in (WHOLE, POSITIVE):
         least = 1 if kind == POSITIVE else 0
-        return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+        return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
     return isinstance(value, str)
 
 
