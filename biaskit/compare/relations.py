@@ -14,8 +14,8 @@ from biaskit.compare.pairs import SidePair
 from biaskit.compare.personas import unit_rows
 from biaskit.stats.contrasts import MIN_LABOUR_ITEMS, Row, Scope, one_row
 from biaskit.stats.correlation import rank_correlation, slope_test
-from biaskit.stats.resampling import Resampled, generator
-from biaskit.stats.welch import TTest
+from biaskit.stats.resampling import generator
+from biaskit.stats.welch import Statistic
 from biaskit.tables.quantities import RELATIONS, relation
 
 ENGINE = "compare"
@@ -46,7 +46,7 @@ def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], see
         note = f"{n_out} occupations without both gaps left out" if n_out else None
         if len(pairs) < MIN_LABOUR_ITEMS:
             few = f"{len(pairs)} occupations with both gaps, at least {MIN_LABOUR_ITEMS} are needed"
-            results: list[TTest | Resampled] = [Resampled(None, reason=few)] * 2
+            results = [Statistic(reason=few)] * 2
         else:
             of_x, of_y = np.array(pairs, dtype=np.float64).T
             place = [ENGINE, scope.contrast, scope.quantity, y.model, scope.bias_type, scope.prompt_form]

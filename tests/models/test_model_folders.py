@@ -113,7 +113,7 @@ def test_a_command_over_a_spoilt_folder(folder: Path, console: Cli, tmp_path: Pa
 
 def test_an_adapter_beside_a_model_is_refused(folder: Path) -> None:
     (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    with pytest.raises(ModelError, match="a model and an adapter beside it"):
+    with pytest.raises(ModelError, match="holds an adapter"):
         check_folder(folder)
 
 
