@@ -13,8 +13,6 @@ import pytest
 from fakes.command import Cli
 from fakes.many_models import make_personas_run, make_probe_run
 
-import biaskit as bk
-from biaskit.errors import RunError
 from biaskit.workflow.imported import import_texts
 
 pytestmark = pytest.mark.slow
@@ -81,18 +79,6 @@ def test_the_report_of_one_probe_run_imports_no_comparison_and_no_other_engine(t
     assert "also imported: []" in done.stdout, done.stderr
 
 
-def test_one_run_has_its_page_in_its_own_folder(
-    console: Cli, runs: tuple[Path, Path], tmp_path: Path
-) -> None:
-    import shutil
-
-    own = Path(shutil.copytree(runs[0], tmp_path / "own"))
-    assert 0 == console("report", own).code
-    assert (own / "report.html").is_file()
-    assert (own / "comparison" / "tables" / "tests.csv").is_file()
-    assert not Path("biaskit-runs").exists()
-
-
 def test_without_texts_no_text_is_in_the_page(console: Cli, runs: tuple[Path, Path]) -> None:
     rows = (runs[1] / "generations.jsonl").read_text("ascii").splitlines()
     texts = [json.loads(row)["text"] for row in rows]
@@ -114,14 +100,6 @@ def test_json_has_the_findings(console: Cli, runs: tuple[Path, Path]) -> None:
     assert {"topic", "question", "verdict", "text", "measured_with"} == set(made["findings"][0])
 
 
-def test_pdf_where_it_is_asked_for(console: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
-    import shutil
-
-    own = Path(shutil.copytree(runs[0], tmp_path / "own"))
-    assert 0 == console("report", own, "--set", "report.pdf=true").code
-    assert (own / "figures" / "jobs.pdf").read_bytes().startswith(b"%PDF")
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -139,31 +117,6 @@ def test_a_mistake_is_one_line(
     assert done.code in (1, 2)
     assert said in done.err
     assert 1 == done.err.count("\n")
-
-
-def test_without_a_run_the_newest_is_taken_and_named(console: Cli, runs: tuple[Path, Path]) -> None:
-    import shutil
-
-    assert "There is no run in biaskit-runs/ yet" in console("report").err
-    shutil.copytree(runs[0], "biaskit-runs/newest")
-    done = console("report")
-    assert "Newest run: biaskit-runs/newest" in done.err
-    assert Path("biaskit-runs/newest/report.html").is_file()
-
-
-def test_a_page_that_cannot_be_written_says_so(runs: tuple[Path, Path]) -> None:
-    Path("file").write_text("", "utf-8")
-    with pytest.raises(RunError, match=r"file/page\.html cannot be written: .* Choose another --out\."):
-        bk.report(runs[0], out="file/page.html")
-
-
-def test_a_result_is_a_run_in_python(runs: tuple[Path, Path]) -> None:
-    made = bk.report(bk.load(runs[0]), bk.load(runs[1]), out="page.html")
-    assert Path("page.html") == made.page
-    assert ("probe", "personas") == tuple(part.engine for part in made.content.parts)
-    assert made.content.prompts
-    assert made.content.words
-    assert "biaskit report" in made.content.command
 
 
 # --- hostile input from end to end --------------------------------------------------------------------------

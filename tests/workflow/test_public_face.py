@@ -80,22 +80,6 @@ def test_the_help_of_a_function_names_each_parameter(name: str) -> None:
     assert set(inspect.signature(function).parameters) <= words
 
 
-def test_each_name_comes_from_where_type_checkers_are_told() -> None:
-    tree = ast.parse(Path(bk.__file__).read_text(encoding="utf-8"))
-    said = {
-        alias.name: node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("biaskit")
-        for alias in node.names
-    }
-    assert bk._FACE == said
-
-
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'prob'"):
-        bk.prob  # noqa: B018
-
-
 # --- three lines ------------------------------------------------------------------------------------
 
 
@@ -114,14 +98,6 @@ def test_a_probe_gives_its_tables_as_data_frames(model: str) -> None:
     assert pytest.approx(he + other, rel=1e-12) == nurse["male_mass"]
     assert pytest.approx((she + other) / (he + she + 4 * other), rel=1e-12) == nurse["female_share"]
     assert pytest.approx(he + she + 4 * other, rel=1e-12) == nurse["coverage"]
-
-
-def test_shares_are_fractions_and_what_is_undefined_is_nan_with_a_reason(model: str) -> None:
-    groups = bk.probe(model, jobs="nurse,plumber", templates="1", out="r").groups
-    assert groups["share"].between(0, 1).all()
-    undefined = groups[groups["se_templates"].isna()]
-    assert len(groups) == len(undefined)
-    assert (undefined["reason"] != "").all()
 
 
 def test_load_gives_the_tables_of_the_probe(model: str) -> None:
@@ -153,12 +129,6 @@ def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model:
         _ = result.cells
 
 
-def test_an_unknown_table_is_an_error_with_the_nearest_name(model: str) -> None:
-    result = bk.probe(model, **SMALL, out="r")
-    with pytest.raises(bk.BiaskitError, match="Did you mean 'probe_cells'"):
-        result.table("probe_cell")
-
-
 def test_a_table_of_a_run_that_is_elsewhere_is_an_error_and_not_empty(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,47 +139,6 @@ def test_a_table_of_a_run_that_is_elsewhere_is_an_error_and_not_empty(
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(RunError, match="current folder"):
         result.levels  # noqa: B018
-
-
-def test_a_result_is_one_line_that_says_what_is_in_it(model: str, tmp_path: Path) -> None:
-    result = bk.probe(model, **SMALL, out="r")
-    n = len(result.warnings)
-    assert f"ProbeResult('r': {model}, 16 cells, {n} warning{'' if n == 1 else 's'})" == repr(result)
-    assert "ProbeResult('s': no tables)" == repr(bk.probe(model, **SMALL, out="s", dry_run=True))
-    for file in Path("r/tables").iterdir():
-        file.unlink()
-    assert "no tables" in repr(result)
-    assert "no tables" in result._repr_html_()
-
-
-def test_a_notebook_shows_the_first_rows_and_says_how_many_there_are(model: str) -> None:
-    result = bk.probe(model, jobs="nurse,plumber", templates="1", study="mattern", out="r")
-    assert len(result.groups) > 20
-    html = result._repr_html_()
-    assert 21 == html.count("<tr")
-    assert f"probe_groups: the first 20 of {len(result.groups)} rows" in html
-
-
-def test_the_same_call_asks_nothing_twice(model: str) -> None:
-    first = bk.probe(model, **SMALL)
-    second = bk.probe(model, **SMALL)
-    assert first.path == second.path
-    assert [(16, 0), (16, 16)] == [(p.n_cells, p.n_stored) for r in (first, second) for p in r.plans]
-
-
-def test_a_notebook_and_the_command_line_meet_in_one_folder(
-    model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from biaskit.cli import main
-
-    result = bk.probe(model, **SMALL)
-    monkeypatch.setattr(
-        sys, "argv", ["biaskit", "probe", model, "--jobs", SMALL["jobs"], "--templates", SMALL["templates"]]
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code in (0, None)
-    assert [result.path.name] == [path.name for path in Path("biaskit-runs").iterdir()]
 
 
 def test_lists_can_be_lists_and_settings_any_key(model: str) -> None:
@@ -223,12 +152,6 @@ def test_lists_can_be_lists_and_settings_any_key(model: str) -> None:
     assert {"nurse", "plumber"} == set(result.cells["job"])
     assert {1, 3, 4} == set(result.cells["template_id"])
     assert "grammatical" in json.loads(Path("r/manifest.json").read_text())["signature"]
-
-
-def test_a_dry_run_plans_and_writes_nothing(model: str) -> None:
-    result = bk.probe(model, **SMALL, dry_run=True)
-    assert [16] == [plan.n_cells for plan in result.plans]
-    assert ["m.jsonl"] == [path.name for path in Path().iterdir()]
 
 
 def test_a_result_shows_its_warnings_in_a_notebook(model: str) -> None:
@@ -322,26 +245,6 @@ def test_texts_come_in_any_shape_and_are_the_same_run(texts: Any, model: str) ->
 # --- what is shown meanwhile ------------------------------------------------------------------------
 
 
-def test_plan_and_progress_are_shown_on_stderr_as_the_command_shows_them(
-    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from biaskit.cli import main
-
-    bk.probe(model, **SMALL, out="r")
-    out, err = capfd.readouterr()
-    assert "" == out
-    said = err.splitlines()
-    assert "Run folder: r" == said[0]
-    assert said[1].startswith(f"{model}: 16 cells (prompts), 0 stored, 16 to ask; ")
-    assert said[2].startswith("Differences of 89 points (explicit; ")
-    assert f"  {model}: 16 of 16, in 1 s" == said[3]
-    words = ["biaskit", "probe", model, "--jobs", SMALL["jobs"], "--templates", SMALL["templates"]]
-    monkeypatch.setattr(sys, "argv", [*words, "--out", "s"])
-    with pytest.raises(SystemExit):
-        main()
-    assert [line.replace("folder: s", "folder: r") for line in capfd.readouterr().err.splitlines()] == said
-
-
 def test_silence_is_a_choice(model: str, capfd: pytest.CaptureFixture[str]) -> None:
     bk.load(bk.probe(model, **SMALL, out="r", watcher=bk.Silent()).path)
     bk.score_continuations(model, ["Q: A?\nA:"], ["He"])
@@ -360,17 +263,6 @@ def test_a_study_that_names_its_models_needs_no_yes_and_is_shown(
 
 
 # --- what it says, and how to name it ---------------------------------------------------------------
-
-
-def test_a_report_says_its_findings(model: str) -> None:
-    two = bk.probe(model, f"other={model}", **SMALL, out="r", watcher=bk.Silent())
-    made = bk.report(two, watcher=bk.Silent())
-    found = made.findings
-    assert {"topic", "question", "verdict", "text", "measured_with"} <= set(dir(found[0]))
-    assert "models" in {one.topic for one in found}
-    n = len(found)
-    assert f"Report('r/report.html': {n} findings, " in repr(made)
-    assert found[0].text[:40] in made.page.read_text(encoding="utf-8")
 
 
 def test_a_citation_is_what_the_command_prints(model: str, console: Any) -> None:
@@ -442,10 +334,6 @@ def test_a_text_for_prompts_or_expressions_is_not_taken_letter_by_letter(model: 
 
 
 # --- examples ---------------------------------------------------------------------------------------
-
-
-def test_two_examples_are_there() -> None:
-    assert 2 <= len(EXAMPLES)
 
 
 @pytest.mark.process

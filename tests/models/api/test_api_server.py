@@ -17,20 +17,15 @@ import numpy as np
 import pytest
 from fakes.api_server import (
     AFTER_GENERATION,
-    BEFORE_GENERATION,
     FAULTS,
     GENERATION,
-    LIES,
     ApiProcess,
     ApiServer,
     Behaviour,
     Fault,
     Faults,
-    Lies,
-    choice_seed,
 )
 from fakes.toy_model import (
-    DEFAULT_VOCABULARY,
     ToyModel,
 )
 
@@ -106,21 +101,7 @@ def eventually(true: Any, seconds: float = 5) -> None:
         time.sleep(0.002)
 
 
-def most_probable(model: ToyModel, ids: list[int], k: int) -> list[tuple[str, float]]:
-    row = model.next_log_probs(ids)
-    order = sorted(range(len(row)), key=lambda token: -row[token])[:k]
-    return [(model.vocabulary[token], float(row[token])) for token in order]
-
-
 # --- the toy model ------------------------------------------------------------------------------------
-
-
-def test_every_context_has_a_distribution_that_sums_to_one() -> None:
-    for text in ("", NURSE, PLUMBER, MODEL.render_chat(HELLO)):
-        row = MODEL.next_log_probs(MODEL.prompt_ids(text))
-        assert row.shape == (len(DEFAULT_VOCABULARY),)
-        assert math.isclose(np.exp(row).sum(), 1.0, abs_tol=1e-12)
-        assert row.max() <= 0
 
 
 def test_the_numbers_are_the_same_on_every_machine() -> None:
@@ -153,84 +134,6 @@ def test_draws_follow_the_probabilities() -> None:
         assert abs(drawn[int(token)] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
 
 
-# --- honest log-probabilities -------------------------------------------------------------------------
-
-
-def echoed(server: ApiServer, text: str, **more: Any) -> dict[str, Any]:
-    (choice,) = ask(server, COMPLETIONS, prompt=text, echo=True, logprobs=1, max_tokens=1, **more).choices
-    assert choice["text"].startswith(text)
-    return choice["logprobs"]
-
-
-@pytest.mark.parametrize("continuation", [" She", " Them", " Non-binary", " Female"])
-def test_echo_gives_the_teacher_forced_probability(continuation: str) -> None:
-    with serving() as server:
-        told = echoed(server, NURSE + continuation)
-    n = len(MODEL.encode(continuation))
-    assert "".join(told["tokens"][: -1 or None][-n:]) == continuation
-    total = math.fsum(told["token_logprobs"][-n - 1 : -1])
-    assert math.isclose(total, MODEL.continuation_log_prob(NURSE, continuation), abs_tol=1e-12)
-    assert told["text_offset"][-n - 1] == len(NURSE)
-    assert told["top_logprobs"][0] is None
-    assert told["token_logprobs"][0] is None
-
-
-@pytest.mark.parametrize("k", [1, 5, 20])
-def test_lists_hold_the_k_most_probable(k: int) -> None:
-    with serving() as server:
-        legacy = ask(server, COMPLETIONS, prompt=NURSE, logprobs=k, max_tokens=1).choices[0]["logprobs"]
-        chat = ask(server, CHAT, messages=HELLO, logprobs=True, top_logprobs=k, max_tokens=1).choices[0]
-    assert list(legacy["top_logprobs"][0].items()) == most_probable(MODEL, MODEL.prompt_ids(NURSE), k)
-    (entry,) = chat["logprobs"]["content"]
-    told = [(one["token"], one["logprob"]) for one in entry["top_logprobs"]]
-    ids = MODEL.prompt_ids(MODEL.render_chat(HELLO))
-    assert told == most_probable(MODEL, ids, k)
-    row = MODEL.next_log_probs(ids)
-    assert entry["logprob"] == row[MODEL.ids[entry["token"]]]
-    assert bytes(entry["bytes"]).decode() == entry["token"]
-
-
-# --- chosen token ids, prompts as ids -----------------------------------------------------------------
-
-
-def test_selected_ids_are_the_tree_of_an_expression() -> None:
-    """One call per node gives the values of its children; their product is the teacher-forced one."""
-    non, dash, binary = MODEL.encode(" Non-binary")
-    asked = {"max_tokens": 1, "logprobs": 1, "return_tokens_as_token_ids": True}
-    total, ids = 0.0, MODEL.prompt_ids(NURSE)
-    with serving(token_id_logprobs=True) as server:
-        for token in (non, dash, binary):
-            wanted = [token, MODEL.ids["She"]]
-            (choice,) = ask(server, COMPLETIONS, asked, prompt=ids, logprob_token_ids=wanted).choices
-            top, sampled = choice["logprobs"]["top_logprobs"][0], choice["logprobs"]["tokens"][0]
-            assert set(top) == {sampled, *(f"token_id:{one}" for one in wanted)}
-            total += top[f"token_id:{token}"]
-            ids = [*ids, token]
-    assert math.isclose(total, MODEL.continuation_log_prob(NURSE, " Non-binary"), abs_tol=1e-12)
-
-
-# --- honest texts -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("path", GENERATION)
-def test_choices_are_draws_with_seeds_of_their_own(path: str) -> None:
-    with serving() as server:
-        got = ask(server, path, prompt=NURSE, messages=HELLO, n=5, max_tokens=20, seed=8).json
-    ids = MODEL.prompt_ids(NURSE if path == COMPLETIONS else MODEL.render_chat(HELLO))
-    drawn = [MODEL.sample(ids, 20, choice_seed(8, index)) for index in range(5)]
-    texts = [one["text"] if path == COMPLETIONS else one["message"]["content"] for one in got["choices"]]
-    assert texts == [MODEL.decode(new) for new, _ in drawn]
-    assert [one["finish_reason"] for one in got["choices"]] == [finish for _, finish in drawn]
-    assert {finish for _, finish in drawn} == {"stop", "length"}
-    assert [one["index"] for one in got["choices"]] == [0, 1, 2, 3, 4]
-    new_tokens = sum(len(new) + (finish == "stop") for new, finish in drawn)
-    assert got["usage"] == {
-        "prompt_tokens": len(ids),
-        "completion_tokens": new_tokens,
-        "total_tokens": len(ids) + new_tokens,
-    }
-
-
 # --- what the server tells the test -------------------------------------------------------------------
 
 
@@ -248,93 +151,3 @@ def test_the_bill_counts_all_that_was_generated(kind: str) -> None:
         assert server.cost(2.0, 8.0) == (server.prompt_tokens * 2.0 + server.new_tokens * 8.0) / 1e6
     assert whole[1] > 2
     assert lost == (whole if kind in AFTER_GENERATION else (0, 0))
-
-
-# --- faults on the wire -------------------------------------------------------------------------------
-
-
-def faulty(kind: str, **more: Any) -> ApiServer:
-    server = ApiServer(MODEL)
-    server.script(lambda number, path, body: Fault(kind, **more))
-    return server
-
-
-RETRY_AFTER = {"429": "0.05", "429-hours": "7200", "429-negative": "-5", "429-nonsense": "in a while"}
-STATUS = {
-    **{kind: int(kind[:3]) for kind in BEFORE_GENERATION if kind[:3].isdigit()},
-    "redirect": 307,
-}
-
-
-@pytest.mark.parametrize("kind", BEFORE_GENERATION)
-def test_faults_before_generation(kind: str) -> None:
-    with faulty(kind) as server:
-        got = ask(server, COMPLETIONS, prompt=NURSE, key="sk-secret")
-        assert (server.prompt_tokens, server.new_tokens) == (0, 0)
-        assert server.requests[0].outcome == kind
-    assert got.status == STATUS[kind]
-    assert got.headers.get("retry-after") == RETRY_AFTER.get(kind) or kind in ("429-date", "429-past", "503")
-    html = kind in ("502", "200-html")
-    assert got.content.startswith(b"<html>") == html
-    if kind in ("401", "403", "500-rude"):
-        assert b"sk-secret" in got.content
-    if kind == "200-error":
-        assert "choices" not in got.json
-        assert got.json["error"]["message"]
-
-
-# --- lies ---------------------------------------------------------------------------------------------
-
-
-def honest_and_lied(path: str, kind: str, n: int = 3) -> tuple[dict[str, Any], Any]:
-    """The answers to one request, as an honest server gives it and with a lie."""
-    body = {"prompt": NURSE, "messages": HELLO, "n": n, "max_tokens": 6}
-    body |= {"logprobs": 3} if path == COMPLETIONS else {"logprobs": True, "top_logprobs": 3}
-    answers = []
-    for lies in (None, Lies([kind])):
-        with serving(lies=lies) as server:
-            ask(server, path, body, seed=5)
-            got = ask(server, path, body, seed=6)
-            assert got.status == 200
-            assert server.requests[-1].outcome == ("honest" if lies is None else kind)
-            answers.append(got.json)
-    return answers[0], answers[1]
-
-
-both_forms = pytest.mark.parametrize("path", GENERATION)
-
-
-@both_forms
-@pytest.mark.parametrize("kind", LIES)
-def test_every_lie_changes_the_answer(path: str, kind: str) -> None:
-    honest, lied = honest_and_lied(path, kind)
-    if isinstance(lied, dict):
-        lied = {**lied, "created": honest["created"]}
-    same = (kind == "equal-texts" and path == COMPLETIONS) or kind == "other-ids"  # no ids were asked
-    assert (lied == honest) == same
-
-
-# --- HTTP, and the end --------------------------------------------------------------------------------
-
-
-def test_a_bug_of_the_server_is_no_answer() -> None:
-    with pytest.raises(AssertionError, match="has a bug"), serving() as server:
-        server.script(lambda number, path, body: 1 / 0)  # type: ignore[arg-type, return-value]
-        assert ask(server, COMPLETIONS, prompt=NURSE).status == 500
-
-
-@pytest.mark.process
-def test_a_process_of_its_own() -> None:
-    """The same numbers, counts by /stats, and an end with the process that started it."""
-    fields = {"top_k": 3, "rejects": ["seed"]}
-    with ApiProcess("--latency", "0.05", behaviour=fields, faults={"at": {"2": "500"}}) as server:
-        began = time.monotonic()
-        told = ask(server, COMPLETIONS, prompt=NURSE, logprobs=3, max_tokens=1).choices[0]["logprobs"]
-        assert time.monotonic() - began >= 0.05
-        assert dict(most_probable(MODEL, MODEL.prompt_ids(NURSE), 3)) == told["top_logprobs"][0]
-        assert ask(server, COMPLETIONS, prompt=NURSE).status == 500
-        assert ask(server, COMPLETIONS, prompt=NURSE, seed=1).status == 400
-        stats = server.stats()
-        assert (stats["calls"], stats["in_flight_most"], stats["new_tokens"]) == (3, 1, 1)
-        assert stats["answered"] == {"200": 1, "500": 1, "400": 1}
-        assert stats["outcomes"] == {"honest": 1, "500": 1, "refused": 1}
