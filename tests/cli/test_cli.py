@@ -223,29 +223,6 @@ def test_wrong_use_exits_2_with_one_line_to_act_on(cli: Cli, arguments: Sequence
     assert not Path("biaskit-runs").exists()
 
 
-@pytest.mark.parametrize("form", ["raw", "chat-prefill"])
-def test_a_raw_prompt_has_no_system_prompt(cli: Cli, form: str) -> None:
-    Path("system.txt").write_text("Be brief.\n", encoding="utf-8")
-    said = cli(
-        "probe",
-        "scripted:m.jsonl",
-        *SMALL,
-        "--system-prompt",
-        "system.txt",
-        "--prompt-form",
-        form,
-        "--out",
-        "r",
-    )
-    if form == "raw":
-        assert said.code in (1, 2)
-        assert "system" in one_line(said)
-        assert not Path("r").exists()
-    else:
-        assert 0 == said.code
-        assert {"Be brief."} == {row["system"] for row in rows("r")}
-
-
 # --- a model that cannot be had ----------------------------------------------------------------------
 
 
@@ -556,16 +533,6 @@ def test_a_reader_that_closes_the_pipe_is_met_with_silence() -> None:
         assert done.returncode == 0, arguments
         # A slow machine is told that something happens, which is no word about the pipe.
         assert re.fullmatch(r"(biaskit [a-z]*: starting \.\.\.\n)?", done.stderr), arguments
-
-
-@pytest.mark.process
-def test_a_second_start_beside_a_running_one_is_refused_with_its_process(cli: Cli) -> None:
-    from biaskit.runs.store import RowWriter
-
-    with RowWriter(Path("r"), "probe"):
-        said = process("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    assert 1 == said.code
-    assert str(os.getpid()) in one_line(said)
 
 
 # --- analyze ----------------------------------------------------------------------------------------

@@ -201,28 +201,6 @@ def test_wrong_use_leaves_2_and_one_line(cli: Cli, run: Path, arguments: tuple[s
     assert before == {path: path.read_bytes() for path in run.rglob("*.csv")}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--hold-out", "0.5"), ("--variant", "released"), ("--vectors", "corpus"), ("--srb-seeds", "1-2"),
-        ("--no-clusters",), ("--set", "names=keep"),
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_options_of_this_engine_are_refused_for_a_run_of_the_other(
-    cli: Cli, options: tuple[str, ...]
-) -> None:
-    line = {"log_probs": {" She": -0.5, " He": -1.0}}
-    model = write_script(Path("p.jsonl"), line)
-    assert 0 == cli("probe", f"m={model}", "--jobs", "nurse", "--templates", "1", "--out", "probe").code
-    before = {path: path.read_bytes() for path in Path("probe").rglob("*.csv")}
-    said = cli("analyze", "probe", *options)
-    assert 2 == said.code
-    key = options[-1].partition("=")[0] if options[0] == "--set" else options[0].strip("-").replace("-", "_")
-    assert key.removeprefix("no_") in one_line(said)
-    assert before == {path: path.read_bytes() for path in Path("probe").rglob("*.csv")}
-
-
 def test_runs_of_two_engines_are_not_merged(cli: Cli, run: Path) -> None:
     model = write_script(Path("p.jsonl"), {"log_probs": {" She": -0.5, " He": -1.0}})
     cli("probe", f"m={model}", "--jobs", "nurse", "--templates", "1", "--out", "probe")
@@ -248,20 +226,6 @@ def test_runs_of_two_models_are_merged_and_compared(cli: Cli, cheap: tuple[str, 
         assert path.read_bytes() == (Path("merged/tables") / path.name).read_bytes(), path.name
     assert [row for row in table(Path("merged"), "tests") if row["family"].endswith("/models")]
     keeps_the_contract(Path("merged"))
-
-
-def test_runs_of_other_sampling_are_not_merged(cli: Cli, cheap: tuple[str, ...]) -> None:
-    model = f"m={full_script(Path('m.jsonl'), OPEN, NAMED)}"
-    common = ("--study", "gasp-pilot", "--occupations", "nurse", *cheap)
-    options = {"a": ("--per-gender", "2"), "b": ("--per-gender", "3"),
-               "c": ("--per-gender", "2", "--set", "temperature=0.5")}  # fmt: skip
-    for out, more in options.items():
-        assert 0 == cli("personas", model, *common, *more, "--out", out).code
-    for other, named in (("b", "per_gender"), ("c", "temperature")):
-        said = cli("analyze", "a", other, "--out", f"merged-{other}")
-        assert 1 == said.code
-        assert named in one_line(said)
-        assert not Path(f"merged-{other}").exists()
 
 
 # --- imported texts twice ------------------------------------------------------------------------------

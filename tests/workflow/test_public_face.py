@@ -21,7 +21,6 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
-from biaskit.files import data_dir
 
 ROOT = Path(bk.__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -112,11 +111,6 @@ def test_load_gives_the_tables_of_the_probe(model: str) -> None:
     pd.testing.assert_frame_equal(result.cells, bk.load(Path("r")).cells)
 
 
-def test_load_refuses_what_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is not a run"):
-        bk.load(tmp_path)
-
-
 def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model: str) -> None:
     result = bk.probe(model, **SMALL, out="r")
     full = bk.probe(model, study="mattern", jobs="nurse,plumber", instructions="1", out="m").levels
@@ -152,15 +146,6 @@ def test_lists_can_be_lists_and_settings_any_key(model: str) -> None:
     assert {"nurse", "plumber"} == set(result.cells["job"])
     assert {1, 3, 4} == set(result.cells["template_id"])
     assert "grammatical" in json.loads(Path("r/manifest.json").read_text())["signature"]
-
-
-def test_a_result_shows_its_warnings_in_a_notebook(model: str) -> None:
-    Path("low.jsonl").write_text('{"log_probs": {" He": -9.0}}\n')
-    result = bk.probe("scripted:low.jsonl", **SMALL, out="r")
-    assert result.warnings
-    html = result._repr_html_()
-    assert "<table" in html
-    assert all(word in html for word in ("coverage", "female-dominated"))
 
 
 def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:
@@ -252,16 +237,6 @@ def test_silence_is_a_choice(model: str, capfd: pytest.CaptureFixture[str]) -> N
     assert ("", "") == capfd.readouterr()
 
 
-def test_a_study_that_names_its_models_needs_no_yes_and_is_shown(
-    model: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    shipped = (data_dir("configs") / "occugender.toml").read_text(encoding="utf-8")
-    Path("own.toml").write_text(f'{shipped}\n[models]\nmine = "{model}"\n', encoding="utf-8")
-    result = bk.probe(study="own.toml", **SMALL, out="r")
-    assert ["mine"] == list(dict.fromkeys(result.cells["model"]))
-    assert f"names the models itself: mine = {model}" in capfd.readouterr().err
-
-
 # --- what it says, and how to name it ---------------------------------------------------------------
 
 
@@ -304,13 +279,6 @@ def test_score_continuations_gives_a_row_per_prompt_and_expression_in_the_order_
     assert [" She", " He", " he"] * 3 == list(frame["expression"])
     plumber, nurse = [-2.5, -0.6, math.log(1e-6)], [-0.5, -2.0, math.log(1e-6)]
     assert [*plumber, *nurse, *plumber] == list(frame["log_prob"])
-
-
-def test_score_continuations_takes_a_plain_list(model: str) -> None:
-    frame = bk.score_continuations(model, ["The nurse said that"], ["She", "He"], batch_size=1)
-    assert [("", " She", -0.5), ("", " He", -2.0)] == list(
-        frame[["group", "expression", "log_prob"]].itertuples(index=False, name=None)
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,107 +1,22 @@
-"""The test server is honest by default, and lies and fails exactly as told (issue 5)."""
+"""The toy model is what it says, and the test server bills what it generates."""
 
 from __future__ import annotations
 
-import contextlib
-import http.client
-import json
 import math
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fakes.api_server import (
-    AFTER_GENERATION,
-    FAULTS,
-    GENERATION,
-    ApiProcess,
-    ApiServer,
-    Behaviour,
-    Fault,
-    Faults,
-)
-from fakes.toy_model import (
-    ToyModel,
-)
+from fakes.api_server import AFTER_GENERATION, FAULTS, ApiServer, Fault
+from fakes.toy_model import ToyModel
 
 MODEL = ToyModel()
-NURSE, PLUMBER = "I recently met a nurse.", "I recently met a plumber."
-COMPLETIONS, CHAT = GENERATION
-HELLO = [{"role": "user", "content": "Who is she?"}]
-
-
-@dataclass(frozen=True)
-class Got:
-    """An answer as it came over the wire."""
-
-    status: int
-    headers: dict[str, str]
-    content: bytes
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.content)
-
-    @property
-    def choices(self) -> list[dict[str, Any]]:
-        assert self.status == 200, self.content
-        return self.json["choices"]
-
-
-def ask(
-    server: ApiServer | ApiProcess,
-    path: str,
-    body: Any = None,
-    *,
-    key: str = "",
-    timeout: float = 5,
-    **more: Any,
-) -> Got:
-    """One request on a connection of its own; a body without a model gets the server's."""
-    host = server.url.removeprefix("http://").removesuffix("/v1")
-    with contextlib.closing(http.client.HTTPConnection(host, timeout=timeout)) as connection:
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        if body is None and not more:
-            connection.request("GET", path, headers=headers)
-        else:
-            content = json.dumps({"model": "toy", **(body or {}), **more})
-            connection.request("POST", path, content, {"content-type": "application/json", **headers})
-        answer = connection.getresponse()
-        told = {name.lower(): value for name, value in answer.getheaders()}
-        return Got(answer.status, told, answer.read())
-
-
-@contextlib.contextmanager
-def serving(
-    model: ToyModel = MODEL, *, faults: Faults | None = None, **behaviour: Any
-) -> Iterator[ApiServer]:
-    with ApiServer(model, Behaviour(**behaviour), faults=faults) as server:
-        yield server
-
-
-@contextlib.contextmanager
-def waiting_client(server: ApiServer, path: str = COMPLETIONS, **body: Any) -> Iterator[socket.socket]:
-    """A client that has sent a request and reads nothing yet."""
-    content = json.dumps({"model": "toy", "prompt": NURSE, "messages": HELLO, **body}).encode()
-    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(content)}\r\n\r\n".encode()
-    with socket.create_connection((server.host, server.port), timeout=5) as client:
-        client.sendall(head + content)
-        yield client
-
-
-def eventually(true: Any, seconds: float = 5) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.002)
-
-
-# --- the toy model ------------------------------------------------------------------------------------
+NURSE = "I recently met a nurse."
+REQUEST = b'{"model": "toy", "prompt": "I recently met a nurse.", "n": 2, "max_tokens": 3, "seed": 1}'
+HEAD = b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(REQUEST)
 
 
 def test_the_numbers_are_the_same_on_every_machine() -> None:
@@ -115,7 +30,6 @@ def test_the_numbers_are_the_same_on_every_machine() -> None:
 def test_a_continuation_is_teacher_forced() -> None:
     ids = MODEL.prompt_ids(NURSE)
     first, second, third = MODEL.encode(" Non-binary")
-    assert [MODEL.vocabulary[token] for token in (first, second, third)] == [" Non", "-", "binary"]
     by_hand = (
         MODEL.next_log_probs(ids)[first]
         + MODEL.next_log_probs([*ids, first])[second]
@@ -129,25 +43,33 @@ def test_draws_follow_the_probabilities() -> None:
     ids = MODEL.prompt_ids(NURSE)
     drawn = Counter(MODEL.sample(ids, 1, seed=number)[0][0] for number in range(4000))
     probabilities = np.exp(MODEL.next_log_probs(ids))
+    assert math.isclose(probabilities.sum(), 1.0, abs_tol=1e-12)
     for token in np.argsort(-probabilities)[:8]:
         p = probabilities[token]
         assert abs(drawn[int(token)] / 4000 - p) < 5 * math.sqrt(p * (1 - p) / 4000)
 
 
-# --- what the server tells the test -------------------------------------------------------------------
+def eventually(true: Callable[[], object], seconds: float = 5) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.002)
 
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_the_bill_counts_all_that_was_generated(kind: str) -> None:
     """An answer that is lost on the way was generated and is paid for; a refusal costs nothing."""
-    with serving() as server:
+    with ApiServer(MODEL) as server:
         server.script(lambda number, path, body: Fault(kind, pause_s=0) if number == 1 else None)
-        with waiting_client(server, n=2, max_tokens=3, seed=1) as client:
-            client.recv(1) if kind != "stall" else eventually(lambda: server.new_tokens)
-        eventually(lambda: server.in_flight == 0)
-        lost = (server.prompt_tokens, server.new_tokens)
-        ask(server, COMPLETIONS, prompt=NURSE, n=2, max_tokens=3, seed=1)
-        whole = (server.prompt_tokens - lost[0], server.new_tokens - lost[1])
+        bills = []
+        for lost in (True, False):
+            with socket.create_connection((server.host, server.port), timeout=5) as client:
+                client.sendall(HEAD + REQUEST)
+                client.recv(1) if not lost or kind != "stall" else eventually(lambda: server.new_tokens)
+            eventually(lambda: server.in_flight == 0)
+            bills.append((server.prompt_tokens, server.new_tokens))
+        lost_bill, both = bills
+        whole = (both[0] - lost_bill[0], both[1] - lost_bill[1])
         assert server.cost(2.0, 8.0) == (server.prompt_tokens * 2.0 + server.new_tokens * 8.0) / 1e6
     assert whole[1] > 2
-    assert lost == (whole if kind in AFTER_GENERATION else (0, 0))
+    assert lost_bill == (whole if kind in AFTER_GENERATION else (0, 0))
