@@ -29,7 +29,6 @@ _REMEDY = "Restore it from a backup; the rows are unharmed."
 _FILE = Inputs(RunError, most=512 * 2**20, remedy=_REMEDY)
 _Whole = Annotated[int, Field(ge=0)]
 _Positive = Annotated[int, Field(ge=1)]
-_Estimator = str | dict[str, str | int]  # exact, or a name with its settings
 
 
 # --- its form ----------------------------------------------------------------------------------------------
@@ -39,9 +38,14 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="allow", protected_namespaces=())
 
 
+class _Estimator(_Table):
+    name: str
+    draws: _Positive | None = None
+
+
 class _Continuations(_Table):
     fingerprint: str
-    estimator: dict[str, str | int]
+    estimator: _Estimator
 
 
 class ModelEntry(_Table):
@@ -54,7 +58,7 @@ class ModelEntry(_Table):
     prompt_form: str | None
     details: dict[str, str | int | float | bool | None]
     found: dict[str, JsonValue] | None = None  # what was measured of an API's endpoint
-    estimator: _Estimator | None = None  # None: texts
+    estimator: Literal["exact"] | _Estimator | None = None  # None: texts
     batch_size: _Positive | None = None  # None: auto, and not measured yet
     notes: list[str] | None = None  # None: not asked yet
     continuations: _Continuations | None = None
@@ -62,7 +66,7 @@ class ModelEntry(_Table):
 
 class _Study(_Table):
     name: str
-    engine: str
+    engine: Literal["probe", "personas"]
     models: dict[str, str] = {}
 
 

@@ -355,6 +355,8 @@ def test_prompts_and_texts_of_many_are_spread_over_all_of_them() -> None:
     assert 30 <= html.count('<p class="foreign"') <= 60
     assert 50 <= html.count('<p class="who">Prompt') <= 100
     assert len(html) < 6_000_000
+    assert re.search(r"letter by letter, \d+ of 500 kinds", html)
+    assert re.search(r"may offend: \d+ of 1260 examples", html)
 
 
 # --- hostile text ----------------------------------------------------------------------------------------
