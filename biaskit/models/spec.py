@@ -23,6 +23,8 @@ API = ("openai", "api")
 
 def split_label(text: str) -> tuple[str, str]:
     """`LABEL=SPEC` → (label, spec); without a label the spec is its own, without what must not be shown."""
+    if any("\ud800" <= sign <= "\udfff" for sign in text):  # bytes of a shell that are no UTF-8
+        raise UsageError(f"{hide_urls(text)!a}: a model's label and spec are UTF-8 text.")
     label, equals, spec = text.partition("=")
     if equals and ":" not in label:  # hf:./a=b is a path
         if not label or not spec:

@@ -407,7 +407,7 @@ def test_a_newer_run_is_refused_by_every_command(cli: Cli) -> None:
     for arguments in (("probe", "scripted:m.jsonl", *SMALL, "--out", "r"), ("analyze", "r"), ("cite", "r")):
         said = cli(*arguments)
         assert 1 == said.code
-        assert "format 2" in one_line(said)
+        assert "format" in one_line(said)
 
 
 def test_a_bad_line_in_the_middle_stops_and_skip_bad_lines_goes_on_in_the_same_folder(cli: Cli) -> None:

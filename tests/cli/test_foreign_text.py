@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 import biaskit as bk
 from biaskit.cli.output import print_result
 from biaskit.cli.terminal import emit, printable
-from biaskit.errors import BiaskitError, CorpusError
+from biaskit.errors import BiaskitError, CorpusError, UsageError
+from biaskit.models.spec import split_label
 from biaskit.tables.io import read_table_rows as read_table_rows
 from biaskit.workflow.probe import ProbeResult, probe
 
@@ -69,7 +70,7 @@ NAMES = [
 """What a user's list may call an item: none of it is refused, none of it is changed."""
 
 # Not in a file of UTF-8, but in an argument of the command line or a call from Python.
-LABELS = [*(name for name in NAMES if "=" not in name), SURROGATE, "\udcff\udcfe"]
+LABELS = [name for name in NAMES if "=" not in name]
 
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 ALLOWED = "\n\u200c\u200d"
@@ -167,6 +168,12 @@ def test_a_notebook_shows_names_as_text_not_as_html(folder: Path, tmp_path: Path
     html = shown._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
+
+
+def test_a_label_that_is_no_text_is_refused() -> None:
+    for label in (SURROGATE, "\udcff\udcfe"):
+        with pytest.raises(UsageError, match="UTF-8"):
+            split_label(f"{label}=scripted:m.jsonl")
 
 
 @pytest.mark.parametrize("label", LABELS, ids=lambda label: ascii(label[:20]))

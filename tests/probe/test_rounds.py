@@ -18,12 +18,10 @@ from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
 
 import biaskit as bk
 from biaskit import records
-from biaskit.compare.conditions import measured_differently
 from biaskit.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
 from biaskit.probe.shares.draws import wilson_ends
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
-from biaskit.runs.collection import gather
 from biaskit.runs.store import read_rows
 from biaskit.workflow.analyze import analyse, describe_run
 
@@ -325,12 +323,6 @@ def test_a_higher_cap_goes_on_and_a_lower_one_uses_fewer_rows(run: Run) -> None:
     assert one_round == tables(grown)
     n_more = len(rows_of(grown)) - 18
     assert f"{n_more} stored rows are not part of this question and were not used" in kept(grown)["notes"]
-
-
-def test_runs_of_two_caps_say_so_when_they_are_compared(run: Run) -> None:
-    stored = gather([run.start(f"cap {n}", max_draws_per_cell=n) for n in (10, 100)])
-    (said,) = (one for one in measured_differently(stored.runs, ()) if "max_draws" in one)
-    assert said.startswith("max_draws_per_cell differs between the runs: 10 in ")
 
 
 def test_the_plan_is_a_range(run: Run) -> None:

@@ -18,13 +18,11 @@ from fakes.page_contents import (
     FIGURES,
     FINDINGS,
     HOSTILE,
-    LIMITS,
     NOTHING,
     SAID,
     content,
     example,
     hostile,
-    model,
     part,
     rows,
     ten_models,
@@ -203,14 +201,6 @@ def test_what_is_not_there_is_said_or_not_asked() -> None:
     assert not [one for one in ids if "probe_cells" in one]
 
 
-def test_the_first_screen_then_the_questions_then_what_is_behind_them() -> None:
-    said = Reader(page()).said
-    in_order = (FINDINGS[0].text, "Who does it say?", "Women get 58", "a, raw, exact", LIMITS[0])
-    assert [said.index(one) for one in in_order] == sorted(said.index(one) for one in in_order)
-    alone = Reader(render_page(replace(SMALL, between={}), SAID, FIGURES[:1])).said
-    assert alone.index("Fewer than 10 occupations") > alone.index("Asked, but not measured")
-
-
 def test_a_sentence_of_the_first_screen_is_not_repeated_under_its_question() -> None:
     html = page().decode()
     for one in FINDINGS[:2]:
@@ -310,14 +300,6 @@ def test_a_table_says_with_what_it_was_measured() -> None:
     tables = {table.anchor: table for table in list_tables(ten_models())}
     assert tables["table-1-probe_jobs"].measured_with.startswith("10 models (see Models) · form chat-prefill")
     assert tables["words-in-context"].n_rows == MOST_ROWS
-
-
-def test_the_model_table_holds_what_was_measured_with() -> None:
-    said = " ".join(
-        Reader(page(replace(SMALL, parts=(replace(SMALL.parts[0], models=(model("zeta"),)),)))).said.split()
-    )
-    for text in ("zeta", "hf:zeta", "64de5f416e0f", "local, instruct", "2026-11-21 to 2026-11-22", "runs/r1"):
-        assert text in said
 
 
 # --- texts and prompts ---------------------------------------------------------------------------------
