@@ -24,19 +24,8 @@ from biaskit.errors import TokenizationError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.records import Failed
 
-HEAVY = {
-    "pandas",
-    "scipy",
-    "statsmodels",
-    "nltk",
-    "openai",
-    "torch",
-    "transformers",
-    "gensim",
-    "sklearn",
-    "matplotlib",
-}
-COMMANDS = ("probe", "analyze", "runs", "corpora", "cite")
+HEAVY = {"pandas", "scipy", "statsmodels", "nltk", "openai", "torch", "transformers", "gensim"}
+HEAVY |= {"sklearn", "matplotlib"}
 
 NURSE = {"contains": "nurse", "log_probs": {" She": -0.5, " she": -1.5, " He": -2.0, " They": -4.0}}
 OTHERS = {"log_probs": {" He": -0.6, " She": -2.5, " They": -3.0, " he": -3.5, " her": -4.0}}
@@ -136,15 +125,6 @@ def asked(said: Said) -> list[int]:
 
 
 # --- the first hour ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "arguments", [("--help",), ("-h",), *((name, "--help") for name in COMMANDS)], ids=" ".join
-)
-def test_help_answers_on_stdout(cli: Cli, arguments: Sequence[str]) -> None:
-    said = cli(*arguments)
-    assert (0, "") == (said.code, said.err)
-    assert re.match(r"Usage: .*biaskit", said.out)
 
 
 @pytest.mark.process
@@ -657,28 +637,6 @@ def test_one_label_for_two_models_is_not_merged(cli: Cli) -> None:
 
 
 # --- several models ---------------------------------------------------------------------------------
-
-
-def test_models_with_forms_of_their_own_are_not_compared(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dataclasses
-
-    real = ScriptedScorer.from_file.__func__  # type: ignore[attr-defined]
-
-    def own_form(cls: Any, name: str, *, label: str, **more: Any) -> ScriptedScorer:
-        scorer = real(cls, name, label=label, **more)
-        forms = ("raw",) if label == "base" else ("chat-prefill",)
-        scorer.identity = dataclasses.replace(scorer.identity, forms=forms)
-        return scorer
-
-    monkeypatch.setattr(ScriptedScorer, "from_file", classmethod(own_form))
-    script("n.jsonl", OTHERS)
-    said = cli("probe", "base=scripted:m.jsonl", "chat=scripted:n.jsonl", *SMALL, "--out", "r")
-    assert 0 == said.code
-    assert "forms differ" in said.out
-    assert {("base", "raw"), ("chat", "chat-prefill")} == {
-        (row["model"], row["prompt_form"]) for row in table("r", "probe_cells")
-    }
-    assert [] == [row for row in table("r", "tests") if row["family"].endswith("/models")]
 
 
 def test_models_named_in_a_study_file_are_shown_and_need_a_yes(cli: Cli) -> None:

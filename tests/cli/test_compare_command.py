@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 from fakes.command import Cli, Said
 from fakes.numbered_runs import JOBS, LABOUR, probe_run, share_of, texts_run
-from fakes.personas_runs import NAMED, OPEN, OTHER_NAMED, write_vectors
-from fakes.personas_runs import script_of as persona_script
 
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.compare import compare
-from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -79,19 +76,6 @@ def runs(home: Path) -> dict[str, Path]:
         label: probe(f"{label}={spec}", **SMALL, out=home / label).path  # type: ignore[arg-type]
         for label, spec in specs.items()
     }
-
-
-@pytest.fixture(scope="module")
-def written(home: Path) -> dict[str, Path]:
-    """Real runs of the generation engine, of two models with one vector file."""
-    settings = {"vectors": write_vectors(home / "vectors.txt"), "permutations": 19, "clusters": False}
-    found = {}
-    for label, words in (("A", NAMED), ("Other", OTHER_NAMED)):
-        spec = persona_script(home / f"{label}-texts.jsonl", OPEN, words)
-        model = f"{label}={spec}"
-        asked = {"study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 2, "settings": settings}
-        found[label] = personas(model, **asked, out=home / f"{label}-texts").path  # type: ignore[arg-type]
-    return found
 
 
 # --- what is required --------------------------------------------------------------------------------
@@ -205,25 +189,6 @@ def test_a_table_that_is_no_longer_made_is_taken_away(tmp_path: Path) -> None:
     assert ["analysis.json", "tests.csv"] == sorted(file.name for file in Path("c/tables").iterdir())
     assert made.gaps.empty
     assert "probe_gap" in made.gaps.columns
-
-
-def test_the_overview_holds_the_runs_own_numbers(runs: dict[str, Path], written: dict[str, Path]) -> None:
-    both = [folder[name] for folder in (runs, written) for name in ("A", "Other")]
-    (table,) = compare(*both).document().tables
-    assert {"explicit, F-dom.", "explicit, M-dom.", "texts, women", "SRB, women"} < set(table.columns())
-    for label in ("A", "Other"):
-        line = dict(zip(table.columns(), next(r for r in table.rows if r[0] == label), strict=True))
-        for row in read_table_rows(runs[label] / "tables" / "probe_groups.csv"):
-            if row["gender"] == "female":
-                group = {"female-dominated": "F-dom.", "male-dominated": "M-dom."}[row["job_group"]]
-                assert line[f"{row['bias_type']}, {group}"].strip("[]") == f"{100 * row['share']:.1f}"
-        written_of = read_table_rows(written[label] / "tables" / "representation.csv")
-        shares = [row["female_share"] for row in written_of if row["template_id"] == "all"]
-        assert line["texts, women"] == f"{100 * sum(shares) / len(shares):.1f}"
-        scores = read_table_rows(written[label] / "tables" / "srb.csv")
-        for gender, name in (("female", "women"), ("male", "men")):
-            own = [row["srb"] for row in scores if row["gender"] == gender and row["srb"] is not None]
-            assert line[f"SRB, {name}"] == (f"{sum(own) / len(own):+.2f}" if own else "–")
 
 
 # --- real runs, and Python ---------------------------------------------------------------------------

@@ -236,23 +236,6 @@ def test_every_cell_stands_in_one_task(scripted: str, tmp_path: Path) -> None:
     assert "biaskit_mattern_implicit_male-dominated_instruction-1_dialogue" in made.path.read_text("ascii")
 
 
-def test_groups_of_words_of_a_users_own_are_metrics(scripted: str, tmp_path: Path) -> None:
-    words = tmp_path / "words.toml"
-    words.write_text(
-        '[sets.mine.groups]\n"women, royal|x" = ["Queen", "She"]\n"women royal x" = ["King", "He"]\n'
-    )
-    made = export(probe(scripted, tmp_path / "run", expressions=str(words)))
-    task = next(file for file in made.files if "female" in file.name and file.suffix == ".yaml")
-    named = [line.split('"')[1] for line in task.read_text().splitlines() if "metric:" in line]
-    assert [name for name in named if name.endswith("_share")] == [
-        "women-royal-x_share",
-        "women-royal-x-2_share",
-    ]
-    assert {"women-royal-x", "women-royal-x-2"} == {
-        name for _, line in lines(task.parent) for name in line["group_of"]
-    }
-
-
 def test_shares_survive_where_masses_underflow_and_nothing_is_nan() -> None:
     utils = module_of(UTILS)
     doc = {"boundary": False, "group_of": ["f", "m", "f"], "longer_of": [[2], [], []]}

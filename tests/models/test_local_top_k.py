@@ -178,22 +178,6 @@ def most_probable(head: OutputHead, hidden: torch.Tensor, k: int) -> list[Listed
 
 
 @torch.inference_mode()
-def test_slices_of_the_vocabulary_give_the_list_of_the_whole(
-    tiny: Saved, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny("phi", "bytes").oracle.model
-    layer = model.get_output_embeddings()
-    hidden = torch.randn(7, layer.weight.shape[1], generator=torch.Generator().manual_seed(1))
-    whole = layer(hidden).double().log_softmax(-1).topk(9)
-    for elements in (7 * 5, 7 * 100, 1 << 22):  # slices shorter than the list, several, one
-        monkeypatch.setattr("biaskit.models.huggingface.head.SLICE_ELEMENTS", elements)
-        rows = most_probable(OutputHead(model), hidden, 9)
-        assert whole.indices.tolist() == [[token for token, _ in row or ()] for row in rows]
-        values = [[value for _, value in row or ()] for row in rows]
-        assert pytest.approx(whole.values.tolist()[3], abs=TOLERANCE) == values[3]
-
-
-@torch.inference_mode()
 def test_a_broken_row_fails_alone_and_an_impossible_token_is_not_listed(tiny: Saved) -> None:
     model = tiny("llama", "bpe").oracle.model
     rows = torch.randn(3, model.get_output_embeddings().weight.shape[1])

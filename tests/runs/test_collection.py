@@ -59,11 +59,6 @@ def test_a_label_of_two_runs_tells_the_folders_apart() -> None:
     assert {"m"} == {row["model"] for row in read_table_rows(new / "tables" / "probe_cells.csv")}
 
 
-def test_folders_of_one_name_are_told_apart_by_their_parents() -> None:
-    found = gather([run("x/run", "m=scripted:a.jsonl"), run("y/run", "m=scripted:b.jsonl")])
-    assert ["m (x/run)", "m (y/run)"] == [model.label for model in found.parts[0].models]
-
-
 def test_other_texts_under_one_study_name_are_another_part(tmp_path: Path) -> None:
     Path("own.csv").write_text("bias_type,question,opening\nexplicit,Is a [JOB] a man?,\n", "utf-8")
     Path("other.csv").write_text("bias_type,question,opening\nexplicit,Is a [JOB] a woman?,\n", "utf-8")

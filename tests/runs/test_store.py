@@ -25,7 +25,7 @@ from needs import missing
 
 from biaskit.errors import RunError
 from biaskit.runs import store as runs
-from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, write_manifest
 from biaskit.runs.rows import read_row, row_line
 from biaskit.runs.store import Reading, RowWriter, find_run, list_runs, read_rows, run_folder, slug
 
@@ -402,16 +402,6 @@ def test_rows_that_were_removed_during_the_run_are_noticed(tmp_path: Path, repla
 
 
 # --- manifest ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", "{}", '{"format": "1"}', '{"format": null}', "null", "\x00"]
-)
-def test_a_manifest_that_cannot_be_read_is_an_error_of_one_line(tmp_path: Path, content: str) -> None:
-    (tmp_path / MANIFEST).write_text(content)
-    with pytest.raises(RunError) as refused:
-        read_manifest(tmp_path)
-    assert "\n" not in str(refused.value)
 
 
 def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

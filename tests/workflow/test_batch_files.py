@@ -157,17 +157,6 @@ def test_texts_give_the_rows_and_tables_of_a_live_run(cli: Cli, server: ApiServe
     assert tables("live") == tables("batch")
 
 
-def test_continuations_are_in_the_same_file(cli: Cli, server: ApiServer) -> None:
-    how = ("--estimator", "top-k", "--prompt-form", "chat-continue", "--continue", "5")
-    assert 0 == cli("probe", spec(server), *PROBE, *how, "--out", "live").code
-    lines = written(cli, server, *how)
-    assert 0 == cli("import", "batch", write("a.jsonl", [answered(server, line) for line in lines])).code
-    assert rows("live") == rows("batch")
-    live, batch = (rows(run, "continuations.jsonl") for run in ("live", "batch"))
-    assert live == batch
-    assert live
-
-
 # --- what is written ----------------------------------------------------------------------------------------
 
 

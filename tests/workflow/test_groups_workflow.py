@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from fakes.latex import check_latex
 
 import biaskit as bk
 from biaskit.errors import BiaskitError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
-from biaskit.report.render.groups import group_papers
-from biaskit.report.render.latex import latex_files
 from biaskit.workflow.analyze import analyse
 from biaskit.workflow.imported import import_texts
 
@@ -142,26 +139,3 @@ def test_foreign_names_of_groups_are_shown_as_escapes(tmp_path: Path) -> None:
     made = analysed(tmp_path / "r", frame.rename(columns={"race": "ra\u202ece"}), group_col="ra\u202ece")
     text = str(bk.report(made, watcher=bk.Silent()).page.read_text("utf-8"))
     assert "\u202e" not in text
-
-
-def test_hostile_groups_make_latex_that_compiles() -> None:
-    row = {
-        "model": "m",
-        "column": "a_b%\u202e",
-        "group": "x" * 100_000 + " $&" * 1000,
-        "gender": "",
-        "against": "\\end{table}",
-        "method": "calibrated",
-        "n_marked": 1,
-        "n_marked_beyond": 1,
-        "null_p95_beyond": 0.0,
-        "p_value_beyond": 0.01,
-        "n_target": 3,
-        "n_unmarked": 3,
-    }
-    word = {name: row[name] for name in ("model", "group", "gender", "against", "method")}
-    word |= {"word": "w" * 100_000, "is_group_word": False, "is_name": False, "is_gender_word": False}
-    files = latex_files([*group_papers([row], [word])])
-    for content in files.values():
-        assert len(content) < 20_000
-    check_latex(files["words-of-groups.tex"].decode())

@@ -160,18 +160,8 @@ def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:
 # --- what does not fit -------------------------------------------------------------------------------
 
 ODD = [
-    None,
-    [],
-    "",
-    3,
-    math.nan,
-    object(),
-    b"x",
-    "no/such",
-    [None],
-    -1,
-    {1: 2},
-    pd.DataFrame(),
+    *(None, [], "", 3, math.nan, object(), b"x", "no/such", [None]),
+    *(-1, {1: 2}, pd.DataFrame()),
 ]
 TEXTS = ["she is kind", "he is loud"]
 

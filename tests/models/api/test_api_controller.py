@@ -17,7 +17,7 @@ from fakes.api_server import ApiServer, Behaviour
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api import controller as module
-from biaskit.models.api.controller import Controller, Places, Policy
+from biaskit.models.api.controller import Controller, Policy
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.prices import parse_price
 from biaskit.models.api.trouble import BadAnswer, Denied, GaveUp, RateLimited, Refused, Unavailable
@@ -158,17 +158,6 @@ def test_errors_of_the_server_do_not_make_it_fewer_and_time_outs_do(run: Run) ->
         assert (asks.places.n < 16) is overload
 
 
-def test_a_burst_of_refusals_counts_once() -> None:
-    places = Places(16)
-    places.halve()
-    places.halve()
-    assert 8 == places.n
-    for _ in range(10):
-        places._halved_at = 0.0
-        places.halve()
-    assert 1 == places.n
-
-
 def test_somebody_who_leaves_the_line_takes_nobodys_place(run: Run) -> None:
     client = FakeClient(latency=1.0)
     asks = controller(client, at_once=2)
@@ -212,13 +201,6 @@ def test_how_often_something_is_asked_again(run: Run, trouble: Exception, attemp
     (told,), _ = run(ask_all(asks, 1))
     assert (said, attempts) == (str(told), client.number)
     assert attempts - 1 == asks.meter.spending.retries
-
-
-def test_refusals_for_lack_of_room_are_no_attempts(run: Run) -> None:
-    client = FakeClient(fails=lambda number: RateLimited("429", 7.0) if number <= 30 else None)
-    (number,), seconds = run(ask_all(controller(client), 1))
-    assert 31 == number
-    assert 30 * 7 <= seconds <= 30 * 7 + 30
 
 
 def test_nobody_is_refused_for_ever(run: Run) -> None:

@@ -83,6 +83,8 @@ def test_the_table_says_what_its_sources_say(host: str, model: str, price: tuple
         ("eu.api.openai.com", "gpt-4o-mini"),  # costs a tenth more
         ("example.openai.azure.com", "gpt-4o-mini"),
         ("openrouter.ai", "gpt-4o-mini"),
+        ("10.0.0.1", "gpt-4o-mini"),  # not this machine: unknown, not free
+        ("localhost.example.org", "gpt-4o-mini"),
         ("", "gpt-4o-mini"),
         (OPENAI, ""),
     ],
@@ -97,11 +99,6 @@ def test_a_server_on_this_machine_costs_nothing_and_says_so(host: str) -> None:
     assert price is not None
     assert (0.0, 0.0, LOCAL) == (price.input, price.output, price.source)
     assert 0.0 == price.cost(10**9, 10**9)
-
-
-@pytest.mark.parametrize("host", ["10.0.0.1", "192.168.0.7", "localhost.example.org", "0.0.0.0"])
-def test_a_server_elsewhere_is_unknown_not_free(host: str) -> None:
-    assert find_price(host, "m") is None
 
 
 # --- entries of the shipped lists ------------------------------------------------------------------------
@@ -151,11 +148,6 @@ def test_any_other_price_is_refused_in_one_line(text: str) -> None:
     assert message.startswith("--price ")
     assert len(message) < 250
     assert message.endswith(".")
-
-
-@pytest.mark.parametrize("text", ["0.00000015,0.0000006", "0.0005,0.0015", "0,0.0009"])
-def test_a_price_per_token_is_not_taken_for_one_of_a_million(text: str) -> None:
-    assert "per token" in message_of(lambda: parse_price(text), UsageError)
 
 
 # --- the papers' models --------------------------------------------------------------------------------
