@@ -207,7 +207,7 @@ def change_rows(pair: SidePair, texts: Mapping[str, Texts]) -> Iterator[Row]:
     for gender in GENDERS:
         before, after = old.srb.get(gender, {}), new.srb.get(gender, {})
         for occupation in dict.fromkeys([*before, *after]):
-            change = percent_change(before.get(occupation), after.get(occupation), gender)
+            change, reason = percent_change(before.get(occupation), after.get(occupation), gender)
             yield {
                 "model_old": old.model,
                 "model_new": new.model,
@@ -215,6 +215,6 @@ def change_rows(pair: SidePair, texts: Mapping[str, Texts]) -> Iterator[Row]:
                 "gender": gender,
                 "srb_old": before.get(occupation),
                 "srb_new": after.get(occupation),
-                "percent_change": change.value,
-                "reason": change.reason,
+                "percent_change": change,
+                "reason": reason,
             }

@@ -15,8 +15,8 @@ from biaskit.compare.personas import unit_rows
 from biaskit.stats.contrasts import MIN_LABOUR_ITEMS, Row, Scope
 from biaskit.stats.correlation import rank_correlation, slope_test
 from biaskit.stats.crossed import joined
-from biaskit.stats.resampling import Resampled, generator
-from biaskit.stats.welch import TTest
+from biaskit.stats.resampling import generator
+from biaskit.stats.welch import Statistic
 from biaskit.tables.io import columns
 from biaskit.tables.quantities import RELATIONS, relation
 
@@ -55,7 +55,7 @@ def _relation(
     ]
     if len(pairs) < MIN_LABOUR_ITEMS:
         few = f"{len(pairs)} occupations with both gaps, at least {MIN_LABOUR_ITEMS} are needed"
-        found: TTest | Resampled = Resampled(None, reason=few)
+        found = Statistic(reason=few)
     else:
         of_x, of_y = np.array(pairs, dtype=np.float64).T
         rng = generator(seed, "tests", [ENGINE, contrast, quantity, y.model, bias_type, form, kind])
@@ -77,8 +77,8 @@ def _relation(
         "instruction_a": "0" if bias_type else "",
         "instruction_b": "0" if bias_type else "",
         "estimate": found.estimate,
-        "statistic": getattr(found, "statistic", None),
-        "dof": getattr(found, "dof", None),
+        "statistic": found.statistic,
+        "dof": found.dof,
         "p_value": found.p_value,
         "n_a": len(pairs),
         "reason": joined([note, found.reason]),

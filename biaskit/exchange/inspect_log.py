@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from biaskit.exchange.source import ExportFiles, Source, package
-from biaskit.probe.analysis import CELL
+from biaskit.probe.design import CELL
 from biaskit.provenance import key_of
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.store import slug

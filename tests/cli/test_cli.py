@@ -218,7 +218,7 @@ def test_wrong_use_exits_2_with_one_line_to_act_on(cli: Cli, arguments: Sequence
         ("scripted:nothing.jsonl", "nothing.jsonl"),
         ("scripted:empty.jsonl", "has no line"),
         ("scripted:bad.jsonl", "line 2"),
-        ("scripted:positive.jsonl", "at most 0"),
+        ("scripted:positive.jsonl", "less than or equal to 0"),
         ("openai:gpt-4", "export OPENAI_API_KEY"),
         ("api:name@http://localhost:1/v1", "Is it running"),
         ("mystery:thing", "scripted:FILE"),

@@ -355,7 +355,7 @@ def complaint(folder: Path) -> str:
     [
         (lambda path: shutil.rmtree(path), "no such model folder"),
         (lambda path: (path / "config.json").unlink(), "no config.json"),
-        (lambda path: (path / "config.json").rename(path / "adapter_config.json"), "adapter, not a model"),
+        (lambda path: (path / "config.json").rename(path / "adapter_config.json"), "holds an adapter"),
         (lambda path: (path / "model.safetensors").unlink(), "no weights found"),
         (lambda path: (path / "model.safetensors").rename(path / "model.pt"), "pickled weights"),
         (lambda path: (path / "model.safetensors").rename(path / "pytorch_model.bin"), "pickled weights"),

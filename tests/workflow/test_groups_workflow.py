@@ -101,8 +101,8 @@ def with_races(values: list[Any]) -> pd.DataFrame:
     ("values", "options", "message"),
     [
         (["A", "B"], {"group_col": "rase"}, "has no column 'rase'; it has 'text', 'gender', 'race'."),
-        (["A"], {}, "race holds one value alone, 'A'. Groups are compared"),
-        (["", None, float("nan"), " "], {}, "race holds no value."),
+        (["A"], {}, "race holds 1 group, such as 'A'. Groups are compared"),
+        (["", None, float("nan"), " "], {}, "race holds 0 groups."),
         (["A", "=1+1"], {}, "'=1+1' begins with '=', which a spreadsheet would run."),
         (["A", "B\nC"], {}, "holds a line break"),
         (["A", " B"], {}, "begins or ends with white space"),
