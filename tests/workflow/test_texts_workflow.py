@@ -120,15 +120,6 @@ def test_marked_words_of_plain_lists() -> None:
     assert set(women["word"]) == set(other.loc[other["gender"] == "male", "word"])
 
 
-def test_a_method_by_name_changes_the_words() -> None:
-    frame = texts(20)
-    both = [
-        bk.marked_words(frame["text"].tolist(), frame["gender"].tolist(), method=method, permutations=19)
-        for method in ("calibrated", "marked-personas")
-    ]
-    assert not both[0]["z"].equals(both[1]["z"])
-
-
 @pytest.mark.parametrize(
     "call",
     [
