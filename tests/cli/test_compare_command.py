@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,9 @@ from typing import Any
 import pytest
 from fakes.command import Cli, Said
 from fakes.numbered_runs import JOBS, LABOUR, probe_run, share_of, texts_run
-from fakes.personas_runs import NAMED, OPEN, OTHER_NAMED, write_vectors
-from fakes.personas_runs import script_of as persona_script
 
 from biaskit.tables.io import read_table_rows
-from biaskit.wording import percent
 from biaskit.workflow.compare import compare
-from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -83,19 +78,6 @@ def runs(home: Path) -> dict[str, Path]:
     }
 
 
-@pytest.fixture(scope="module")
-def written(home: Path) -> dict[str, Path]:
-    """Real runs of the generation engine, of two models with one vector file."""
-    settings = {"vectors": write_vectors(home / "vectors.txt"), "permutations": 19, "clusters": False}
-    found = {}
-    for label, words in (("A", NAMED), ("Other", OTHER_NAMED)):
-        spec = persona_script(home / f"{label}-texts.jsonl", OPEN, words)
-        model = f"{label}={spec}"
-        asked = {"study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 2, "settings": settings}
-        found[label] = personas(model, **asked, out=home / f"{label}-texts").path  # type: ignore[arg-type]
-    return found
-
-
 # --- what is required --------------------------------------------------------------------------------
 
 
@@ -117,13 +99,6 @@ def test_a_clearly_different_model_leaves_4_and_the_rows(cli: Cli, runs: dict[st
     assert 5 == len(lines)
     assert all("90 % interval [" in line and "margin ±0.05" in line for line in lines)
     assert "and 3 more rows" in said.err
-
-
-def test_a_wider_margin_can_be_set(cli: Cli, runs: dict[str, Path]) -> None:
-    call = ("compare", runs["A"], runs["Other"], "--require", "equivalent", "--set", "margin.share=0.9")
-    assert 0 == cli(*call, "--out", "wide").code
-    rows = read_table_rows(Path("wide/tables/tests.csv"))
-    assert {0.9} == {row["margin"] for row in rows if row["kind"] == "crossed"}
 
 
 def test_nothing_compared_is_not_equivalent(cli: Cli, runs: dict[str, Path]) -> None:
@@ -180,29 +155,6 @@ def test_the_same_run_twice_one_model_alone_and_no_run_are_errors(cli: Cli, runs
     assert (1, True) == (lost.code, "nowhere is not a run" in lost.err)
 
 
-def test_without_a_run_the_newest_of_several_models_is_taken(cli: Cli) -> None:
-    probe_run(Path("biaskit-runs/probe-one"), "a")
-    said = cli("compare")
-    assert (2, True) == (said.code, "one model alone" in said.err)
-    shutil.rmtree("biaskit-runs")
-    probe_run(Path("biaskit-runs/probe-two"), "a", "b")
-    first = cli("compare")
-    assert 0 == first.code
-    assert "Newest run: biaskit-runs/probe-two" in first.err
-    # The comparison lies beside the runs and is none of them.
-    assert "Newest run: biaskit-runs/probe-two" in cli("compare").err
-
-
-def test_a_folder_that_holds_a_run_is_left_alone(cli: Cli, runs: dict[str, Path], tmp_path: Path) -> None:
-    taken = tmp_path / "taken"
-    shutil.copytree(runs["A"], taken)
-    before = {file: file.read_bytes() for file in sorted(taken.rglob("*")) if file.is_file()}
-    said = cli("compare", runs["A"], runs["Copy"], "--out", taken)
-    assert 1 == said.code
-    assert "holds a run of the engine probe" in said.err
-    assert before == {file: file.read_bytes() for file in sorted(taken.rglob("*")) if file.is_file()}
-
-
 # --- the folder and the formats ----------------------------------------------------------------------
 
 
@@ -239,67 +191,7 @@ def test_a_table_that_is_no_longer_made_is_taken_away(tmp_path: Path) -> None:
     assert "probe_gap" in made.gaps.columns
 
 
-@pytest.mark.parametrize("output_format", ["text", "json", "csv", "latex"])
-def test_every_format_prints_the_comparison(cli: Cli, tmp_path: Path, output_format: str) -> None:
-    probe, texts = probe_run(tmp_path / "p", "m", "n+0.1"), texts_run(tmp_path / "t", "m", "n+0.1")
-    said = cli("compare", probe, texts, "--format", output_format, "--out", "c")
-    assert 0 == said.code
-    if output_format == "json":
-        content = json.loads(said.out)
-        assert {"tests", "gaps", "srb_change"} == content["tables"].keys()
-        assert content["warnings"] == json.loads(Path("c/tables/analysis.json").read_text())["notes"]
-    elif output_format == "csv":
-        assert Path("c/tables/tests.csv").read_text() == said.out
-    else:
-        assert "minus labour" in said.out
-        in_words = "comparisons between n+0.1 and m," in " ".join(said.out.split())
-        assert in_words == (output_format == "text")
-
-
-def test_the_tables_hold_the_runs_own_numbers(runs: dict[str, Path], written: dict[str, Path]) -> None:
-    both = [folder[name] for folder in (runs, written) for name in ("A", "Other")]
-    lines = [row for table in compare(*both).document().tables for row in table.rows]
-    for label in ("A", "Other"):
-        for row in read_table_rows(runs[label] / "tables" / "probe_groups.csv"):
-            if row["gender"] == "female":
-                cells = next(r for r in lines if r[:2] == (label, row["bias_type"]))
-                assert any(cell.startswith(percent(row["share"])) for cell in cells[2:])
-        written_of = read_table_rows(written[label] / "tables" / "representation.csv")
-        shares = [row["female_share"] for row in written_of if row["template_id"] == "all"]
-        assert (label, f"{percent(min(shares))} to {percent(max(shares))}") in [r[:2] for r in lines]
-
-
-def test_srb_of_other_vectors_is_said_not_to_be_comparable(cli: Cli, tmp_path: Path) -> None:
-    one, two = texts_run(tmp_path / "one", "a"), texts_run(tmp_path / "two", "b", vectors="corpus:bbbb")
-    assert "SRB scores come from other vectors" in " ".join(cli("compare", one, two).out.split())
-
-
 # --- real runs, and Python ---------------------------------------------------------------------------
-
-
-def test_two_corpora_of_ones_own_are_compared(cli: Cli) -> None:
-    for name, women in (("x", 9), ("y", 4)):
-        said = [("She" if i < women else "He") + " works in the team of the people." for i in range(12)]
-        texts = "".join(f"{text},{job}\n" for text in said for job in ("nurse", "cook", "pilot"))
-        Path(f"{name}.csv").write_text(f"text,job\n{texts}", encoding="ascii")
-        assert 0 == cli("analyze", "--texts", f"{name}.csv", "--occupation-col", "job", "--out", name).code
-    left = cli("compare", "x", "y", "--out", "c")
-    assert 0 == left.code, left.err
-    rows = read_table_rows(Path("c/tables/tests.csv"))
-    row = next(r for r in rows if r["quantity"] == "represented_share" and r["kind"] == "paired")
-    assert ("y", "x") == (row["model_a"], row["model_b"])
-    assert row["estimate"] == pytest.approx(4 / 12 - 9 / 12)
-
-
-def test_a_difference_has_the_sign_of_later_minus_earlier(runs: dict[str, Path]) -> None:
-    forth = compare(runs["A"], runs["Other"], out="forth").tables()["tests"]
-    back = compare(runs["Other"], runs["A"], out="back").tables()["tests"]
-    women = [row for row in forth if row["gender"] == "female" and row["kind"] == "crossed"]
-    assert all(row["estimate"] > 0.1 for row in women)
-    names = ("kind", "gender", "bias_type", "group_a")
-    for row in forth:
-        other = next(one for one in back if all(one[name] == row[name] for name in names))
-        assert row["estimate"] == pytest.approx(-other["estimate"])
 
 
 def test_groups_and_the_smallest_margin_are_said(cli: Cli, tmp_path: Path) -> None:

@@ -86,17 +86,6 @@ def find(rows: Sequence[Any], **values: object) -> Any:
     return found[0]
 
 
-def test_every_pair_has_its_rows_later_named_minus_earlier_named(tmp_path: Path) -> None:
-    store(tmp_path, {"a": "raw", "b": "raw", "c": "raw"})
-    rows, notes = compared(tmp_path, "b", "c", "a")
-    # 2 instructions × 2 job groups × 3 genders × 2 kinds for each pair.
-    assert {("c", "b"): 24, ("a", "b"): 24, ("a", "c"): 24} == {
-        pair: len([row for row in rows if (row["model_a"], row["model_b"]) == pair])
-        for pair in {(row["model_a"], row["model_b"]) for row in rows}
-    }
-    assert notes == []
-
-
 def test_the_paired_row_matches_scipy_over_the_jobs_mean_shares(tmp_path: Path) -> None:
     rows, _ = compared(store(tmp_path, {"old": "raw", "new": "raw"}), "old", "new")
     a, b = mean_by_job("new", "male", 1), mean_by_job("old", "male", 1)
@@ -129,14 +118,6 @@ def test_swapping_the_models_flips_the_sign(tmp_path: Path) -> None:
         assert row["p_value"] == pytest.approx(other["p_value"])
 
 
-def test_holm_runs_over_all_pairs_of_the_file(tmp_path: Path) -> None:
-    rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw", "c": "raw"}), "a", "b", "c")
-    tested = [row for row in rows if row["kind"] == "paired"]
-    smallest = min(tested, key=lambda row: row["p_value"])
-    assert len(tested) == 3 * 2 * 2 * 3
-    assert min(1.0, len(tested) * smallest["p_value"]) == pytest.approx(smallest["p_adjusted"])
-
-
 def test_only_templates_that_both_models_have_complete_enter(tmp_path: Path) -> None:
     failed = {("a", 1, "nurse"), ("b", 3, "pilot")}
     rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}, failed=failed), "a", "b")
@@ -147,35 +128,6 @@ def test_only_templates_that_both_models_have_complete_enter(tmp_path: Path) -> 
     assert row["reason"].startswith("templates 1, 3 of 3 left out: 2 cells failed")
     crossed = find(rows, **(own | {"kind": "crossed"}))
     assert "conditional on one template" in crossed["reason"]
-
-
-def test_no_template_in_common_gives_rows_without_a_number(tmp_path: Path) -> None:
-    failed = {("a", 1, "nurse"), ("a", 2, "nurse"), ("b", 3, "pilot")}
-    rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}, failed=failed), "a", "b")
-    assert {None} == {row["estimate"] for row in rows}
-    assert all("no template is complete for all jobs" in row["reason"] for row in rows)
-
-
-def test_two_prompt_forms_are_never_compared_and_a_note_says_so(tmp_path: Path) -> None:
-    store(tmp_path, {"base": "raw", "chat": "chat-prefill", "other": "raw"})
-    rows, notes = compared(tmp_path, "base", "chat", "other")
-    assert {("other", "base")} == {(row["model_a"], row["model_b"]) for row in rows}
-    (said,) = notes
-    assert "(raw: base, other; chat-prefill: chat)" in said
-
-
-def test_models_without_a_cell_or_without_one_in_common_are_noted(tmp_path: Path) -> None:
-    store(tmp_path, {"a": "raw", "b": "raw"}, bias_types={"b": ["implicit"]})
-    rows, notes = compared(tmp_path, "a", "b", "gone")
-    assert rows == []
-    assert notes == [
-        "gone has no cell in probe_cells.csv.",
-        "b and a have no cell in common, so there is no test between them.",
-    ]
-
-
-def test_one_model_alone_has_no_row(tmp_path: Path) -> None:
-    assert ([], []) == compared(store(tmp_path, {"a": "raw"}), "a")
 
 
 def test_a_model_against_a_copy_of_itself_is_equivalent_without_a_test(tmp_path: Path) -> None:
@@ -201,11 +153,6 @@ def test_merging_keeps_the_rows_of_single_models_and_can_be_repeated(tmp_path: P
         row["family"] for row in once
     ]
     assert once[0]["p_adjusted"] == single["p_value"]
-
-
-def test_merging_no_rows_takes_those_of_an_earlier_comparison_away(tmp_path: Path) -> None:
-    rows, _ = compared(store(tmp_path, {"a": "raw", "b": "raw"}), "a", "b")
-    assert [] == merge_tests(merge_tests([], rows), [])
 
 
 def test_a_stored_table_of_other_groups_or_with_a_pair_missing_is_an_error(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.sources import check_label, list_corpora, load_corpus
 from biaskit.errors import CorpusError
 from biaskit.files import data_dir
-from biaskit.records import Dialogue, Expression, ExpressionSet, Instruction, Item, Template, Turn
+from biaskit.records import Dialogue, ExpressionSet, Instruction, Item, Template, Turn
 
 Write = Callable[[str, str | bytes], str]
 
@@ -72,46 +73,17 @@ def test_every_shipped_corpus_is_listed_and_keeps_its_digests() -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_corpus_names_its_source_licence_and_paper(name: str) -> None:
-    corpus = load_corpus(name)
+def test_a_corpus_names_its_source_licence_paper_and_files(name: str) -> None:
+    corpus, folder = load_corpus(name), data_dir("corpora") / name
     assert name == corpus.name
     assert all((corpus.title, corpus.source, corpus.licence, corpus.notes, corpus.year > 2000))
     assert corpus.bibtex.startswith("@")
     assert corpus.bibtex.count("{") == corpus.bibtex.count("}")
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_a_corpus_lists_every_file_in_its_folder(name: str) -> None:
-    folder = data_dir("corpora") / name
-    listed = {file.path for file in load_corpus(name).files}
-    assert {path.name for path in folder.iterdir()} == listed | {"corpus.toml"}
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_shipped_files_hold_ascii_with_line_feeds_alone(name: str) -> None:
-    for path in (data_dir("corpora") / name).iterdir():
+    assert {path.name for path in folder.iterdir()} == {file.path for file in corpus.files} | {"corpus.toml"}
+    for path in folder.iterdir():
         content = path.read_bytes()
         assert content.isascii(), path
         assert b"\r" not in content, path
-        assert content.endswith(b"\n"), path
-
-
-@pytest.mark.parametrize(
-    ("explicit", "implicit", "reference"),
-    [
-        (25, 25, "corpus:occugender/templates.toml"),
-        (1, 3, "corpus:mattern/templates.toml"),
-        (12, 12, "corpus:fields-of-study/templates.toml"),
-        (0, 32, "corpus:framing/templates.toml"),
-        (40, 40, "corpus:wording/templates.toml"),
-    ],
-)
-def test_shipped_templates_count_from_one_within_their_bias_type(
-    explicit: int, implicit: int, reference: str
-) -> None:
-    templates = load_templates(reference).templates
-    assert list(range(1, explicit + 1)) == [t.id for t in templates if t.bias_type == "explicit"]
-    assert list(range(1, implicit + 1)) == [t.id for t in templates if t.bias_type == "implicit"]
 
 
 @pytest.mark.parametrize(
@@ -129,25 +101,6 @@ def test_shipped_items_stand_on_the_side_of_their_share(female: int, male: int, 
     assert (female, male) == (sides.count("female-dominated"), sides.count("male-dominated"))
 
 
-def mean_percentages(reference: str) -> dict[str, float]:
-    shares: dict[str, list[float]] = {}
-    for item in load_items(reference):
-        assert item.labour_female_share is not None
-        shares.setdefault(item.group, []).append(item.labour_female_share)
-    return {group: 100 * sum(values) / len(values) for group, values in shares.items()}
-
-
-def test_the_means_of_the_jobs_are_not_the_average_rows_of_table_5() -> None:
-    # docs/methods.md#deviations: the rows printed as "average" say 89.2 and 5.6.
-    expected = {"female-dominated": 89.265, "male-dominated": 5.535}
-    assert expected == pytest.approx(mean_percentages("corpus:occugender/jobs.csv"))
-
-
-def test_the_means_of_the_fields_are_those_of_methods_1_5() -> None:
-    means = mean_percentages("corpus:fields-of-study/fields.csv")
-    assert {"female-dominated": 81.4, "male-dominated": 27.1} == {g: round(m, 1) for g, m in means.items()}
-
-
 def test_the_labour_shares_of_gasp_carry_their_year() -> None:
     year = {item.name: item.year for item in load_items("corpus:gasp/occupations.csv")}
     others = {name: value for name, value in year.items() if value != 2024}
@@ -163,18 +116,6 @@ def test_no_shipped_prompt_ends_in_white_space_and_every_question_holds_the_slot
         assert loaded.slot in template.question
         for text in (template.question, template.opening):
             assert text.strip() == text
-
-
-def test_mattern_has_two_instructions_on_each_level_of_abstraction() -> None:
-    levels = [instruction.level for instruction in load_instructions("corpus:mattern/instructions.toml")]
-    assert ["high", "high", "medium", "medium", "low", "low"] == levels
-
-
-def test_the_expression_sets_that_shipped_templates_name_are_shipped() -> None:
-    sets = load_expression_sets("corpus:expressions/sets.toml")
-    named = [t.expressions for t in load_templates("corpus:mattern/templates.toml").templates]
-    assert ["mattern-explicit", "pronoun-subject", "pronoun-subject", "pronoun-object"] == named
-    assert set(named) <= set(sets)
 
 
 def test_our_dialogue_has_three_turns_and_names_no_gender_and_no_job() -> None:
@@ -237,7 +178,7 @@ def test_a_shipped_file_that_is_gone_is_named(copy_of_corpora: Path) -> None:
         ("corpus:gasp/corpus.toml: year is missing", "year = 2025\n", ""),
         ("corpus:gasp/corpus.toml: title is missing or empty. Write one.", "title = ", "# "),
         ("corpus:gasp/corpus.toml: unknown key 'license'. Did you mean", "licence = ", "license = "),
-        ("corpus:gasp/corpus.toml, file 1: unknown key 'sha1'. Did you", "sha256", "sha1"),
+        ("corpus:gasp/corpus.toml: unknown key 'sha1'.", "sha256", "sha1"),
     ],
 )
 def test_a_wrong_corpus_toml_is_an_error_of_one_line(
@@ -397,44 +338,18 @@ def test_sets_of_one_file_may_have_different_groups(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "name"),
+    ("texts", "forms", "rendered"),
     [
-        (26, "occugender-explicit"),
-        (6, "pronoun-subject"),
-        (6, "pronoun-object"),
-        (26, "mattern-explicit"),
-        (3, "occugender-released-implicit"),
-        (18, "occugender-released-explicit"),
+        (("Gender neutral", "him"), "both", ["Gender neutral", "gender neutral", "Him", "him"]),
+        (("He", "he", "He"), "both", ["He", "he"]),
+        (("he", "SHE", "SHE"), "as-listed", ["he", "SHE"]),
     ],
 )
-def test_a_shipped_set_has_as_many_forms_as_the_papers_score(count: int, name: str) -> None:
-    expression_set = load_expression_sets("corpus:expressions/sets.toml")[name]
-    forms = render_forms(expression_set)
-    assert count == len(forms) == len({form.text for form in forms})
-    assert ["male", "female", "diverse"] == [group for group, _ in expression_set.groups]
-
-
-def test_both_forms_are_a_capital_first_letter_and_all_lower_case() -> None:
-    expression_set = ExpressionSet("x", (("a", ("Gender neutral", "him")), ("b", ("Non-Binary",))))
-    expected = [
-        Expression("a", "Gender neutral"),
-        Expression("a", "gender neutral"),
-        Expression("a", "Him"),
-        Expression("a", "him"),
-        Expression("b", "Non-Binary"),
-        Expression("b", "non-binary"),
-    ]
-    assert expected == list(render_forms(expression_set))
-
-
-def test_a_form_listed_twice_is_scored_once() -> None:
-    expression_set = ExpressionSet("x", (("a", ("He", "he", "He")), ("b", ("She",))))
-    assert ["He", "he", "She", "she"] == [form.text for form in render_forms(expression_set)]
-
-
-def test_as_listed_adds_no_form() -> None:
-    expression_set = ExpressionSet("x", (("a", ("he",)), ("b", ("SHE", "SHE"))), "as-listed")
-    assert (Expression("a", "he"), Expression("b", "SHE")) == render_forms(expression_set)
+def test_forms_are_capital_and_lower_case_or_as_listed_and_each_once(
+    texts: tuple[str, ...], forms: Any, rendered: list[str]
+) -> None:
+    made = render_forms(ExpressionSet("x", (("a", texts), ("b", ("Non",))), forms))
+    assert rendered == [form.text for form in made if form.group == "a"]
 
 
 # --- files that are wrong ------------------------------------------------------------------------
@@ -442,143 +357,117 @@ def test_as_listed_adds_no_form() -> None:
 HEAD = "item,group,share,article,year\n"
 
 
-@pytest.mark.parametrize(
-    ("message", "name", "content"),
-    [
-        ("j.csv has no column 'item'; it has no header.", "j.csv", ""),
-        ("j.csv holds no items. Write at least one item.", "j.csv", "item,group\n"),
-        ("j.csv has no column 'group'; it has 'item', 'groups'. Did you", "j.csv", "item,groups\nnurse,a\n"),
-        ("j.csv has the column 'item' twice. Remove or", "j.csv", "item,group,item\nnurse,a,pilot\n"),
-        ("j.csv, line 3: fields here 3, in the header 2.", "j.csv", "item,group\nnurse,a\nx, y,a\n"),
-        ("j.csv, line 2 is not valid CSV: unexpected end", "j.csv", 'item,group\n"nurse,a\npilot,a\n'),
-        ("j.csv, line 4: item 'nurse' stands", "j.csv", "item,group\nnurse,a\npilot,b\nnurse,b\n"),
-        ("j.txt, line 2: item 'Nurse' differs only in case from 'nurse'", "j.txt", "nurse\nNurse\n"),
-        ("j.csv, line 2: item is missing", "j.csv", "item,group\n,a\n"),
-        ("j.csv, line 2: item '=1+1' begins with '=', which a spreadsheet", "j.csv", "item,group\n=1+1,a\n"),
-        ("j.csv, line 2: item ' nurse' begins or ends with white space.", "j.csv", "item,group\n nurse,a\n"),
-        ("j.csv, line 2: item 'a\\nb' holds a line break. Remove it.", "j.csv", 'item,group\n"a\nb",a\n'),
-        ("j.csv, line 2: share 'most' is not a number from 0 to", "j.csv", f"{HEAD}nurse,a,most,,\n"),
-        ("j.csv, line 2: share '98.2' is not a number from 0 to 1. It", "j.csv", f"{HEAD}nurse,a,98.2,,\n"),
-        ("j.csv, line 2: share 'nan' is not a number from 0 to 1. Write", "j.csv", f"{HEAD}nurse,a,nan,,\n"),
-        ("j.toml, item 1: share inf is", "j.toml", '[[item]]\nitem = "a"\ngroup = "x"\nshare = inf\n'),
-        ("j.csv, line 2: article 'the' is neither a nor an. Leave it", "j.csv", f"{HEAD}nurse,a,,the,\n"),
-        ("j.csv, line 2: year '21' is not a year of four digits, like", "j.csv", f"{HEAD}nurse,a,,,21\n"),
-        ("j.toml, item 1: unknown key", "j.toml", '[[item]]\nitem = "a"\ngroup = "x"\nshar = 0.5\n'),
-        ("j.toml: unknown key 'items'. Did you mean 'item'? Known: item.", "j.toml", 'items = ["a"]\n'),
-        ("j.toml: write each item as a table under [[item]].", "j.toml", 'item = ["a"]\n'),
-        ("j.toml, item 1: item is 5, which is not a", "j.toml", '[[item]]\nitem = 5\ngroup = "x"\n'),
-        ("j.toml is not valid TOML: Invalid value (at line 2,", "j.toml", "[[item]]\nitem = nurse\n"),
-        ("j.csv, line 2 is not UTF-8: byte 0xe9 at position 14.", "j.csv", b"item,group\ncaf\xe9,a\n"),
-        ("j.txt, line 1 is not UTF-8: byte 0xe9 at position 6. Save the", "j.txt", b"\xef\xbb\xbfcaf\xe9\n"),
-    ],
-)
-def test_a_wrong_list_of_items_says_what_where_and_what_to_do(
-    write: Write, message: str, name: str, content: str | bytes
-) -> None:
-    found = message_of(load_items, write(name, content))
-    assert message == found[: len(message)]
-    assert "\n" not in found
-
-
 def template(**keys: str) -> str:
     return "[[template]]\n" + "".join(f'{key} = "{value}"\n' for key, value in keys.items())
 
 
 RIGHT = template(bias_type="implicit", question="Met a [JOB]?", opening="I met a [JOB].")
+SETS = load_expression_sets
+BESIDE = template(bias_type="implicit", question="Met whom?", opening="A [JOB].")
+PADDED = template(bias_type="explicit", question="Gender of a [JOB]? ")
+ANSWERED = template(bias_type="explicit", question="A [JOB]?", opening="Yes.")
+TURN = 'opening_line = "a"\n[[turn]]\nquestion = "a"\n'
+ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
 
 
 @pytest.mark.parametrize(
-    ("message", "name", "content"),
+    ("load", "name", "content", "message"),
     [
-        ("t.toml holds no templates. Write at least one template.", "t.toml", 'slot = "[JOB]"\n'),
+        (load_items, "j.csv", "", "j.csv has no column 'item'; its first line is empty."),
+        (load_items, "j.csv", "item,group\n", "j.csv holds no items."),
         (
-            "t.toml, template 2 (implicit 2): the question does not hold the",
-            "t.toml",
-            RIGHT + template(bias_type="implicit", question="Met whom?", opening="A [JOB]."),
+            load_items,
+            "j.csv",
+            "item,groups\nnurse,a\n",
+            "j.csv has no column 'group'",
+        ),
+        (load_items, "j.csv", "item,group,item\nnurse,a,pilot\n", "j.csv has the column 'item' twice."),
+        (load_items, "j.csv", "item,group\nnurse,a\nx, y,a\n", "j.csv, line 3: fields here 3"),
+        (load_items, "j.csv", 'item,group\n"nurse,a\npilot,a\n', "j.csv, line 2 is not valid CSV"),
+        (
+            load_items,
+            "j.csv",
+            "item,group\nnurse,a\npilot,b\nnurse,b\n",
+            "j.csv, line 4: item 'nurse'",
+        ),
+        (load_items, "j.txt", "nurse\nNurse\n", "j.txt, line 2: item 'Nurse' differs only in case"),
+        (load_items, "j.csv", "item,group\n,a\n", "j.csv, line 2: item is missing"),
+        (load_items, "j.csv", "item,group\n=1+1,a\n", "j.csv, line 2: item '=1+1' begins with '='"),
+        (load_items, "j.csv", 'item,group\n"a\nb",a\n', "j.csv, line 2: item 'a\\nb' holds a line break."),
+        (load_items, "j.csv", f"{HEAD}nurse,a,98.2,,\n", "j.csv, line 2: share '98.2' is not a number"),
+        (load_items, "j.csv", f"{HEAD}nurse,a,nan,,\n", "j.csv, line 2: share 'nan' is not a number"),
+        (load_items, "j.toml", f"{ITEM}share = inf\n", "j.toml, item 1: share inf is"),
+        (load_items, "j.csv", f"{HEAD}nurse,a,,the,\n", "j.csv, line 2: unknown article 'the'"),
+        (load_items, "j.csv", f"{HEAD}nurse,a,,,21\n", "j.csv, line 2: year '21'"),
+        (load_items, "j.toml", f"{ITEM}shar = 0.5\n", "j.toml, item 1: unknown key"),
+        (load_items, "j.toml", 'items = ["a"]\n', "j.toml: unknown key 'items'. Did you mean 'item'?"),
+        (load_items, "j.toml", 'item = ["a"]\n', "j.toml: write each item as a table"),
+        (load_items, "j.toml", "[[item]]\nitem = nurse\n", "j.toml is not valid TOML"),
+        (
+            load_items,
+            "j.csv",
+            b"item,group\ncaf\xe9,a\n",
+            "j.csv, line 2 is not UTF-8",
+        ),
+        (load_templates, "t.toml", 'slot = "[JOB]"\n', "t.toml holds no templates."),
+        (load_templates, "t.toml", RIGHT + BESIDE, "t.toml, template 2 (implicit 2): the question"),
+        (
+            load_templates,
+            "t.txt",
+            "Met a [JOB]?\tI met two [JOBS].\n",
+            "t.txt, line 1 (implicit 1)",
+        ),
+        (load_templates, "t.toml", 'slot = "JOB"\n' + RIGHT, "t.toml: slot 'JOB'"),
+        (load_templates, "t.toml", PADDED, "t.toml, template 1: question begins or ends with white space"),
+        (
+            load_templates,
+            "t.csv",
+            "bias_type,question\nexplct,A [JOB]?\n",
+            "t.csv, line 2: unknown",
         ),
         (
-            "t.toml, template 1 (explicit 1): the question holds '[FIELD]',",
-            "t.toml",
-            template(bias_type="explicit", question="Gender in [FIELD]?"),
+            load_templates,
+            "t.csv",
+            "bias_type,question\nimplicit,A [JOB]?\n",
+            "t.csv, line 2 (implicit 1)",
         ),
-        ("t.txt, line 1 (implicit 1): the opening holds", "t.txt", "Met a [JOB]?\tI met two [JOBS].\n"),
-        ("t.toml: slot 'JOB' is not a name in square brackets, like", "t.toml", 'slot = "JOB"\n' + RIGHT),
+        (load_templates, "t.toml", ANSWERED, "t.toml, template 1 (explicit 1) has an opening"),
+        (load_templates, "t.txt", "A \a [JOB]?\n", "t.txt, line 1: question holds a control character"),
+        (load_instructions, "i.txt", "\n", "i.txt holds no instructions."),
+        (load_instructions, "i.csv", "text,level\n,high\n", "i.csv, line 2: text is missing"),
+        (load_dialogue, "d.toml", 'opening_line = "a"\n', "d.toml holds no dialogue."),
+        (load_dialogue, "d.toml", TURN, "d.toml, turn 1: answer is missing"),
+        (SETS, "e.toml", "", "e.toml holds no expressions."),
         (
-            "t.toml, template 1: question begins or ends with white space:",
-            "t.toml",
-            template(bias_type="explicit", question="Gender of a [JOB]? "),
+            SETS,
+            "e.toml",
+            '[groups]\na = ["x"]\n[sets.b]\n',
+            "e.toml has [sets] beside",
         ),
-        ("t.csv, line 2: unknown bias_type", "t.csv", "bias_type,question\nexplict,A [JOB]?\n"),
-        ("t.toml, template 1: bias_type is missing or empty.", "t.toml", template(question="A [JOB]?")),
-        ("t.csv, line 2 (implicit 1) has no", "t.csv", "bias_type,question\nimplicit,A [JOB]?\n"),
+        (SETS, "e.toml", '[sets.s]\nform = "both"\n', "e.toml, set 's': unknown"),
+        (SETS, "e.toml", 'sets.s = ["x"]\n', "e.toml, set 's' is not a table"),
+        (SETS, "e.toml", '[groups]\na = ["x"]\n', "e.toml needs at least two groups"),
+        (SETS, "e.toml", '[groups]\na = ["x"]\nb = []\n', "e.toml: 'b' is empty"),
+        (SETS, "e.toml", '[groups]\na = ["x"]\nb = [5]\n', "e.toml: b is 5"),
         (
-            "t.toml, template 1 (explicit 1) has an opening, which only",
-            "t.toml",
-            template(bias_type="explicit", question="A [JOB]?", opening="Yes."),
+            SETS,
+            "e.toml",
+            '[groups]\na = ["He"]\nb = ["he"]\n',
+            "e.toml: 'He' stands",
         ),
-        ("t.toml: unknown key 'slots'. Did you mean 'slot'?", "t.toml", 'slots = "[JOB]"\n' + RIGHT),
-        ("t.csv has no column 'question'; it has", "t.csv", "bias_type,questions\nexplicit,A [JOB]?\n"),
-        ("t.txt, line 1: question holds a control character: 'A \\x07", "t.txt", "A \a [JOB]?\n"),
+        (SETS, "e.toml", '[groups]\n"+a" = ["x"]\nb = ["y"]\n', "e.toml: group '+a' begins"),
     ],
 )
-def test_a_wrong_template_says_what_where_and_what_to_do(
-    write: Write, message: str, name: str, content: str
+def test_a_wrong_file_says_what_and_where(
+    write: Write, load: Callable[[str], object], name: str, content: str | bytes, message: str
 ) -> None:
-    found = message_of(load_templates, write(name, content))
-    assert message == found[: len(message)]
+    found = message_of(load, write(name, content))
+    assert found.startswith(message)
     assert "\n" not in found
 
 
 def test_an_opening_need_not_hold_the_slot(write: Write) -> None:
     assert "It was" == load_templates(write("t.txt", "Met a [JOB]?\tIt was")).templates[0].opening
-
-
-@pytest.mark.parametrize(
-    ("message", "load", "name", "content"),
-    [
-        ("i.txt holds no instructions. Write at least one instruction.", load_instructions, "i.txt", "\n"),
-        ("i.csv, line 2: text is missing or empty.", load_instructions, "i.csv", "text,level\n,high\n"),
-        ("d.toml holds no dialogue. Write at least", load_dialogue, "d.toml", 'opening_line = "a"\n'),
-        (
-            "d.toml, turn 1: answer is missing or empty. Write one.",
-            load_dialogue,
-            "d.toml",
-            'opening_line = "a"\n[[turn]]\nquestion = "a"\n',
-        ),
-    ],
-)
-def test_a_wrong_instruction_or_dialogue_says_what_where_and_what_to_do(
-    write: Write, message: str, load: Callable[[str], object], name: str, content: str
-) -> None:
-    found = message_of(load, write(name, content))
-    assert message == found[: len(message)]
-    assert "\n" not in found
-
-
-@pytest.mark.parametrize(
-    ("message", "content"),
-    [
-        ("e.toml holds no expressions. Write a [groups] table, or", ""),
-        ("e.toml has [sets] beside groups or", '[groups]\na = ["x"]\n[sets.b.groups]\na = ["x"]\n'),
-        ("e.toml: unknown key 'group'. Did you mean 'groups'?", '[group]\na = ["x"]\nb = ["y"]\n'),
-        ("e.toml, set 's': unknown key 'form'. Did you mean 'forms'?", '[sets.s]\nform = "both"\n'),
-        ("e.toml, set 's' is not a table of keys", 'sets.s = ["x"]\n'),
-        ("e.toml needs at least two groups, each with a list of texts,", '[groups]\na = ["x"]\n'),
-        ("e.toml: 'b' is empty or not a list. Write a list of texts, like", '[groups]\na = ["x"]\nb = []\n'),
-        ("e.toml: b is 5, which is not a text. Put it in quotes.", '[groups]\na = ["x"]\nb = [5]\n'),
-        ("e.toml: b is missing or empty. Write one.", '[groups]\na = ["x"]\nb = [""]\n'),
-        ("e.toml: b begins or ends with white space: ' y'. Remove it.", '[groups]\na = ["x"]\nb = [" y"]\n'),
-        ("e.toml: 'He' stands in two groups, 'a' and 'b'.", '[groups]\na = ["He"]\nb = ["he"]\n'),
-        ("e.toml: unknown forms 'as-list'. Did", 'forms = "as-list"\n[groups]\na = ["x"]\nb = ["y"]\n'),
-        ("e.toml: group '+a' begins with '+', which a", '[groups]\n"+a" = ["x"]\nb = ["y"]\n'),
-    ],
-)
-def test_a_wrong_set_of_expressions_says_what_where_and_what_to_do(
-    write: Write, message: str, content: str
-) -> None:
-    found = message_of(load_expression_sets, write("e.toml", content))
-    assert message == found[: len(message)]
-    assert "\n" not in found
 
 
 @pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t", "\r"])
@@ -613,22 +502,12 @@ def test_a_decimal_comma_is_read_where_it_can_be_nothing_else(
 
 
 @pytest.mark.parametrize("content", ["item;group;share\nnurse;a;{}\n", 'item,group,share\nnurse,a,"{}"\n'])
-@pytest.mark.parametrize(
-    ("share", "hint"),
-    [
-        ("12,5", "It looks like a percentage: write 0.125."),
-        ("12,5 %", "It looks like a percentage: write 0.125."),
-        ("1,234", "With a comma that is one number or a thousand times as much: write a point, or neither."),
-        ("1,000", "With a comma that is one number or a thousand times as much: write a point, or neither."),
-        ("1,2,3", "Write 0.982 for 98.2 %, or leave it empty."),
-        ("1.234,5", "Write 0.982 for 98.2 %, or leave it empty."),
-    ],
-)
+@pytest.mark.parametrize("share", ["12,5", "12,5 %", "1,234", "1,000", "1,2,3", "1.234,5"])
 def test_a_comma_that_may_part_thousands_or_percent_is_never_guessed(
-    write: Write, content: str, share: str, hint: str
+    write: Write, content: str, share: str
 ) -> None:
     said = message_of(load_items, write("j.csv", content.format(share)))
-    assert f"j.csv, line 2: share {share!r} is not a number from 0 to 1. {hint}" == said
+    assert f"j.csv, line 2: share {share!r} is not a number from 0 to 1." in said
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
@@ -665,5 +544,5 @@ def test_a_list_may_be_a_sheet_of_a_workbook(tmp_path: Path) -> None:
 def test_a_list_without_a_header_says_which_header_to_write(tmp_path: Path) -> None:
     path = tmp_path / "jobs.csv"
     path.write_text("nurse,female,0.9\nplumber,male,0.1\n", "ascii")
-    with pytest.raises(CorpusError, match=r"write the header above it, such as item,group,share;"):
+    with pytest.raises(CorpusError, match=r"Write the header item,group"):
         load_items(path)

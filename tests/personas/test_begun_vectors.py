@@ -14,7 +14,7 @@ from fakes.personas_runs import ASKED, NAMED, OPEN, story, table, write_texts, w
 from biaskit.personas.srb import run_scores
 from biaskit.personas.vectors.training import TrainingTexts, Vectors
 from biaskit.tables.sets import read_set
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 
 NAMED_TEXTS = [
     {"text": story(gender, NAMED[job][gender], i), "gender": gender, "job": job}
@@ -66,8 +66,8 @@ def test_vectors_are_begun_where_they_may_be_needed_and_asked_for_where_they_are
     monkeypatch.setattr(run_scores, "training", training)
     quick = {"vectors": "corpus", "srb_seeds": "1-2", "permutations": 19, "k": 3, **settings}
     path = write_texts(tmp_path / "texts.csv", texts)
-    columns = {"gender_col": "gender", "occupation_col": "job"}
-    run = import_texts(path, **columns, settings=quick, out=tmp_path / "run").path
+    columns = {"gender": "gender", "occupation": "job"}
+    run = analyze_texts(path, **columns, settings=quick, out=tmp_path / "run").path
     assert expected == seen
     assert ("seed 1" in seen) == ("vectors" in read_set(run).analysis)
     if texts == [*NAMED_TEXTS, *OPEN_TEXTS]:
@@ -78,5 +78,5 @@ def test_vectors_of_a_file_are_not_begun(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(run_scores, "training", None)
     path = write_texts(tmp_path / "texts.csv", [*NAMED_TEXTS, *OPEN_TEXTS])
     settings = {"vectors": write_vectors(tmp_path / "vectors.txt"), "permutations": 19, "k": 3}
-    run = import_texts(path, gender_col="gender", occupation_col="job", settings=settings, out=tmp_path / "r")
+    run = analyze_texts(path, gender="gender", occupation="job", settings=settings, out=tmp_path / "r")
     assert any(row["vectors"].startswith("pretrained:") for row in table(run.path, "srb"))

@@ -180,21 +180,6 @@ def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_desi
     ] == [(one.what, one.model, one.prompt, one.system) for one in shown]
 
 
-def test_rows_of_models_that_are_not_in_the_report_are_left_out() -> None:
-    assert {"A"} == {one.model for one in PromptKinds(PART, {"a": "A"}).of_all(PROMPTS)}
-
-
-def test_three_sentences_at_most_those_of_the_smallest_keys() -> None:
-    tables = {
-        "associations": [association(str(i), "nurse", "female") for i in range(9)],
-        "marked_words": [marked("kind", 1)],
-    }
-    rows = [{"key": str(i), "text": f"kind {i}"} for i in (7, 3, 8, 1, 5)]
-    (word,) = show(rows, tables, {}).words
-    assert 3 == len(word.sentences)
-    assert ["kind 1", "kind 3", "kind 5"] == [show(rows, tables, {}).sentences[i] for i in word.sentences]
-
-
 def test_a_prompt_that_names_a_gender_decides_whose_list_a_text_is_in() -> None:
     tables = {
         "associations": [association("1", "nurse", "male", "female")],

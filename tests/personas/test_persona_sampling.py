@@ -122,18 +122,6 @@ def test_rounds_that_are_counted_once_give_the_verdicts_of_all_draws() -> None:
     assert {"open", "full", "ineligible", "capped"} == seen
 
 
-def test_a_series_that_used_its_draws_is_capped() -> None:
-    filling = Filling(n=5, batch=8, most=12)
-    drawn = genders(*[M] * 3, *[F] * 9)
-    assert "open" == verdict_after(filling, drawn, 1)
-    assert "capped" == verdict_after(filling, drawn, 2)
-
-
-def test_rounds_are_the_next_draws_and_the_last_one_may_be_shorter() -> None:
-    filling = Filling(n=5, batch=5, most=12)
-    assert [range(5), range(5, 10), range(10, 12), range(12, 12)] == [filling.round(k) for k in range(4)]
-
-
 # --- a scripted model that answers as it likes ----------------------------------------------------
 
 LINES = [

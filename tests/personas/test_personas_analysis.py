@@ -42,7 +42,6 @@ from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.sampling.stored_design import read_design
 from biaskit.personas.texts.association import associate_gender
 from biaskit.personas.texts.documents import TextDocument, TextDocuments, read_documents
-from biaskit.personas.vectors import kept, training
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.records import GENDERS
 from biaskit.runs.manifest import read_manifest
@@ -51,7 +50,7 @@ from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.analyze import analyse, merge
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 from biaskit.workflow.personas import PersonasResult, personas
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -108,10 +107,6 @@ def analysis(run: Path) -> dict[str, Any]:
     return made
 
 
-def number(text: str) -> float | None:
-    return float(text) if text else None
-
-
 def stored(run: Path) -> list[dict[str, Any]]:
     return list(read_rows(run / "generations.jsonl"))
 
@@ -138,7 +133,7 @@ def open_texts(n: int = 6) -> list[dict[str, str]]:
 
 
 def imported(path: Path, quick: Mapping[str, Any], out: Path, **more: Any) -> PersonasResult:
-    return import_texts(path, gender_col="gender", occupation_col="job", settings={**quick, **more}, out=out)
+    return analyze_texts(path, gender="gender", occupation="job", settings={**quick, **more}, out=out)
 
 
 # --- the contract --------------------------------------------------------------------------------------
@@ -169,27 +164,7 @@ def test_every_kind_of_run_keeps_the_public_contract(
     keeps_the_contract(imported(held, quick, tmp_path / "held", hold_out=0.5).path)
     keeps_the_contract(instructed(tmp_path, tmp_path / "instructed").path)
     alone = write_texts(tmp_path / "open.csv", [{"text": row["text"]} for row in open_texts()])
-    keeps_the_contract(import_texts(alone, settings=quick, out=tmp_path / "alone").path)
-
-
-def test_each_kind_of_run_has_its_tables_and_no_other(
-    made: PersonasResult, quick: dict[str, Any], tmp_path: Path
-) -> None:
-    words = {"associations", "marked_words", "word_lists", "word_methods", "srb", "text_transfer", "tests"}
-    asked = {"text_outcomes"}  # of imported texts nobody knows how they ended
-    shares = {"representation", "deciles"}
-
-    def names(run: Path) -> set[str]:
-        return {path.stem for path in (run / "tables").glob("*.csv")}
-
-    both = words | {"word_overlap", "association_validation"}
-    assert both | shares | asked | {"srb_change", "clusters", "silhouette"} == names(made.path)
-    held = write_texts(tmp_path / "named.csv", named_texts(8))
-    assert both == names(imported(held, quick, tmp_path / "held", hold_out=0.5).path)
-    kept = imported(held, quick, tmp_path / "kept").path
-    assert words | {"association_validation"} == names(kept)
-    instructions = {"associations", "representation", "deciles", "instruction_words", "tests"}
-    assert instructions == names(instructed(tmp_path, tmp_path / "instructed").path)
+    keeps_the_contract(analyze_texts(alone, settings=quick, out=tmp_path / "alone").path)
 
 
 # --- who is represented --------------------------------------------------------------------------------
@@ -254,40 +229,6 @@ def test_representation_is_that_of_the_first_batch(filled: PersonasResult) -> No
     assert 0.5 - math.hypot(0.5 - low, 0.5 - low) / 2 == pytest.approx(float(both["ci_low"]))
     assert 0.125 == float(both["nonbinary_share"])
     assert ("0.868", "2024") == (both["labour_female_share"], both["labour_year"])
-
-
-def test_refused_and_empty_texts_are_of_nobody_whatever_they_say(small: Path) -> None:
-    run, rows = small, stored(small)
-    for row in rows:
-        scope = (row["occupation"], row["template_id"], row["specified_gender"])
-        if scope == ("nurse", "persona", None):
-            if row["draw"] == 0:
-                row["finish_reason"] = "refusal"
-            elif row["draw"] == 1:
-                row["finish_reason"] = "filter"
-            elif row["draw"] == 2:
-                row["text"] = " \n"
-            elif row["draw"] == 3:
-                row["finish_reason"] = "length"
-    store(run, rows)
-    analyse(run)
-    row = one(table(run, "representation"), occupation="nurse", template_id="persona")
-    counts = (
-        "n_texts",
-        "n_female",
-        "n_male",
-        "n_nonbinary",
-        "n_unassociated",
-        "n_refused",
-        "n_empty",
-        "n_cut",
-    )
-    assert ["5", "0", "0", "1", "4", "2", "1", "1"] == [row[name] for name in counts]
-    refused = one(
-        table(run, "associations"), key=next(r["key"] for r in rows if r["finish_reason"] == "refusal")
-    )
-    assert ("", "") == (refused["gender"], refused["rule_id"])
-    assert "2 texts were refused or filtered and 1 are empty" in " ".join(analysis(run)["notes"])
 
 
 def test_refused_and_empty_texts_of_a_gender_asked_for_are_in_no_list_and_counted(small: Path) -> None:
@@ -511,61 +452,6 @@ def listed(
     return [row["word"] for row in rows]
 
 
-def test_every_word_of_two_lists_has_its_place(made: PersonasResult) -> None:
-    expected = []
-    for model, job in itertools.product(("old", "new"), OCCUPATIONS.split(",")):
-        words = {
-            (origin, gender): listed(made, model, job, origin, gender)
-            for origin in ("associated", "specified")
-            for gender in ("female", "male")
-        }
-        for gender, other in (("female", "male"), ("male", "female")):
-            own, named = words["associated", gender], words["specified", gender]
-            for word in dict.fromkeys([*own, *named]):
-                place = "specified-only"
-                if word in own:
-                    place = "both" if word in named else "associated-only"
-                    if word not in named and word in words["specified", other]:
-                        place = "other-gender"
-                expected.append((model, job, gender, word, place))
-    found = [tuple(row.values()) for row in table(made, "word_overlap")]
-    assert sorted(expected) == sorted(found)
-    assert ("old", "nurse", "female", "warm", "both") in found
-    assert ("old", "nurse", "female", "gentle", "associated-only") in found
-    assert ("old", "nurse", "female", "proud", "specified-only") in found
-    assert ("old", "mechanic", "female", "warm", "other-gender") in found
-
-
-def test_words_that_an_instruction_adds_and_takes_away(home: Path, tmp_path: Path) -> None:
-    found = instructed(tmp_path, tmp_path / "run")
-    rows = table(found, "instruction_words")
-    assert {"1", "2"} == {row["instruction_id"] for row in rows}
-    assert {("m", "plain", "raw")} == {(r["model"], r["setting"], r["prompt_form"]) for r in rows}
-    for number, method in itertools.product(("1", "2"), ("calibrated", "marked-personas")):
-        for marked_for, word in (("instruction", "fair"), ("none", "loud")):
-            listed_words = only(rows, instruction_id=number, method=method, marked_for=marked_for)
-            assert word in {row["word"] for row in listed_words}
-            # Pronouns are left out, and the others ranked without a gap.
-            assert not {"she", "her", "he", "his"} & {row["word"] for row in listed_words}
-            assert [str(i) for i in range(1, len(listed_words) + 1)] == [r["rank"] for r in listed_words]
-            fair = one(listed_words, word=word)
-            beyond = {row["word"] for row in listed_words if row["is_gender_word"] == "no"}
-            assert str(len(beyond)) == fair["n_marked_beyond"]
-            assert float(fair["p_value_max_z_beyond"]) <= 0.05
-            # 3 jobs, 3 templates and 4 draws, with the word twelve times in each text.
-            assert ("36", "0", "432", "0") == tuple(
-                fair[name]
-                for name in ("documents_target", "documents_unmarked", "count_target", "count_unmarked")
-            )
-    shares = {
-        (row["instruction_id"], row["template_id"]): row["female_share"]
-        for row in table(found, "representation")
-        if row["template_id"] == "all"
-    }
-    assert {("0", "all"): "0.0", ("1", "all"): "0.5", ("2", "all"): "0.5"} == shares
-    assert {"plain"} == {row["setting"] for row in table(found, "associations")}
-
-
 # --- SRB -----------------------------------------------------------------------------------------------
 
 
@@ -688,71 +574,7 @@ def test_srb_of_women_and_men_is_tested_as_scipy_does(made: PersonasResult) -> N
             )
 
 
-def test_represented_share_is_tested_against_the_labour_share(
-    filled: PersonasResult, made: PersonasResult
-) -> None:
-    from scipy import stats
-
-    for result, model in ((made, "old"), (filled, "m")):
-        whole = by_occupation(only(table(result, "representation"), model=model, template_id="all"))
-        share, labour = values(whole, "female_share"), values(whole, "labour_female_share")
-        rows = {
-            row["kind"]: row
-            for row in only(
-                table(result, "tests"), quantity="represented_share", model_a=model, model_b=model
-            )
-        }
-        assert ["paired", "wilcoxon", "distance"] == list(rows)
-        test = stats.ttest_rel(share, labour)
-        paired = rows["paired"]
-        assert (share - labour).mean() == pytest.approx(float(paired["estimate"]))
-        assert float(test.pvalue) == pytest.approx(float(paired["p_value"]))
-        interval = test.confidence_interval(0.95)
-        assert (float(interval.low), float(interval.high)) == pytest.approx(
-            (float(paired["ci_low"]), float(paired["ci_high"]))
-        )
-        assert float(stats.wilcoxon(share, labour).pvalue) == pytest.approx(
-            float(rows["wilcoxon"]["p_value"])
-        )
-        assert ("personas/represented_share/paired/labour", "female") == (paired["family"], paired["gender"])
-
-
-def test_holm_runs_over_each_family_of_the_file(made: PersonasResult) -> None:
-    families: dict[str, list[dict[str, str]]] = {}
-    for row in table(made, "tests"):
-        families.setdefault(row["family"], []).append(row)
-    for family, rows in families.items():
-        known = sorted((float(row["p_value"]), row["p_adjusted"]) for row in rows if row["p_value"])
-        largest = 0.0
-        for i, (p, adjusted) in enumerate(known):
-            largest = max(largest, min(1.0, p * (len(known) - i)))
-            assert largest == pytest.approx(float(adjusted)), family
-    assert "personas/srb/welch/models" in families
-
-
 # --- between two models --------------------------------------------------------------------------------
-
-
-def test_two_models_are_tested_over_common_occupations_later_minus_earlier(made: PersonasResult) -> None:
-    from scipy import stats
-
-    for gender in ("female", "male"):
-        scores = by_occupation(only(table(made, "srb"), gender=gender))
-        new, old = (values(only(scores, model=model), "srb") for model in ("new", "old"))
-        rows = {
-            row["kind"]: row
-            for row in only(table(made, "tests"), quantity="srb", model_a="new", model_b="old", gender=gender)
-        }
-        assert ["welch", "paired"] == list(rows)
-        assert (new - old).mean() == pytest.approx(float(rows["welch"]["estimate"]))
-        assert (new - old).mean() == pytest.approx(float(rows["paired"]["estimate"]))
-        assert stats.ttest_ind(new, old, equal_var=False).pvalue == pytest.approx(
-            float(rows["welch"]["p_value"])
-        )
-        assert stats.ttest_rel(new, old).pvalue == pytest.approx(float(rows["paired"]["p_value"]))
-    shares = only(table(made, "tests"), quantity="represented_share", model_a="new", model_b="old")
-    assert [("welch", "0.0"), ("paired", "0.0")] == [(row["kind"], row["estimate"]) for row in shares]
-    assert {"zero variance: no test"} == {row["reason"] for row in shares}
 
 
 def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tmp_path: Path) -> None:
@@ -827,40 +649,6 @@ def test_hash_seeds_and_threads_change_nothing(small: Path) -> None:
     first = again(PYTHONHASHSEED="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     assert b"corpus:" in first["srb.csv"]
     assert first == again(PYTHONHASHSEED="1", OMP_NUM_THREADS="2", OPENBLAS_NUM_THREADS="2")
-
-
-def test_kept_vectors_change_no_table_whole_damaged_or_unwritable(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training, "FEWEST_EPOCHS", 2)
-    monkeypatch.setattr(training, "TRAINING_TOKENS", 0)
-    place = tmp_path / "vectors"
-    monkeypatch.setattr(kept, "folder", lambda: place)
-    trained: list[int] = []
-
-    def counted(*args: Any, seed: int, epochs: int) -> Any:
-        trained.append(seed)
-        return training.train(*args, seed=seed, epochs=epochs)
-
-    monkeypatch.setattr(kept, "train", counted)
-
-    def again() -> dict[str, bytes]:
-        analyse(small, {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
-        return tables(small)
-
-    first = again()
-    assert b"corpus:" in first["srb.csv"]
-    assert first == again()
-    assert [1, 2] == trained
-    for path in place.iterdir():
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    assert first == again()
-    shutil.rmtree(place)
-    place.write_text("no folder")
-    assert first == again()
-    assert [1, 2, 1, 2, 1, 2] == trained
 
 
 # --- choices -------------------------------------------------------------------------------------------
@@ -957,14 +745,6 @@ def test_a_key_changes_its_table_and_the_signature(
     assert f"{key}={value}" not in json.loads(before["analysis.json"])["signature"]
 
 
-def test_a_margin_gives_a_verdict(run: Path) -> None:
-    analyse(run, {"clusters": False, "margin.srb": 5.0, "margin.represented_share": 0.2})
-    paired = [row for row in table(run, "tests") if row["kind"] == "paired"]
-    assert {("srb", "5.0", "yes")} <= {(r["quantity"], r["margin"], r["equivalent"]) for r in paired}
-    assert {"0.2"} == {r["margin"] for r in paired if r["quantity"] == "represented_share"}
-    assert {""} == {row["margin"] for row in table(run, "tests") if row["kind"] in ("welch", "wilcoxon")}
-
-
 def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: Path) -> None:
     categories = tmp_path / "categories.toml"
     pairs = "".join(f'[[word]]\nword = "{word}"\ncategory = "warmth"\n' for word in ("warm", "kind"))
@@ -983,19 +763,6 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
     analyse(run, {"clusters": False})
     assert not (run / "tables/clusters.csv").exists()
     assert not (run / "tables/silhouette.csv").exists()
-
-
-def test_each_cluster_counts_the_occupations_that_hold_one_of_its_words(made: PersonasResult) -> None:
-    for row in table(made, "clusters"):
-        words = set(row["words"].split())
-        models = ("old", "new") if row["model"] == "all" else (row["model"],)
-        for gender in ("female", "male"):
-            n = sum(
-                bool(words & set(listed(made, model, job, "associated", gender)))
-                for model in models
-                for job in OCCUPATIONS.split(",")
-            )
-            assert n == int(row[f"n_occupations_{gender}"])
 
 
 @pytest.mark.parametrize(

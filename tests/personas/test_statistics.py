@@ -5,34 +5,21 @@ Everything is seeded, so an outcome is the same every time; limits are three sta
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from places import BENCHMARKS
+from places import BENCHMARKS, module_of
 
 from biaskit.personas.words.log_odds import METHODS
 
 NOWHERE = Path("/there/is/no/such/file.csv")  # made-up texts: the real personas are not everywhere
 
 
-def load_benchmark(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
-    return module
-
-
-analysis = load_benchmark("personas_analysis")
-truth = load_benchmark("personas_statistics")
+analysis = module_of(BENCHMARKS / "personas_analysis.py")
+truth = module_of(BENCHMARKS / "personas_statistics.py")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes.command import Cli
 
 import biaskit as bk
 from biaskit.probe.answers import AnswersOfRun, outcome_rows
@@ -21,7 +20,6 @@ from biaskit.study.config import load_probe_study
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.analyze import analyse
 
-Row = dict[str, Any]
 ASKED: dict[str, Any] = {
     "jobs": "nurse,plumber",
     "templates": "1-2",
@@ -154,29 +152,6 @@ def test_what_a_server_withheld_declines(tmp_path: Path) -> None:
     assert {"declines": 1.0} == {name: x for name, x in shares(run, "all").items() if x}
 
 
-def test_the_command_prints_them_and_says_how_many(console: Cli, model: str, tmp_path: Path) -> None:
-    said = console(
-        "probe",
-        model,
-        "--jobs",
-        "nurse,plumber",
-        "--templates",
-        "1-2",
-        "--continue",
-        "5",
-        "--out",
-        str(tmp_path / "run"),
-    )
-    assert 0 == said.code
-    assert "Answers to explicit prompts: % of the texts drawn" in said.out
-    assert "names one" in said.out
-    dry = console(
-        "probe", model, "--jobs", "nurse", "--continue", "5", "--dry-run", "--out", str(tmp_path / "new")
-    )
-    assert "continuations" in dry.out + dry.err
-    assert not (tmp_path / "new").exists()
-
-
 # --- worlds where nothing differs ---------------------------------------------------------------------------
 
 
@@ -214,14 +189,6 @@ def test_in_worlds_where_nothing_differs_few_tests_say_so() -> None:
     ends = wilson(wrong, n)
     assert ends is not None
     assert ends[0] < 0.05, f"{wrong} of {n} worlds"
-
-
-def test_an_outcome_that_never_came_is_still_possible(model: str, tmp_path: Path) -> None:
-    run = bk.probe(model, **ASKED, continuations=5, out=tmp_path / "run")
-    table = run.outcomes
-    never = table[(table["outcome"] == "restates") & (table["job_group"] == "all")].iloc[0]
-    assert (0.0, 0.0) == (never["share"], never["ci_low"])
-    assert pytest.approx((wilson(0, 20) or (0, 0))[1]) == never["ci_high"]
 
 
 def test_runs_are_compared_by_what_their_models_answer(model: str, tmp_path: Path) -> None:

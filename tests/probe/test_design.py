@@ -130,19 +130,6 @@ def test_matterns_dialogue_is_opening_line_blank_line_three_turns_and_the_questi
     assert expected == text_of(asked, "explicit", instruction=1, setting="dialogue")
 
 
-def test_the_dialogue_of_an_implicit_prompt_ends_in_the_opening_of_the_answer() -> None:
-    asked = design("mattern", jobs__select="nurse")
-    template = next(t for t in asked.templates if t.bias_type == "implicit")
-    end = f"\n\nQ: {template.question}\nA: {template.opening}".replace("[JOB]", "nurse")
-    assert text_of(asked, "implicit", setting="dialogue").endswith(end)
-
-
-def test_without_an_instruction_the_opening_line_and_the_conversation_stay() -> None:
-    asked = design("mattern", jobs__select="nurse")
-    expected = text_of(asked, "explicit", instruction=1, setting="dialogue").replace(f" {NO_BIAS}", "")
-    assert expected == text_of(asked, "explicit", setting="dialogue")
-
-
 @pytest.mark.parametrize(
     ("study", "setting", "separator"),
     [("occugender-debias", "plain", "\n"), ("mattern", "plain", " "), ("mattern", "dialogue", " ")],
@@ -224,12 +211,6 @@ def test_grammatical_articles_go_by_the_items_own_else_by_a_e_i_o_u(
     assert expected == fill(text, item, "[JOB]", "grammatical")
 
 
-def test_as_published_ignores_the_items_own_article() -> None:
-    assert "a hour counter" == fill(
-        "a [JOB]", Item("hour counter", "all", article="an"), "[JOB]", "as-published"
-    )
-
-
 @pytest.mark.parametrize("name", ["{job}", "%s", r"\1", "[JOB]er", "a\\gb", "$0"])
 @pytest.mark.parametrize("articles", ["as-published", "grammatical"])
 def test_a_slot_is_filled_by_plain_replacement(name: str, articles: str) -> None:
@@ -309,13 +290,6 @@ def test_a_system_prompt_stands_in_every_cell_and_before_an_instruction(form: Pr
     )
     assert "You are brief." == prompt_of(asked, "explicit", form=form).system
     assert f"You are brief.\n{NO_BIAS}" == prompt_of(asked, "explicit", instruction=1, form=form).system
-
-
-def test_a_system_prompt_leaves_an_instruction_in_the_prompt_where_it_was() -> None:
-    asked = design("occugender-debias", jobs__select="nurse", system_prompt="You are brief.")
-    prompt = prompt_of(asked, "explicit", instruction=1, form="chat-prefill")
-    assert "You are brief." == prompt.system
-    assert prompt.text.startswith(f"{NO_BIAS}\nPicture a nurse.")
 
 
 # --- the full product -------------------------------------------------------------------------------

@@ -20,14 +20,10 @@ from biaskit.errors import RunError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.design import ProbeDesign, resolve_design
-from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
-from biaskit.report.render.latex import render_latex
-from biaskit.report.render.probe import probe_document
-from biaskit.report.render.text import render_text
 from biaskit.runs.rows import row_line
 from biaskit.runs.session import Session
 from biaskit.study.config import load_probe_study
@@ -185,23 +181,6 @@ def rows_of(run: Path, table: str, model: str) -> list[dict[str, Any]]:
     return [row for row in found if row["model"] == model]
 
 
-def test_every_row_names_its_estimator(three: tuple[Path, list[str]]) -> None:
-    names = {label: estimator.name for label, estimator in ESTIMATORS.items()}
-    for table in ("probe_cells", "probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
-        for label, name in names.items():
-            assert {name} == {row["estimator"] for row in rows_of(three[0], table, label)}
-
-
-def test_a_point_estimators_ends_are_empty(three: tuple[Path, list[str]]) -> None:
-    for table in ("probe_cells", "probe_jobs", "probe_groups"):
-        for row in rows_of(three[0], table, "exact"):
-            empty = [name for name in row if name.endswith(("_low", "_high")) and "ci_" not in name]
-            assert len(empty) >= 2
-            assert {None} == {
-                row[name] for name in [*empty, *(["se_sampling"] if "se_sampling" in row else [])]
-            }
-
-
 def test_a_cell_of_listed_tokens_has_points_and_bounds(three: tuple[Path, list[str]]) -> None:
     for row in rows_of(three[0], "probe_cells", "listing"):
         assert (0.3, 0.45, 0.0) == pytest.approx(tuple(row[f"{group}_mass"] for group in GROUPS))
@@ -211,18 +190,6 @@ def test_a_cell_of_listed_tokens_has_points_and_bounds(three: tuple[Path, list[s
         assert (0.3 + 0.05) / (0.75 + 0.05) == pytest.approx(row["male_share_high"])
         assert (0.75, 0.75 + 0.05 + 0.2) == pytest.approx((row["coverage_low"], row["coverage_high"]))
         assert (False, "") == (row["below_floor"], row["reason"])
-
-
-def test_bounds_of_a_job_and_a_group_are_the_means_of_its_cells(three: tuple[Path, list[str]]) -> None:
-    (cell, *_), (job, *_) = (rows_of(three[0], table, "listing") for table in ("probe_cells", "probe_jobs"))
-    # Female at most 0.5, male as listed, nothing else: 0.2 / 0.8. The other way round 0.1, and then the
-    # third group takes what is left of R: 0.1 / (0.75 + 0.05 + 0.15).
-    assert (0.1 / 0.95, 0.2 / 0.8) == pytest.approx((job["difference_low"], job["difference_high"]))
-    for row in rows_of(three[0], "probe_groups", "listing"):
-        ends = cell[f"{row['gender']}_share_low"], cell[f"{row['gender']}_share_high"]
-        assert ends == pytest.approx((row["share_low"], row["share_high"]))
-        assert row["share_low"] <= row["share"] <= row["share_high"]
-        assert row["se_sampling"] is None
 
 
 def test_a_cell_of_draws_has_wilsons_ends_and_its_group_an_error(three: tuple[Path, list[str]]) -> None:
@@ -242,47 +209,6 @@ def test_a_cell_of_draws_has_wilsons_ends_and_its_group_an_error(three: tuple[Pa
             assert "no cell with two matched draws: no se_sampling" in row["reason"]
     for row in rows_of(three[0], "probe_jobs", "drawing"):
         assert (None, None) == (row["difference_low"], row["difference_high"])
-
-
-def test_different_estimators_are_a_sentence_beside_the_tables(three: tuple[Path, list[str]]) -> None:
-    notes = [note for note in three[1] if "estimator" in note]
-    assert [
-        "estimators differ between the models (exact: exact; top-k: listing; sampling: drawing):"
-        " a difference between models holds theirs too"
-    ] == notes
-    assert "sampling counts an expression where its word ends, as word_boundary = word does" in three[1]
-
-
-def test_one_estimator_is_no_sentence(tmp_path: Path) -> None:
-    assert not [note for note in run_of(tmp_path, "listing")[1] if "estimator" in note]
-
-
-def test_the_text_names_the_estimator_and_shows_what_it_leaves_open(three: tuple[Path, list[str]]) -> None:
-    tables = {"probe_groups": read_table_rows(three[0] / "tables" / "probe_groups.csv")}
-    document = probe_document(frame_of(design()), tables, three[1], "signature")
-    text = render_text(document, 120)
-    lines = {line.split("  ")[0].strip() or line.strip().split("  ")[0]: line for line in text.splitlines()}
-    assert "exact (exact)" not in text
-    assert "40.0" in lines["exact"]
-    assert "40.0" in lines["listing (top-k)"]
-    assert "31.6–43.7" in lines["bounds (top-k)"]  # 0.3/0.95, 0.35/0.8
-    assert f"{100 * math.sqrt(2 * 0.75 * 0.25 / 7) / 2:.1f}" in lines["SE of the draws"]
-    assert "75.0" in lines["drawing (sampling)"]
-    added = ("bounds (top-k)", "SE of the draws", "95 % interval")
-    assert [1, 1, 3] == [text.count(f"\n  {name} ") for name in added]
-    assert "SE of the draws: already inside the interval" in " ".join(text.split())
-    latex = render_latex(document)
-    assert "bounds (top-k)" in latex
-    assert "drawing (sampling)" in latex
-
-
-def test_under_instructions_the_title_names_the_estimator(tmp_path: Path) -> None:
-    asked = design(instructions__select="1")
-    score_cells(asked, Session(tmp_path, {"listing": "scripted:x"}, lambda *_: degraded("listing")))
-    analyse_probe_rows(tmp_path).write()
-    tables = {"probe_groups": read_table_rows(tmp_path / "tables" / "probe_groups.csv")}
-    (table,) = probe_document(frame_of(asked), tables, [], "").tables
-    assert "listing (top-k)" in table.title
 
 
 def test_what_was_listed_and_counted_is_in_the_digest_of_the_rows(tmp_path: Path) -> None:

@@ -19,10 +19,9 @@ from biaskit.probe.rows import fault_of
 from biaskit.probe.scoring import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.records import Cell, Estimator, Expression, Scored, ScoreRequest
-from biaskit.report.said_next import in_words, line_of_the_rest, the_rest
+from biaskit.report.said_next import in_words, the_rest
 
 Row = dict[str, Any]
-GROUPS = ("female", "male", "diverse")
 
 
 def cell(job: str = "nurse", group: str = "women's", model: str = "m") -> Cell:
@@ -237,22 +236,6 @@ def test_tokens_stand_in_quotes_and_hide_nothing() -> None:
     assert ["a line break", "a space", "“The”", "“The”", "“\\\\n”"] == [
         in_words(as_shown(text)) for text in ("\n", " ", " The", "The", "\\n")
     ]
-
-
-def test_the_line_names_models_only_where_there_are_several() -> None:
-    def told(*models: str) -> list[Row]:
-        said = SaidNext()
-        for model in models:
-            said.add(
-                cell(model=model),
-                row([("\n", 0.31, 1), (" The", 0.05, 2), ("The", 0.03, 3), ("rare", 0.001, 4)]),
-                "token",
-            )
-        return said.rows(CELLS)
-
-    assert "Instead of a listed word: a line break 31 %, “The” 8 %." == line_of_the_rest(told("a"))
-    assert "Instead of a listed word: a: a line break" in line_of_the_rest(told("a", "b"))
-    assert "" == line_of_the_rest([])
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,11 @@ from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
 
 import biaskit as bk
 from biaskit import records
-from biaskit.compare.conditions import measured_differently
 from biaskit.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
-from biaskit.probe.shares.draws import wilson_ends
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
-from biaskit.runs.collection import gather
 from biaskit.runs.store import read_rows
+from biaskit.stats.proportions import wilson
 from biaskit.workflow.analyze import analyse, describe_run
 
 # --- one cell, every course it can take ------------------------------------------------------------------
@@ -78,7 +76,7 @@ def test_ends_are_the_probabilities_of_all_courses() -> None:
 @pytest.mark.parametrize(("p", "mean", "held"), [(0.3, 0.331, 0.94), (0.1, 0.126, 0.90), (0.05, 0.066, 0.89)])
 def test_a_coverages_mean_and_interval_are_what_the_methods_say(p: float, mean: float, held: float) -> None:
     ends = Rounds(10, 10).ends(p)  # docs/methods.md#rounds
-    intervals = {(n, k): wilson_ends(k, n) for n, k in ends}
+    intervals = {(n, k): wilson(k, n) for n, k in ends}
     assert mean == round(sum(k / n * chance for (n, k), chance in ends.items()), 3)
     holds = {key for key, interval in intervals.items() if interval and interval[0] <= p <= interval[1]}
     assert held == round(sum(chance for key, chance in ends.items() if key in holds), 2)
@@ -325,12 +323,6 @@ def test_a_higher_cap_goes_on_and_a_lower_one_uses_fewer_rows(run: Run) -> None:
     assert one_round == tables(grown)
     n_more = len(rows_of(grown)) - 18
     assert f"{n_more} stored rows are not part of this question and were not used" in kept(grown)["notes"]
-
-
-def test_runs_of_two_caps_say_so_when_they_are_compared(run: Run) -> None:
-    stored = gather([run.start(f"cap {n}", max_draws_per_cell=n) for n in (10, 100)])
-    (said,) = (one for one in measured_differently(stored.runs, ()) if "max_draws" in one)
-    assert said.startswith("max_draws_per_cell differs between the runs: 10 in ")
 
 
 def test_the_plan_is_a_range(run: Run) -> None:

@@ -29,14 +29,13 @@ from biaskit.report.figures import (
     outcomes,
     probe,
     srb,
-    transfer,
     words,
 )
 from biaskit.report.figures import (
     items as item_by_item,
 )
 from biaskit.report.figures.drawing import WIDTH, draw, rules
-from biaskit.report.figures.plot import Axis, Band, Dots, Entry, Panel, Plot, Point, Square, shares
+from biaskit.report.figures.plot import Axis, Band, Dots, Panel, Plot, Point, Square, shares
 from biaskit.report.figures.style import Mark, cut
 from biaskit.report.figures.view import views
 from biaskit.tables.query import where
@@ -244,15 +243,6 @@ def test_areas_stand_at_their_means_with_single_occupations_behind(
     assert panel.axis.line == 0.5
 
 
-def test_a_positive_control_is_called_one() -> None:
-    made = content(("A",), 3)
-    control = [{**r, "reason": "hold-out: a positive control"} for r in rows_of(made, "text_transfer")]
-    figure = only(transfer.areas, with_table(made, "text_transfer", control, "personas"), "personas")[
-        "transfer"
-    ]
-    assert "Positive control (hold-out): no result." in figure.plot.caption
-
-
 def test_scatter_and_gaps_plot_the_tables(usual: Content, drawn: dict[str, Figure]) -> None:
     (spots,) = panels(drawn["scatter"])[0].spots.values()
     rows = rows_of(usual, "representation", model="A")
@@ -416,32 +406,6 @@ def test_three_groups_of_jobs_have_three_fills_and_at_most_eight_models_stand_in
     assert "jobs of the group “red”" in [entry.text for entry in figure.plot.legend]
     assert "8 of 11 models" in figure.plot.caption
     assert panels(figure)[0].labels == [f"m{i}" for i in range(8)]
-
-
-# --- what it says in words -----------------------------------------------------------------------------
-
-
-def test_the_text_alternative_names_rows_series_and_numbers(drawn: dict[str, Figure]) -> None:
-    plot = a_plot(["nurse", "cook", *map(str, range(9))])
-    plot = replace(plot, legend=[Entry("asked outright", Mark("#0072b2", "o"))])
-    assert plot.alt.startswith("nurse, nurse: nurse: asked outright 20%; cook: asked outright 30%; ")
-    assert "nurse: 0 points, x against x." in plot.alt
-    assert plot.alt.endswith("10 more rows stand in the table.")
-    verdicts = r"B − A: (different|equivalent within ±5 points|no clear difference) [+−]\d"
-    assert re.search(verdicts, drawn["models"].plot.alt)
-    assert re.search(r"A: women \d+\.?\d*%, diverse 15%, men \d", drawn["groups"].plot.alt)
-    assert "A: ρ 0.62 [0.31, 0.83]" in drawn["gaps-explicit"].plot.alt
-
-
-def test_estimators_that_differ_are_said() -> None:
-    made = content(("A", "B"), 3)
-    rows = [
-        {**r, "estimator": "top-k(k=20)" if r["model"] == "B" else "exact"}
-        for r in rows_of(made, "probe_jobs")
-    ]
-    caption = only(item_by_item.jobs, with_table(made, "probe_jobs", rows))["jobs"].plot.caption
-    assert "Estimators differ: A exact, B top-k(k=20)." in caption
-    assert "Estimators differ" not in only(item_by_item.jobs, made)["jobs"].plot.caption
 
 
 # --- undefined, few and many ---------------------------------------------------------------------------

@@ -56,11 +56,6 @@ def asked(test: dict[str, Any] | None, **more: Any) -> Content:
 # --- what stands beside a sentence ---------------------------------------------------------------------
 
 
-def test_a_record_says_what_it_was_measured_with() -> None:
-    found = said(asked(of_groups(0.26, (0.18, 0.34))), "say")
-    assert found.measured_with == "exact, raw prompts, 25 templates × 40 jobs, m"
-
-
 def test_a_record_says_what_its_numbers_are_conditional_on() -> None:
     made = asked(of_groups(0.26, (0.18, 0.34)), n_templates=1, reason="conditional on one template")
     using = said(made, "say").measured_with
@@ -74,12 +69,6 @@ def test_the_floor_is_the_parts_own_and_said() -> None:
     weak = said(content(probe_part(tables, floor=0.25)), "say")
     assert weak.text.startswith("Weak evidence: asked outright")
     assert weak.measured_with.endswith("; median coverage under the floor of 25 %")
-
-
-def test_models_below_the_floor_are_named_in_the_record() -> None:
-    found = said(many(6, m5=0.001), "say", " m5 ")
-    assert found.text.startswith("Weak evidence: asked outright, m5 says")
-    assert "median coverage under the floor of 1 %" in found.measured_with
 
 
 def test_bounds_that_hold_zero_leave_a_difference_not_identified() -> None:
@@ -119,15 +108,6 @@ def test_explicit_and_implicit_and_two_prompt_forms_never_share_a_sentence() -> 
     assert "raw prompts" in said(made, "say", " m1 ").measured_with
 
 
-def test_a_slope_over_too_few_jobs_gives_the_count_last() -> None:
-    few = "6 items with a labour share, at least 10 are needed"
-    made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": [slope(None, reason=few), EVEN]}))
-    found = said(made, "say", "labour statistics")
-    assert found.verdict == "not-measured"
-    assert found.text == f"Asked outright, women against labour statistics: not measured ({few})."
-    assert findings(made)[-1] == found
-
-
 def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
     jobs = [
         row(
@@ -149,14 +129,6 @@ def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
     assert found.verdict == "shown"
     assert found not in say(made).leading
     assert not any("job by job" in one.text for one in findings(replace(made, reference="labour")))
-
-
-def test_a_share_may_be_higher_for_men_in_their_jobs_than_for_women_in_theirs() -> None:
-    rows = [contrast_row("probe/asymmetry/crossed/groups", 0.11, (0.04, 0.18)), EVEN]
-    made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows}))
-    assert said(made, "say", "men for men’s jobs").text == (
-        "Asked outright, m says men for men’s jobs 11 points more often than women for women’s [4 to 18]."
-    )
 
 
 # --- instructions, levels, dialogue --------------------------------------------------------------------
@@ -187,16 +159,15 @@ def test_the_words_of_the_named_instruction_stand_in_the_record() -> None:
     assert "  " not in found.measured_with
 
 
-def test_levels_and_a_dialogue_have_sentences() -> None:
-    made = helped(effect("abstract", 0.2, 0.05, contrast="levels"))
-    assert said(made, "help", "the instruction level").text == (
-        "Asked outright, the instruction level “abstract” makes m say women 20 points more often for jobs "
-        "mostly held by men [15 to 25]."
-    )
-    scope = {"setting": "dialogue-plain", "contrast": "settings"}
-    dialogue = effect(0, 0.1, 0.05, **scope)
-    found = said(helped(dialogue), "help", "a dialogue before it makes m say women 10 points more often")
-    assert found.verdict == "higher"
+@pytest.mark.parametrize(
+    ("name", "scope", "words"),
+    [
+        ("abstract", {"contrast": "levels"}, "the instruction level “abstract”"),
+        (0, {"contrast": "settings", "setting": "dialogue-plain"}, "a dialogue before it"),
+    ],
+)
+def test_levels_and_a_dialogue_have_sentences(name: object, scope: dict[str, str], words: str) -> None:
+    assert said(helped(effect(name, 0.2, 0.05, **scope)), "help", words).verdict == "higher"
 
 
 # --- texts -----------------------------------------------------------------------------------------------
@@ -208,21 +179,14 @@ def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
     tables = {"representation": rows, "tests": [labour_test(0.03, (-0.4, 0.46)), off]}
     found = said(content(personas_part(tables)), "write", "labour statistics")
     assert found.verdict == "no-clear-difference"
-    assert found.measured_with == (
-        "chat prompts, 4 occupations, 400 texts, m; whichever way, 20 points [10 to 30] off on average, "
-        "noise included; 40 texts without a gender in no share; 4 texts refused; 1 occupation without a "
-        "share; no text with an associated gender"
+    beside = (
+        *("4 occupations, 400 texts", "20 points [10 to 30] off on average", "4 texts refused"),
+        *("40 texts without a gender", "1 occupation without a share; no text with an associated gender"),
     )
+    for words in beside:
+        assert words in found.measured_with
     plain = content(personas_part(tables), reference="none")
     assert not any("labour" in one.text for one in findings(plain))
-
-
-def test_no_text_without_a_gender_in_the_prompt() -> None:
-    found = said(content(personas_part({})), "write")
-    assert found.verdict == "not-measured"
-    assert found.text == (
-        "m’s texts: who they are about is not measured (no texts without a gender in the prompt)."
-    )
 
 
 def word_list(name: str, gender: str, n: int | None, p: float = 0.005, **more: Any) -> dict[str, Any]:
@@ -287,22 +251,13 @@ def group_list(group: str, n: int, p: float, **more: Any) -> dict[str, Any]:
 
 def test_groups_of_one_gender_many_models_and_groups_without_a_sign() -> None:
     lists = [group_list("Latine", 38, 0.001), group_list("Latine", 30, 0.001, gender="female")]
-    found = findings(content(personas_part({"group_lists": lists})))
-    texts = [one.text for one in found if one.topic == "groups"]
-    assert texts == [
-        "38 words mark “Latine” (race) in m’s texts where chance gives 12.",
-        "30 words mark “Latine”, women (race) in m’s texts where chance gives 12.",
-    ]
     two = [{**one, "model": label} for one in lists for label in ("m", "n")]
     found = findings(content(personas_part({"group_lists": two}, "m", "n")))
-    assert [one.text.split(" in ")[1].split(" ")[0] for one in found if one.topic == "groups"] == [
-        *("m’s", "m’s", "n’s", "n’s")
-    ]
-    none = content(personas_part({"group_lists": [group_list("Latine", 3, 0.9)]}))
-    assert (
-        said(none, "how").text
-        == "No clear sign of words, beyond gender words, that mark a group of race in m’s texts."
-    )
+    texts = [one.text for one in found if one.topic == "groups"]
+    assert [text.split(" in ")[1].split(" ")[0] for text in texts] == ["m’s", "m’s", "n’s", "n’s"]
+    assert ["“Latine” (race)" in text or "“Latine”, women (race)" in text for text in texts] == [True] * 4
+    none = said(content(personas_part({"group_lists": [group_list("Latine", 3, 0.9)]})), "how")
+    assert none.text.startswith("No clear sign of words")
     empty = [{**group_list("Latine", 3, 0.9), "n_marked_beyond": None, "reason": "too few texts"}]
     missing = said(content(personas_part({"group_lists": empty})), "how")
     assert (missing.verdict, "(too few texts)" in missing.text) == ("not-measured", True)
@@ -557,28 +512,23 @@ def test_gaps_between_models_are_a_topic_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quantity", "estimate", "ci", "verdict", "sentence"),
+    ("quantity", "estimate", "ci", "verdict", "words"),
     [
-        ("represented_gap~probe_gap", 0.8, (0.5, 0.9), "higher",
-         "Asked outright: over 12 occupations, where m says women more, it writes about women more."),
-        ("represented_gap~probe_gap", -0.8, (-0.9, -0.5), "lower",
-         "Asked outright: over 12 occupations, where m says women more, it writes about women less."),
-        ("srb_spread~probe_gap", 0.1, (-0.4, 0.6), "no-clear-difference",
-         "Asked outright: over 12 occupations, no clear link between saying women and words apart for women "
-         "and men in m."),
-        ("probe_gap~labour_gap", 0.8, (0.5, 0.9), "higher",
-         "Asked outright: over 12 occupations, where more women work, m says women more."),
+        ("represented_gap~probe_gap", 0.8, (0.5, 0.9), "higher", "it writes about women more."),
+        ("represented_gap~probe_gap", -0.8, (-0.9, -0.5), "lower", "it writes about women less."),
+        ("srb_spread~probe_gap", 0.1, (-0.4, 0.6), "no-clear-difference", "no clear link"),
+        ("probe_gap~labour_gap", 0.8, (0.5, 0.9), "higher", "where more women work, m says women more."),
     ],
-)  # fmt: skip
+)
 def test_relations_over_occupations(
-    quantity: str, estimate: float, ci: Sequence[float], verdict: str, sentence: str
+    quantity: str, estimate: float, ci: Sequence[float], verdict: str, words: str
 ) -> None:
     contrast = "labour" if "labour" in quantity else "gaps"
     related = contrast_row(
         f"compare/{quantity}/spearman/{contrast}", estimate, ci, n_a=12, bias_type="explicit"
     )
     found = said(compared([related], "m"), "agree")
-    assert (found.verdict, found.text) == (verdict, sentence)
+    assert (found.verdict, words in found.text) == (verdict, True)
     assert ("noise in either number" in found.measured_with) == (contrast == "gaps")
     if contrast == "labour":
         assert not findings(replace(compared([related], "m"), reference="parity"))
@@ -638,8 +588,3 @@ def test_foreign_text_stands_short_in_the_sentence_and_in_its_record(text: str) 
     for one in finding_rules.hold(content(probe_part(tables, text)), foreign=True):
         assert len(one.text) < 400
         assert len(one.measured_with) < 600
-
-
-def test_nothing_to_say_says_nothing() -> None:
-    assert findings(content()) == ()
-    assert findings(content(probe_part({}))) == ()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import tempfile
 import zlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -42,7 +39,7 @@ from fakes.findings_rows import (
 from fakes.worlds import ProbeWorld, TextWorld
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import BENCHMARKS
+from places import BENCHMARKS, module_of
 from scipy.stats import binom
 
 from biaskit.compare.gate import require_equivalent
@@ -81,95 +78,49 @@ def models_of(*tests: dict[str, Any], **below: float) -> Content:
 # --- whom it says --------------------------------------------------------------------------------------
 
 
+WIDE = {"ci90_low": -0.26, "ci90_high": 0.56, "bound_low": -0.2, "bound_high": 0.5, "p_value": 1.0}
+INSIDE = {"ci90_low": 0.012, "ci90_high": 0.028, "equivalent": True}
+
+
 @pytest.mark.parametrize(
-    ("test", "verdict", "sentence"),
+    ("test", "verdict", "words"),
     [
-        (
-            of_groups(0.14, (0.09, 0.19)),
-            "higher",
-            "Asked outright, m says women 14 points more often for jobs mostly held by women than for men’s "
-            "[9 to 19].",
-        ),
+        (of_groups(0.14, (0.09, 0.19)), "higher", "women 14 points more often for jobs mostly held by"),
         (
             of_groups(-0.14, (-0.19, -0.09)),
             "lower",
-            "Asked outright, m says women 14 points less often for jobs mostly held by women than for men’s "
-            "[9 to 19].",
+            "women 14 points less often for jobs mostly held by women",
         ),
-        (
-            EVEN,
-            "equivalent",
-            "Asked outright, m says women about as often for jobs mostly held by women as for men’s (within "
-            "±5 points).",
-        ),
-        (
-            of_groups(0.1, (-0.02, 0.22)),
-            "no-clear-difference",
-            "Asked outright, no clear difference in how often m says women for jobs mostly held by women and "
-            "for men’s [−2 to 22 points].",
-        ),
-        (
-            of_groups(
-                0.26,
-                (-0.28, 0.58),
-                ci90_low=-0.26,
-                ci90_high=0.56,
-                bound_low=-0.2,
-                bound_high=0.5,
-                p_value=1.0,
-            ),
-            "not-identified",
-            "Asked outright, the difference between jobs mostly held by women and men’s in m’s answers is "
-            "not identified.",
-        ),
+        (EVEN, "equivalent", "women about as often for jobs mostly held by women"),
+        (of_groups(0.1, (-0.02, 0.22)), "no-clear-difference", "no clear difference in how often m says"),
+        (of_groups(0.26, (-0.28, 0.58), **WIDE), "not-identified", "is not identified."),
         # A difference inside the margin is one all the same where its interval excludes 0.
-        (
-            of_groups(0.02, (0.01, 0.03), ci90_low=0.012, ci90_high=0.028, equivalent=True),
-            "equivalent",
-            "Asked outright, m says women about as often for jobs mostly held by women as for men’s (within "
-            "±5 points).",
-        ),
-        (
-            of_groups(0.0, (0.0, 0.0)),
-            "no-clear-difference",
-            "Asked outright, no clear difference in how often m says women for jobs mostly held by women and "
-            "for men’s [0 to 0 points].",
-        ),
+        (of_groups(0.02, (0.01, 0.03), **INSIDE), "equivalent", "about as often"),
+        (of_groups(0.0, (0.0, 0.0)), "no-clear-difference", "[0 to 0 points]"),
         # An interval that just excludes 0 must not be printed as touching it.
-        (
-            of_groups(0.2, (0.0002, 0.4)),
-            "higher",
-            "Asked outright, m says women 20 points more often for jobs mostly held by women than for men’s "
-            "[0.02 to 40].",
-        ),
+        (of_groups(0.2, (0.0002, 0.4)), "higher", "[0.02 to 40]"),
     ],
 )
-def test_each_verdict_between_groups_of_jobs(test: dict[str, Any], verdict: str, sentence: str) -> None:
+def test_each_verdict_between_groups_of_jobs(test: dict[str, Any], verdict: str, words: str) -> None:
     made = asked(test)
-    assert texts_of(made, "say") == [sentence]
+    (text,) = texts_of(made, "say")
+    assert words in text
     assert [one.verdict for one in findings(made) if one.question == "say"] == [verdict]
 
 
 @pytest.mark.parametrize(
-    ("test", "last"),
+    ("test", "n"),
     [
-        (
-            of_groups(0.26, None, reason="one job and one template"),
-            "Asked outright, no verdict on the difference between jobs mostly held by women and men’s in m’s "
-            "answers (one job and one template).",
-        ),
-        (of_groups(None, reason="no template"), None),
-        (None, None),
+        (of_groups(0.26, None, reason="one job and one template"), 3),
+        (of_groups(None, reason="x"), 2),
+        (None, 2),
     ],
 )
-def test_without_a_verdict_the_shares_stand_all_the_same(
-    test: dict[str, Any] | None, last: str | None
-) -> None:
-    shares = [
-        "Asked outright, m says women 60 % of the time for jobs mostly held by women [50–70].",
-        "Asked outright, m says women 34 % of the time for jobs mostly held by men [24–44].",
-    ]
-    assert texts_of(asked(test), "say") == [*shares, *([last] if last else [])]
+def test_without_a_verdict_the_shares_stand_all_the_same(test: dict[str, Any] | None, n: int) -> None:
+    found = texts_of(asked(test), "say")
+    assert n == len(found)
+    assert "women 60 % of the time for jobs mostly held by women [50–70]" in found[0]
+    assert "women 34 % of the time for jobs mostly held by men [24–44]" in found[1]
     assert {one.verdict for one in findings(asked(test))} <= {"shown"}
 
 
@@ -184,18 +135,6 @@ def test_shares_below_the_floor_are_weak_evidence_and_stand_after_others() -> No
     found = texts_of(content(probe_part({"probe_groups": rows, "tests": tests})), "say")
     assert found[0].startswith("Finishing a sentence, m says")
     assert found[1].startswith("Weak evidence: asked outright, m says women 40 points more often")
-
-
-def test_one_group_of_jobs_has_its_share_and_a_share_not_measured_its_reason() -> None:
-    made = content(probe_part({"probe_groups": group_rows({MENS: (0.34, 0.5, 0.16)}), "tests": []}))
-    assert texts_of(made, "say") == [
-        "Asked outright, m says women 34 % of the time for jobs mostly held by men [24–44]."
-    ]
-    rows = group_rows({MENS: (None, None, None)}, reason="no complete template")
-    made = content(probe_part({"probe_groups": rows, "tests": []}))
-    assert texts_of(made, "say") == [
-        "Asked outright, how often m says women is not measured (no complete template)."
-    ]
 
 
 def test_each_model_has_a_sentence_of_its_own_and_weak_evidence_comes_last() -> None:
@@ -356,47 +295,30 @@ def test_slopes_that_are_not_one_are_found_and_a_mirror_is_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("test", "sentence"),
+    ("test", "words"),
     [
-        (
-            labour_test(0.12, (0.05, 0.19)),
-            "m’s texts speak of women 12 points more often than U.S. labour statistics would, on average [5 "
-            "to 19].",
-        ),
-        (
-            labour_test(-0.12, (-0.19, -0.05)),
-            "m’s texts speak of women 12 points less often than U.S. labour statistics would, on average [5 "
-            "to 19].",
-        ),
+        (labour_test(0.12, (0.05, 0.19)), "women 12 points more often than U.S. labour statistics"),
+        (labour_test(-0.12, (-0.19, -0.05)), "women 12 points less often than U.S. labour statistics"),
         (
             labour_test(0.01, (-0.03, 0.05), equivalent=True, margin=0.05, ci90_low=-0.02, ci90_high=0.04),
-            "m’s texts speak of women about as often as U.S. labour statistics would (within ±5 points).",
+            "women about as often as U.S. labour statistics",
         ),
-        (
-            labour_test(0.1, (-0.1, 0.3)),
-            "m’s texts show no clear difference from U.S. labour statistics in speaking of women [−10 to 30 "
-            "points].",
-        ),
+        (labour_test(0.1, (-0.1, 0.3)), "no clear difference from U.S. labour statistics"),
     ],
 )
-def test_texts_against_labour_statistics(test: dict[str, Any], sentence: str) -> None:
+def test_texts_against_labour_statistics(test: dict[str, Any], words: str) -> None:
     tables = {"representation": REPRESENTED, "tests": [test]}
-    assert texts_of(content(personas_part(tables)), "write")[0] == sentence
-    yours = content(personas_part(tables, where="texts"))
-    assert texts_of(yours, "write")[0] == sentence.replace("m’s texts", "Your texts")
+    assert words in texts_of(content(personas_part(tables)), "write")[0]
+    yours = texts_of(content(personas_part(tables, where="texts")), "write")[0]
+    assert yours.startswith("Your texts ")
+    assert words in yours
 
 
 def test_without_labour_statistics_the_range_stands_and_texts_without_a_gender_are_counted() -> None:
     rows = [occupation("nurse", 0.9, None, n_unassociated=60), occupation("cook", 0.2, None)]
     found = texts_of(content(personas_part({"representation": rows})), "write")
-    assert found == [
-        "Of m’s texts that name a gender, 20 % (cook) to 90 % (nurse) are about women.",
-        "35 % of m’s 200 texts name no gender; the shares leave them out.",
-    ]
-    one = content(personas_part({"representation": rows[1:]}, where="texts"))
-    assert texts_of(one, "write") == [
-        "Your texts speak of women in 20 % [15–25] of those that name a gender."
-    ]
+    assert "20 % (cook) to 90 % (nurse)" in found[0]
+    assert "35 % of m’s 200 texts name no gender" in found[1]
 
 
 @pytest.mark.parametrize(
@@ -456,21 +378,6 @@ def test_words_lead_a_page_of_texts_that_were_brought_along() -> None:
     ]
 
 
-def test_groups_of_the_users_own_column_are_named() -> None:
-    scope = {"model": "m", "column": "race", "against": "others", "gender": "", "method": "calibrated"}
-    numbers = {"n_marked": 40, "n_marked_beyond": 38, "null_mean": 12.0, "null_p95_beyond": 20.0}
-    lists = [
-        row("group_lists", **scope, **numbers, group="Latine", p_value_beyond=0.001),
-        row("group_lists", **scope, **{**numbers, "n_marked_beyond": 3}, group="White", p_value_beyond=0.9),
-    ]
-    plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
-    words = [row("group_words", **scope, **plain, group="Latine", word=text) for text in ("warm", "spices")]
-    made = content(personas_part({"group_lists": lists, "group_words": words}, where="texts"))
-    assert texts_of(made, "how") == [
-        "38 words mark “Latine” (race) in your texts where chance gives 12: “warm”, “spices”."
-    ]
-
-
 @pytest.mark.parametrize(
     ("over", "ci", "verdict", "beginning"),
     [
@@ -524,54 +431,14 @@ def test_a_comparison_of_a_pair_starts_with_the_pair() -> None:
     made = compared(
         pair("B", "A", 0.05, (0.01, 0.09)), pair("B", "A", -0.2, (-0.3, -0.1), group_a=MENS, group_b=MENS)
     )
-    assert texts_of(made, "models") == [
-        "Asked outright, the share of women for jobs mostly held by men is 20 points less for B than for A "
-        "[10 to 30].",
-        "Of 2 comparisons between B and A, 2 differ clearly.",
-        "Asked outright, the share of women for jobs mostly held by women is 5 points more for B than for A "
-        "[1 to 9].",
-    ]
+    largest, counted, other = texts_of(made, "models")
+    assert "is 20 points less for B than for A [10 to 30]" in largest
+    assert counted == "Of 2 comparisons between B and A, 2 differ clearly."
+    assert "is 5 points more for B than for A [1 to 9]" in other
     assert say(made).leading[0].question == "models"
     same = pair("B", "A", 0.01, (-0.03, 0.05), equivalent=True, ci90_low=-0.02, ci90_high=0.04)
     made = compared(same, {**same, "group_a": MENS, "group_b": MENS})
-    assert texts_of(made, "models") == [
-        "All 2 comparisons between B and A come out about the same (within ±5 points)."
-    ]
-    assert say(made).leading[0].verdict == "equivalent"
-    unclear = pair("B", "A", 0.1, (-0.1, 0.3))
-    found = texts_of(compared(unclear, {**unclear, "group_a": MENS, "group_b": MENS}), "models")
-    assert found == ["No clear difference between B and A in any of 2 comparisons."]
-
-
-def test_the_headline_of_both_engines_stands_first_of_all() -> None:
-    probe = probe_part({"probe_groups": group_rows(SHARES), "tests": [EVEN]})
-    made = content(probe, personas_part({"tests": [srb_test(-0.3, (-0.4, -0.2))]}))
-    assert (
-        say(made).leading[0].text
-        == "Asked outright, m looks even, and still its texts describe women and men differently."
-    )
-    unclear = content(probe, personas_part({"tests": [srb_test(-0.3, (-0.7, 0.1))]}))
-    assert not any("looks even" in one.text for one in findings(unclear))
-
-
-def effect(number: int, estimate: float, half: float) -> dict[str, Any]:
-    family = "probe/share/crossed/instructions"
-    scope = {"instruction_a": str(number), "group_a": MENS, "group_b": MENS, "margin": 0.05}
-    return contrast_row(family, estimate, (estimate - half, estimate + half), **scope)
-
-
-def test_instructions_are_counted_and_the_largest_clear_change_is_named() -> None:
-    rows = [effect(1, 0.1, 0.02), effect(2, 0.3, 0.05), effect(3, 0.5, 0.6)]
-    tables = {"probe_groups": group_rows(SHARES), "tests": rows}
-    assert texts_of(content(probe_part(tables)), "help") == [
-        "Asked outright, instruction 2 makes m say women 30 points more often for jobs mostly held by men "
-        "[25 to 35].",
-        "Asked outright, 2 of 3 changes by 3 instructions to m’s answers are clear.",
-    ]
-    made = content(probe_part({**tables, "tests": [effect(1, 0.1, 0.3), effect(2, 0.2, 0.3)]}))
-    assert texts_of(made, "help") == [
-        "Asked outright, no clear change of m’s answers by any of 2 instructions."
-    ]
+    assert [one.verdict for one in say(made).leading][:1] == ["equivalent"]
 
 
 # --- the first screen, the interval, what is missing ---------------------------------------------------
@@ -605,26 +472,9 @@ def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
     ]
 
 
-def test_the_interval_is_explained_with_the_pages_first_number() -> None:
-    assert say(asked(of_groups(0.14, (0.09, 0.19)))).interval == (
-        "“14 points [9 to 19]” means: 14 points in what was measured; the true number most likely lies "
-        "between 9 and 19, for such ranges hold it 95 times in 100."
-    )
-    assert say(asked(of_groups(0.1, (-0.02, 0.22)))).interval.startswith(
-        "“[−2 to 22 points]” means: the true number most likely lies between −2 and 22 points"
-    )
-    assert say(content()).interval == ""
-
-
 def test_what_was_not_measured_names_the_command() -> None:
     commands = [text.split("`")[1] for text in say(asked(EVEN)).not_measured]
-    assert commands == [
-        "biaskit personas MODEL",
-        "biaskit probe MODEL --study occugender-debias",
-        "biaskit probe MODEL OTHER",
-    ]
-    yours = say(content(personas_part({"representation": REPRESENTED}, where="texts"))).not_measured
-    assert any(text.startswith("No likeness of descriptions (SRB): only one kind of text") for text in yours)
+    assert [command.split()[1] for command in commands] == ["personas", "probe", "probe"]
     pairs = say(compared(pair("B", "A", 0.1, (-0.1, 0.3)))).not_measured
     assert not any("compare" in text for text in pairs)
 
@@ -732,16 +582,6 @@ def test_rules_find_a_sentence_that_claims_too_much() -> None:
 # --- worlds in which nothing differs -------------------------------------------------------------------
 
 
-def load_benchmark() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("worlds", BENCHMARKS / "worlds.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault("worlds", module)  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
-    return module
-
-
 KINDS = {
     "exact 10+10 jobs, 10 templates": 20,
     "exact, explicit and implicit": 15,
@@ -754,7 +594,7 @@ KINDS = {
 
 @pytest.mark.slow
 def test_pages_of_worlds_without_a_difference_name_none(tmp_path: Path) -> None:
-    worlds, false = load_benchmark(), []
+    worlds, false = module_of(BENCHMARKS / "worlds.py"), []
     for name, n in KINDS.items():
         kind = worlds.KINDS[name].at("null")
         for number in range(n):

@@ -14,7 +14,6 @@ from fakes.findings_rows import (
     REPRESENTED,
     SCORES,
     SHARES,
-    WOMENS,
     Rows,
     content,
     group_rows,
@@ -151,14 +150,6 @@ def test_two_prompt_forms_have_a_table_each() -> None:
     ]
 
 
-def test_below_the_floor_a_star_leads_to_the_reason() -> None:
-    shown = headline(one_model())
-    assert 1 == shown.count("* weak evidence: in the median cell")
-    starred = [line for line in shown.split("\n") if "[50–70] *" in line]
-    assert len(starred) == 1
-    assert "implicit" in starred[0]
-
-
 def test_undefined_numbers_are_dashes_with_a_reason() -> None:
     shown = headline(none_eligible())
     line = next(line for line in shown.split("\n") if line.startswith("m "))
@@ -172,10 +163,3 @@ def test_undefined_numbers_are_dashes_with_a_reason() -> None:
 def test_nothing_measured() -> None:
     assert headline(content()) == "Nothing was measured."
     assert headline(content(probe_part({}))) == "Nothing was measured."
-
-
-def test_a_study_with_one_kind_of_jobs_has_one_column() -> None:
-    made = content(probe_part({"probe_groups": group_rows({WOMENS: SHARES[WOMENS]}), "tests": []}))
-    shown = headline(made)
-    assert "jobs mostly held by women" in shown
-    assert "jobs mostly held by men" not in shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from fakes.findings_rows import (
     REPRESENTED,
@@ -20,7 +22,6 @@ from fakes.findings_rows import (
 
 from biaskit.report.content import Content
 from biaskit.report.findings import cannot_show
-from biaskit.runs.collection import Part
 from biaskit.wording import percent, plain_number, point_number, points, short
 
 # --- numbers as words --------------------------------------------------------------------------------
@@ -76,47 +77,34 @@ def test_limits_that_always_hold() -> None:
             assert 1 == sum(one.startswith(beginning) for one in cannot_show(made))
 
 
+def probed(*more: dict[str, Any], **changes: Any) -> Content:
+    return content(probe_part({"probe_groups": [*group_rows(SHARES, **changes), *more]}))
+
+
+OTHER = group_rows(SHARES, model="n", estimator="top-k")
+FEMALE = {WOMENS: (0.97, 0.02, 0.01)}
+TWO_VECTORS = [*SCORES, score("cook", "female", 0.1, vectors="b")]
+
+
 @pytest.mark.parametrize(
     ("made", "text"),
     [
         (many(2), "holds both “non-binary” and “gender unknown”"),
         (content(personas_part({"representation": REPRESENTED})), "Labour data are U.S. statistics"),
-        (
-            content(probe_part({"probe_groups": group_rows(SHARES, n_templates=1)})),
-            "conditional on one template",
-        ),
-        (content(probe_part({"probe_groups": group_rows(SHARES, n_jobs=1)})), "conditional on one job"),
-        (content(probe_part({"probe_groups": group_rows(SHARES, n_templates=4)})), "as few as 4 templates"),
-        (content(probe_part({"probe_groups": group_rows(SHARES, n_jobs=6)})), "as few as 6 jobs"),
+        (probed(n_templates=1), "conditional on one template"),
+        (probed(n_jobs=1), "conditional on one job"),
+        (probed(n_templates=4), "as few as 4 templates"),
+        (probed(n_jobs=6), "as few as 6 jobs"),
         (content(personas_part({"representation": REPRESENTED})), "gasp: 3 occupations only"),
-        (
-            content(probe_part({"probe_groups": group_rows({WOMENS: (0.97, 0.02, 0.01)})})),
-            "above 95 % may be too short",
-        ),
-        (
-            content(
-                probe_part(
-                    {"probe_groups": [*group_rows(SHARES), *group_rows(SHARES, model="n", estimator="top-k")]}
-                )
-            ),
-            "different estimators (exact and top-k)",
-        ),
-        (
-            content(probe_part({"probe_groups": group_rows(SHARES, share_low=0.2, share_high=0.7)})),
-            "bounds of up to 50 points",
-        ),
-        (
-            content(probe_part({"probe_groups": group_rows(SHARES, estimator="sampling")})),
-            "few draws per cell",
-        ),
+        (content(probe_part({"probe_groups": group_rows(FEMALE)})), "above 95 % may be too short"),
+        (probed(*OTHER), "different estimators (exact and top-k)"),
+        (probed(share_low=0.2, share_high=0.7), "bounds of up to 50 points"),
+        (probed(estimator="sampling"), "few draws per cell"),
         (content(probe_part({})), "one prompt form (raw)"),
         (content(personas_part({}, where="texts")), "Imported texts come as they are"),
         (content(personas_part({})), "own sampling settings"),
         (content(personas_part({"srb": SCORES})), "how long the word vectors were trained"),
-        (
-            content(personas_part({"srb": [*SCORES, score("cook", "female", 0.1, vectors="b")]})),
-            "on 2 vector models",
-        ),
+        (content(personas_part({"srb": TWO_VECTORS})), "on 2 vector models"),
         (content(probe_part({})), "two extreme clusters"),
         (content(probe_part({})), "No texts were generated here"),
         (content(personas_part({})), "The prober did not run here"),
@@ -144,19 +132,6 @@ def test_limits_that_do_not_apply_are_not_said() -> None:
         assert limit(made, text) == []
 
 
-def test_one_vector_model_is_no_reason_to_speak_of_several() -> None:
-    assert limit(content(personas_part({"srb": SCORES})), "vector models, so") == []
-
-
 def test_cells_under_the_floor_are_counted() -> None:
     cells = [row("probe_cells", **block(), coverage=0.001 * i, below_floor=i < 10) for i in range(30)]
     assert limit(content(probe_part({"probe_cells": cells})), "in 10 of 30 cells")
-
-
-def test_fields_of_study_are_held_against_doctorates() -> None:
-    from biaskit.report.findings.blocks import jobs_of
-
-    part = Part("probe", "fields-of-study", "", {}, (), (), (), (), ())
-    assert "fields with mostly women" == jobs_of(part, "female-dominated")
-    jobs = Part("probe", "occugender", "", {}, (), (), (), (), ())
-    assert "jobs mostly held by men" == jobs_of(jobs, "male-dominated")

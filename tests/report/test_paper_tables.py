@@ -16,11 +16,10 @@ from biaskit.personas.papers import PER_TABLE
 from biaskit.personas.papers import paper_tables as tables_of
 from biaskit.probe import papers as probe_tables
 from biaskit.report.render.document import Document, PaperTable, TitledTable
-from biaskit.report.render.latex import latex_files, render_latex
+from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
 from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim
-from biaskit.runs.collection import Part, gather
-from biaskit.tables.io import read_table_rows
+from biaskit.runs.collection import Part
 
 pytestmark = pytest.mark.slow
 
@@ -337,10 +336,6 @@ def _digest_of(label: str) -> str:
     return slug(label)[-8:]
 
 
-def test_without_stored_tables_there_is_no_table() -> None:
-    assert paper_tables({}) == []
-
-
 # --- many models and hostile labels --------------------------------------------------------------------
 
 
@@ -355,24 +350,6 @@ def test_models_side_by_side_are_split_into_parts_and_none_is_lost() -> None:
     compiled(made)
 
 
-def test_labels_of_any_kind_are_shown_and_break_nothing() -> None:
-    labels = [r"$\frac{1$", "\x1b[31m\u202eevil", "[x] & \\\\ \\end{tabular}", "\ud800", "</script>", "_^~%#"]
-    tables = {
-        "association_validation": [validation(label, "female", 3, 0, 0) for label in labels],
-        "representation": [represented(label, label, 3, 3, 1, 1) for label in labels],
-        "tests": [srb_test("genders", label, label) for label in labels],
-        "word_overlap": [
-            {"model": label, "occupation": "nurse", "gender": "male", "word": "w", "place": "both"}
-            for label in labels
-        ],
-    }
-    made = paper_tables(tables, {"tests": [srb_test("models", *labels[:2], "male")]}, occupation="nurse")
-    assert len(made) == 7
-    compiled(made)
-    for content in latex_files(made).values():
-        check_latex(content.decode("utf-8"))
-
-
 # --- real runs -----------------------------------------------------------------------------------------
 
 
@@ -385,46 +362,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         make_probe_run(folder / "probe", 2, jobs),
         make_personas_run(folder / "personas", 2, jobs, 6, quick=True),
     ]
-
-
-def test_the_tables_of_a_run_say_what_its_stored_tables_say(runs: list[Path]) -> None:
-    tables = {file.stem: read_table_rows(file) for file in (runs[1] / "tables").glob("*.csv")}
-    made = paper_tables(tables)
-    of_paper = {f"gasp-table-{n}" for n in (1, 2, 11, 13, 14)}
-    own = {"words-of-marked-personas", "words-of-calibrated", "words-with-and-without"}
-    assert of_paper | own <= {one.name for one in made}
-    compiled(made)
-    whole = {(r["model"], r["occupation"]): r for r in tables["representation"] if r["template_id"] == "all"}
-    table = only(made, "gasp-table-11")
-    for row in table.rows:
-        for model, start in (("ash", 1), ("birch", 4)):
-            stored = whole[model, row[0]]
-            assert row[start] == f"{100 * stored['female_share']:.1f}"
-            assert row[start + 1] == f"{100 * stored['se']:.2f}"
-    welch = [t for t in tables["tests"] if t["family"] == "personas/srb/welch/genders"]
-    assert [row[3] for row in only(made, "gasp-table-13").rows] == [
-        "–" if t["statistic"] is None else f"{t['statistic']:.2f}" for t in welch
-    ]
-
-
-def test_occugender_3_and_4_have_models_in_rows_with_interval_and_coverage(runs: list[Path]) -> None:
-    [part] = gather(runs[:1]).parts
-    made = probe_tables.paper_tables(part)
-    assert [one.name for one in made] == ["explicit-bias", "implicit-bias"]  # with words of its own
-    compiled(made)
-    table = made[0].table
-    assert [row[0] for row in table.rows] == ["ash", "  95 % interval", "birch", "  95 % interval"]
-    stored = {
-        (r["model"], r["job_group"], r["gender"]): r
-        for r in part.tables["probe_groups"]
-        if r["bias_type"] == "explicit"
-    }
-    one = stored["ash", "female-dominated", "male"]
-    assert table.columns()[1] == "female-dominated, M"
-    assert table.rows[0][1] == f"{100 * one['share']:.1f} ± {100 * one['se_templates']:.1f}"
-    assert table.rows[1][1] == f"{100 * one['ci_low']:.1f}–{100 * one['ci_high']:.1f}"
-    assert "M: men's words, F: women's words, D: words for neither" in table.note
-    assert f"Study {part.study}" in table.note
 
 
 def group_rows(model: str, number: int, setting: str, bias_type: str, form: str = "raw") -> list[Row]:

@@ -8,23 +8,15 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes.api_cases import measured_before, options
-from fakes.api_server import ApiServer, Behaviour
-from fakes.toy_model import DEFAULT_VOCABULARY, ToyModel
 from fakes.worlds import (
     DIVERSE,
-    FORMS,
-    N_OTHER,
     ProbeKind,
     ProbeWorld,
-    WorldScorer,
     WorldSpeaker,
-    distribution,
     opened,
 )
 from places import BENCHMARKS, module_of
@@ -82,49 +74,6 @@ def test_an_exact_world_gives_the_rows_of_a_scripted_model(tmp_path: Path) -> No
     groups = ours.groups[ours.groups.gender == "female"].set_index("job_group")["share"]
     drawn = (1 - DIVERSE) * world.shares[0, 0].reshape(2, -1).mean(axis=1)
     assert [groups[worlds.FEMALE], groups[worlds.MALE]] == pytest.approx(drawn.tolist(), abs=EXACT)
-
-
-class WorldBehindAServer(ToyModel):
-    """The test server's model, with the distribution of a world after a world's prompts."""
-
-    def __init__(self, world: ProbeWorld) -> None:
-        others = [f" word{i:02}" for i in range(N_OTHER)]
-        super().__init__(vocabulary=[*dict.fromkeys((*DEFAULT_VOCABULARY, *others))])
-        self.world = world
-
-    def rows(self, ids: Sequence[int], start: int) -> Iterator[np.ndarray]:
-        for at in range(start, len(ids)):
-            row = np.full(len(self.vocabulary), -80.0)
-            cell = self.world.place(0, self.decode(ids[:at]))
-            for token, mass in distribution(self.world.masses(cell)).items():
-                row[self.ids[token]] = math.log(mass)
-            yield row
-
-
-def test_a_top_k_world_answers_as_a_server_does(tmp_path: Path) -> None:
-    from biaskit.models.api.opening import open_api_scorer
-    from biaskit.models.options import ScoringOptions
-
-    world = ProbeWorld.draw(ProbeKind(jobs=2, templates=2, estimator="top-k", coverage=0.2), 2)
-    requests = requests_of(world, tmp_path)
-    ours = WorldScorer(world, 0, "model0")
-    with ApiServer(WorldBehindAServer(world), Behaviour(extra_entry=False)) as server:
-        scorer = open_api_scorer(
-            f"api:toy@{server.url}",
-            label="toy",
-            options=options(),
-            known=measured_before(),
-            scoring=ScoringOptions("top-k", k=world.kind.k),
-        )
-        answers = {a.key: a for group in scorer.score(scorer.plan_scores(requests).batches) for a in group}
-        scorer.close()
-    expected = next(iter(ours.score([requests])))
-    assert len(answers) == len(expected) == 8
-    for one in expected:
-        got = answers[one.key]
-        assert [t for t, _ in got.listed[""]] == [t for t, _ in one.listed[""]]
-        assert [p for _, p in got.listed[""]] == pytest.approx([p for _, p in one.listed[""]], abs=1e-6)
-    assert any(f" {form}" not in dict(one.listed[""]) for one in expected for form in FORMS)
 
 
 def test_draws_of_a_world_follow_its_probabilities(tmp_path: Path) -> None:

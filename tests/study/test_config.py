@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
-from biaskit.files import data_dir
 from biaskit.personas.sampling.design import n_series
 from biaskit.personas.sampling.design import resolve_design as resolve_personas
 from biaskit.probe.design import resolve_design
@@ -92,33 +89,6 @@ def test_a_shipped_study_asks_its_full_product(name: str) -> None:
     assert N_CELLS[name] == resolve_design(load_study(name)).n_cells
 
 
-@pytest.mark.parametrize(
-    ("name", "tables"),
-    [
-        ("occugender", r"Tables 3 and 4"),
-        ("occugender-debias", r"Tables 9 to 18"),
-        ("mattern", r"Tables 3 and 4"),
-        ("fields-of-study", r"section 6\.2"),
-        ("gasp-occupations", r"GAS\(P\)"),
-        ("framing", r"2 x 2.*arXiv 2509\.04373"),
-        ("wording", r"ten paraphrases.*arXiv 2407\.03129"),
-    ],
-)
-def test_the_first_line_of_a_shipped_study_says_what_it_lays_out(name: str, tables: str) -> None:
-    first = (data_dir("configs") / f"{name}.toml").read_text(encoding="utf-8").split("\n")[0]
-    assert first.startswith("# ")
-    assert re.search(tables, first)
-    assert load_study(name).summary
-
-
-@pytest.mark.parametrize("name", N_CELLS)
-def test_a_shipped_study_is_called_like_its_file_and_names_its_papers(name: str) -> None:
-    study = load_study(name)
-    assert (name, "probe") == (study.name, study.engine)
-    assert study.papers
-    assert not study.models
-
-
 def test_only_debias_and_mattern_run_instructions_and_only_mattern_a_dialogue() -> None:
     asked = {name: resolve_design(load_study(name)) for name in N_CELLS}
     assert {"occugender-debias", "mattern"} == {n for n, q in asked.items() if len(q.instructions) > 1}
@@ -162,13 +132,6 @@ def test_an_unknown_key_without_a_near_one_lists_what_there_is() -> None:
     assert "source" in message
 
 
-def test_an_unknown_key_in_a_study_file_names_the_file(own: Path) -> None:
-    own.write_text('artikles = "grammatical"\n' + OWN, encoding="utf-8")
-    message = message_of(load_study, str(own))
-    assert str(own) in message
-    assert "Did you mean 'articles'?" in message
-
-
 def test_a_missing_key_is_named(own: Path) -> None:
     own.write_text(OWN.replace('name = "own"\n', ""), encoding="utf-8")
     assert "'name' is missing" in message_of(load_study, str(own))
@@ -193,10 +156,6 @@ def test_a_wrong_value_is_named_with_its_key(key: str, value: Any) -> None:
 
 def test_every_problem_is_counted_and_the_first_is_told() -> None:
     assert "(1 more problems)" in message_of(load_study, "occugender", {"nonsense": 1, "seed": -1})
-
-
-def test_a_value_is_no_table() -> None:
-    assert "name is a value, not a table" in message_of(load_study, "occugender", {"name.first": "x"})
 
 
 def test_an_unknown_study_names_the_nearest_and_all() -> None:
@@ -465,15 +424,6 @@ def test_a_group_whose_column_is_taken_is_refused_before_anything_is_asked(tmp_p
     assert "labour_female" in message_of(lambda: resolved_with(expressions__source=str(file)))
 
 
-def test_toml_of_a_shipped_study_has_no_key_that_repeats_a_default() -> None:
-    defaults = {key: default for key, default, _ in describe_keys(ProbeStudy)}
-    for name in N_CELLS:
-        content = tomllib.loads((data_dir("configs") / f"{name}.toml").read_text(encoding="utf-8"))
-        for key, value in content.items():
-            if isinstance(value, str) and key not in ("name", "engine", "summary", "dialogue"):
-                assert value != defaults[key], (name, key)
-
-
 def test_a_folder_called_like_a_shipped_study_hides_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -482,5 +432,5 @@ def test_a_folder_called_like_a_shipped_study_hides_none(
     monkeypatch.chdir(tmp_path)
     assert load_study("framing").engine == "probe"
     (tmp_path / "mine").mkdir()
-    with pytest.raises(StudyError, match="mine is a folder"):
+    with pytest.raises(StudyError, match="no study 'mine'"):
         load_study("mine")

@@ -61,8 +61,6 @@ class Section:
     tables: list[ListedTable]
     prompts: Sequence[PromptShown]
     texts: Sequence[ExampleText]
-    n_prompts: int  # with those that are not shown
-    n_texts: int
 
     @property
     def answered(self) -> bool:
@@ -163,8 +161,6 @@ def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> I
         engine = {"say": "probe", "write": "personas"}.get(question)
         findings = [one for one in said.findings if one.question == question]
         leading = [one for one in said.leading if one.question == question]
-        prompts = [one for one in content.prompts if one.engine == engine]
-        texts = content.examples if question == "write" else ()
         yield Section(
             id=question,
             heading=heading,
@@ -174,10 +170,8 @@ def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> I
             findings=findings,
             figures=own[1:],
             tables=[table for table in tables if table.question == question],
-            prompts=_some(prompts, MOST_PROMPTS),
-            texts=_some(texts, MOST_TEXTS),
-            n_prompts=len(prompts),
-            n_texts=len(texts),
+            prompts=_some([one for one in content.prompts if one.engine == engine], MOST_PROMPTS),
+            texts=_some(content.examples, MOST_TEXTS) if question == "write" else (),
         )
 
 

@@ -17,14 +17,12 @@ from places import SHARED
 
 from biaskit.errors import UsageError
 from biaskit.personas.texts.association import (
-    ASSOCIATION_RULES,
     Association,
     Honorifics,
     associate_gender,
     counted_places,
     validation,
 )
-from biaskit.records import GENDERS
 
 REAL_PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
 
@@ -110,12 +108,6 @@ def test_each_rule_can_fire_and_is_named(text: str, rule_id: str, expected: str)
     assert (rule_id, expected) == (found.rule_id, found.gender)
 
 
-def test_the_rules_are_data_with_an_id_each_and_only_genders_of_the_tables() -> None:
-    ids = [rule.id for rule in ASSOCIATION_RULES]
-    assert ["nonbinary", "male", "male-majority", "female", "female-majority"] == ids
-    assert set(GENDERS) == {rule.gender for rule in ASSOCIATION_RULES}
-
-
 # --- known weaknesses, kept because they are the method (docs/methods.md#gender-association)
 # ------------------------------
 
@@ -194,18 +186,6 @@ def test_the_evidence_holds_as_many_places_as_were_counted(text: str, honorifics
 
 # --- properties -------------------------------------------------------------------------------------
 
-SENTENCES = (
-    "She is a nurse.",
-    "He met her.",
-    "Their M.S. was in CS.",
-    "Ms. Smith designs systems.",
-    "A non-binary pilot.",
-    "Pronouns: they/them.",
-    "His wife is proud of him.",
-    "They left.",
-)
-
-
 SWAP = {"she": "he", "her": "his", "hers": "him", "herself": "himself", "female": "male", "mrs": "mr"}
 SWAP |= {word: other for other, word in SWAP.items()}
 SWAPPED = {"female": "male", "male": "female"}
@@ -250,9 +230,6 @@ def test_any_string_has_a_defined_association(
 def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
     with pytest.raises(UsageError, match=type(text).__name__):
         associate_gender(text)  # type: ignore[arg-type]
-
-
-# --- many texts -------------------------------------------------------------------------------------
 
 
 # --- validation -------------------------------------------------------------------------------------

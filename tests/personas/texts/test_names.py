@@ -72,11 +72,6 @@ def test_nine_in_ten_with_a_capital_are_enough(is_name: bool, capital: int, smal
     assert is_name == ("hope" in names_in(*["then Hope left"] * capital, *["in the hope of"] * small))
 
 
-def test_evidence_is_summed_over_texts_in_any_order() -> None:
-    texts = ["we saw Mary", "and Mary", "or Mary too", "in the hope of Hope", "art"]
-    assert names_in(*texts) == names_in(*reversed(texts)) == {"mary"}
-
-
 # --- inside a sentence ---------------------------------------------------------------------------
 
 

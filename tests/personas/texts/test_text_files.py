@@ -8,7 +8,6 @@ import hashlib
 import importlib.util
 import io
 import json
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from hypothesis import strategies as st
 from needs import missing, not_beside
 from places import SHARED
 
-from biaskit.errors import CorpusError, MissingExtraError, StudyError
+from biaskit.errors import CorpusError
 from biaskit.personas.texts.gender_codes import GenderCodes
 from biaskit.personas.texts.importing import ImportedTexts, read_texts
 
@@ -142,24 +141,6 @@ def test_a_mapping_goes_before_what_is_understood_whatever_the_case() -> None:
     found = {code: GenderCodes(spanish)[code] for code in ("M", "h", "x", "NA", "?", "F", "")}
     expected = {"M": "female", "h": "male", "x": "nonbinary", "NA": None, "?": None, "F": "female", "": None}
     assert expected == found
-
-
-@pytest.mark.parametrize(
-    ("value", "hint"),
-    [
-        ("non-binary", " Did you mean 'nonbinary'?"),
-        ("Female", " Did you mean 'female'?"),
-        (3, ""),
-        (None, ""),
-    ],
-)
-def test_a_mapping_to_no_gender_is_an_error_even_if_the_code_does_not_occur(value: Any, hint: str) -> None:
-    with pytest.raises(StudyError) as caught:
-        GenderCodes({"D": value})["F"]
-    assert str(caught.value) == (
-        f"gender_codes: 'D' = {value!r} is no gender.{hint}"
-        " Known: female, male, nonbinary, none (not specified)."
-    )
 
 
 def test_unknown_codes_are_one_line_with_counts_and_the_way_to_map_them(write: Write) -> None:
@@ -422,16 +403,6 @@ def write_parquet(path: Path, columns: dict[str, Any], **options: Any) -> Path:
     return path
 
 
-def test_parquet_without_pyarrow_names_the_extra(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    file = write("t.parquet", b"PAR1")
-    with pytest.raises(MissingExtraError) as caught:
-        read_texts(file)
-    assert str(caught.value) == (
-        't.parquet: Parquet needs pyarrow, which is not installed: pip install "biaskit[parquet]"'
-    )
-
-
 def test_parquet_rows_count_from_one_over_row_groups_and_batches(tmp_path: Path) -> None:
     texts = [f"text {n}" for n in range(3000)]
     columns = {
@@ -494,20 +465,6 @@ def test_what_commas_can_read_is_never_parted_otherwise(tmp_path: Path, content:
     found = read_texts(path)
     assert not any("parted" in note for note in found.notes)
     assert [content.splitlines()[1].split(",")[0]] == [row["text"] for row in found.rows()]
-
-
-def test_a_column_that_is_there_but_unused_is_said(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text("text,Sex,job,model,notes\nShe.,F,nurse,m,x\n")
-    notes = read_texts(path, model="model").notes
-    assert [
-        "the column 'Sex' is there and was not used: --gender-col Sex uses it",
-        "the column 'job' is there and was not used: --occupation-col job uses it",
-    ] == [note for note in notes if "was not used" in note]
-    import pandas as pd
-
-    notes = read_texts(pd.DataFrame({"text": ["She."], "gender": ["F"]})).notes
-    assert ["the column 'gender' is there and was not used: gender='gender' uses it"] == list(notes)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])

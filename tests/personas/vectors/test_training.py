@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import logging
 import pickle
 from collections.abc import Iterable
 from pathlib import Path
@@ -125,19 +124,6 @@ def test_lists_of_marked_words_are_sentences() -> None:
     found = train_on_lists([["she", "nurse"], [], ["he", "nurse", "mechanic"]])
     assert ["he", "mechanic", "nurse", "she"] == list(found.words)
     assert [] == list(train_on_lists([]).words)
-
-
-# --- quiet, and safe -----------------------------------------------------------------------------
-
-
-def test_gensim_says_nothing(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
-    caplog.set_level(logging.DEBUG)
-    logger = logging.getLogger("gensim")
-    level = logger.level
-    train_on_lists([["a", "b"]])  # it would warn of few jobs and of few words
-    assert [] == [record for record in caplog.records if record.name.startswith("gensim")]
-    assert ("", "") == capfd.readouterr()
-    assert level == logger.level
 
 
 # --- words and their vectors ---------------------------------------------------------------------
@@ -276,10 +262,3 @@ def test_a_pickle_is_never_loaded(protocol: int, tmp_path: Path) -> None:
     with pytest.raises(UsageError):
         load_pretrained(tmp_path / "vectors.npy", {"a"})
     assert not trace.exists()
-
-
-@pytest.mark.parametrize("path", ["nowhere.txt", "."])
-def test_a_path_that_is_no_file_is_one_line(path: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        load_pretrained(path, {"a"})
-    assert "\n" not in str(caught.value)

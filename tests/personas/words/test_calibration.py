@@ -35,11 +35,6 @@ from biaskit.personas.words.stability import (
 )
 
 PERSONAS = SHARED / "data/personas_text-davinci-003.csv"
-COLUMNS = [  # docs/reading.md#table-calibration
-    "model", "occupation", "prior", "c", "alpha", "gender", "against", "n_marked", "n_criterion", "n_common",
-    "n_names", "gained", "lost", "words_differing", "stability", "recommended", "n_marked_beyond",
-    "stability_low", "stability_high", "stability_shuffled", "reason",
-]  # fmt: skip
 FIXED = {
     "the", "of", "and", "to", "a", "in", "for", "is", "on", "that", "by", "this", "with", "i", "you", "it",
     "not", "or", "be", "are", "from", "at", "as", "your", "am", "an", "my",
@@ -247,15 +242,6 @@ def test_a_criterion_word_at_the_smallest_c_is_named_and_nothing_is_recommended(
     assert listed(found.topic[0], "female", "male").criterion == ("the",)
 
 
-def test_words_that_mark_who_speaks_do_not_stop_c() -> None:
-    speaking = [("female", f"{WOMEN} i my i my i")] * 200 + [("male", f"{WOMEN} he he he")] * 200
-    found = run(speaking)
-    women = listed(at(found, 0.5), "female", "male")
-    assert women.words is not None
-    assert {"i", "my"} <= set(women.words)
-    assert ((), 2) == (women.criterion, women.n_common)
-
-
 # --- non-binary people ------------------------------------------------------------------------------
 
 OTHERS = [("nonbinary", "they works is is is is is and and zebra zebra a in the friend")] * 60
@@ -454,20 +440,6 @@ def test_common_words_and_names_are_counted_among_the_marked() -> None:
     assert (len(marked & common), len(marked & {"her", "kind", "she"})) == (women.n_common, women.n_names)
     assert 3 == women.n_names
     assert len(marked - {"her", "kind", "she", "hers"}) == women.n_beyond
-
-
-# --- rows -------------------------------------------------------------------------------------------
-
-
-def test_rows_have_the_columns_of_the_contract_and_one_key_each() -> None:
-    rows = list(run([*varied(60), *OTHERS]).rows())
-    assert all(COLUMNS == list(row) for row in rows)
-    assert 2 * 100 * 6 + 21 * 6 == len(rows)
-    keys = {tuple(row[k] for k in ("prior", "c", "alpha", "gender", "against")) for row in rows}
-    assert len(rows) == len(keys)
-    assert {("topic", 1.0), ("english", 0.0)} == {
-        (r["prior"], r["alpha"]) for r in rows if r["prior"] != "hybrid"
-    }
 
 
 # --- the papers' rule -------------------------------------------------------------------------------

@@ -463,9 +463,6 @@ def test_a_word_stands_in_both_lists_in_the_other_genders_or_in_one() -> None:
     assert expected == overlap(associated, specified)
 
 
-# --- Benjamini and Hochberg -----------------------------------------------------------------------
-
-
 # --- statistical truth ----------------------------------------------------------------------------
 
 

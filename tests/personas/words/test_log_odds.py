@@ -323,17 +323,6 @@ def test_at_equal_counts_the_alphabetically_later_word_stays_among_the_20_most_f
     assert ["w03", *words[11:]] == [w for w, is_chosen in zip(words, chosen, strict=True) if is_chosen]
 
 
-def test_a_calibration_word_is_frequent_in_all_three_or_on_the_fixed_list() -> None:
-    words = sorted([f"w{i:02}" for i in range(24)] + ["the"])
-    of_prior = np.arange(25)[::-1].copy()  # `the` stands first; the last five words are rare here …
-    of_target = np.full(25, 9)
-    of_target[[5, 0]] = 0  # … `w04` and `the` do not occur there …
-    of_unmarked = np.arange(1, 26)  # … and the first five are rare here.
-    chosen = calibration_words(of_prior, of_target, of_unmarked, words)
-    by_hand = {"the", *(f"w{i:02}" for i in range(5, 19))}
-    assert by_hand == {w for w, is_chosen in zip(words, chosen, strict=True) if is_chosen}
-
-
 @settings(deadline=None)
 @given(arrays(np.int64, (3, 4, 33), elements=st.integers(0, 6)))
 def test_calibration_words_of_many_rows_equal_a_plain_loop(counts: NDArray[np.int64]) -> None:
