@@ -161,5 +161,6 @@ def _against_labour(representation: Sequence[Row], margins: Mapping[str, float],
         )
         (apart,) = [row["ci90_high"] for row in rows if row["kind"] == "distance"]
         for row in rows:
-            near = apart is not None and row["margin"] is not None and apart <= row["margin"]
+            of_row: Row = row
+            near = apart is not None and of_row["margin"] is not None and apart <= of_row["margin"]
             yield {**row, "equivalent": near} if row["equivalent"] else row

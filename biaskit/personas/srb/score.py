@@ -187,8 +187,9 @@ def scores_with_content(
         score = found[gender]
         lost = score.srb is not None and content.srb is None
         reason = joined([score.reason, f"without gender words: {content.reason}" if lost else None])
-        of_content = {"srb_content": content.srb, "srb_content_p_value": content.p_value}
-        found[gender] = replace(score, **of_content, reason=reason)
+        found[gender] = replace(
+            score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
+        )
     return found
 
 

@@ -286,13 +286,14 @@ def _as_read(
 
     Under `hold_out` a part of each model, occupation and gender loses it (docs/methods.md#hold-out).
     """
+    hold_out = study.hold_out or 0.0
     groups: dict[tuple[str, str, str], list[int]] = {}
     for i, text in enumerate(texts):
-        if text.specified_gender is not None and study.hold_out:
+        if text.specified_gender is not None and hold_out:
             groups.setdefault((text.model, text.occupation, text.specified_gender), []).append(i)
     chosen: set[int] = set()
     for group, places in groups.items():
-        n = int(study.hold_out * len(places))
+        n = int(hold_out * len(places))
         picked = generator(study.seed, "hold-out", group).permutation(len(places))[:n]
         chosen |= {places[i] for i in picked.tolist()}
     read = {model: found.read for model, found in english.items()}

@@ -191,9 +191,9 @@ def _text_of(value: object, where: str, role: str) -> str:
             f"{where} is missing. Give the record a text or leave it out; pandas reads a text such as 'NA' as"
             " missing unless it is told keep_default_na=False."
         )
-    if role != "text" and is_missing:
-        return ""
-    is_whole = isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer())
-    if role != "text" and is_whole:
-        return str(int(value))
+    if role != "text":
+        if is_missing:
+            return ""
+        if isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer()):
+            return str(int(value))
     raise CorpusError(f"{where} is {shown(value)}, which is not a text. Put it in quotes.")

@@ -109,8 +109,13 @@ def contrast_lists(
                 observed = _statistics(scores, contrast)
                 found = _beside_null(replace(found, words=words, n_marked=len(words)), observed, null[c])
                 if found.null_p95_beyond is not None and (why := _why_unequal(texts, contrast, shuffled)):
-                    nothing = ("null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
-                    found = replace(found, **dict.fromkeys(nothing), reason=joined([found.reason, why]))
+                    found = replace(
+                        found,
+                        null_p95_beyond=None,
+                        p_value_beyond=None,
+                        p_value_max_z_beyond=None,
+                        reason=joined([found.reason, why]),
+                    )
             yield found
 
 
@@ -235,7 +240,8 @@ def _nulls(
     n: int,
 ) -> list[list[_Statistics]]:
     """Statistics of n shuffles: per method, per contrast; none of a contrast without a list."""
-    nothing = _Statistics(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.float64) * 2))
+    lengths, z = np.zeros(0, dtype=np.int64), np.zeros(0)
+    nothing = _Statistics(lengths, z, lengths, z)
     found = [[[nothing] for _ in contrasts] for _ in log_odds]
     shuffles = permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups)
     for counts in shuffles if n else ():

@@ -163,8 +163,8 @@ def word_list_rows(lists: RunLists) -> Iterator[Row]:
     for (model, occupation, origin), (one, of_comparison) in lists.of.items():
         for made in of_comparison:
             scope = {"model": model, "occupation": occupation, "origin": origin}
-            sizes = {"n_target": made.n_target, "n_unmarked": made.n_unmarked}
-            sizes = dict.fromkeys(sizes) if one.reason else sizes
+            n = (None, None) if one.reason else (made.n_target, made.n_unmarked)
+            sizes = {"n_target": n[0], "n_unmarked": n[1]}
             yield {**scope, **{n: getattr(made, n) for n in columns}, **sizes, "reason": made.reason}
 
 
