@@ -358,7 +358,7 @@ class _Rows:
         """The row of the line's height where x is one half, less one half: level apart from slope."""
         if not x.min() <= PARITY <= x.max():
             return self.empty("level", reason=ONE_SIDE)[0]
-        adds = level_weights(x, PARITY) >= 0
+        adds = level_weights(x, PARITY) >= 0 if np.ptp(x) else x > PARITY  # equal shares have no line
         return self._of_line("level", y, adds, lambda means: level_test(x, means, PARITY))
 
     def _of_line(
