@@ -16,10 +16,9 @@ from biaskit.probe import planned
 from biaskit.probe.design import build_prompt, cell_key, cells, resolve_design
 from biaskit.probe.planned import PlannedCells
 from biaskit.progress import ModelPlan
-from biaskit.provenance import canonical_json, digest
 from biaskit.records import as_record
 from biaskit.sequences import Computed, cut, picked
-from biaskit.study.config import load_probe_study, select
+from biaskit.study.config import load_probe_study
 
 STUDIES = {
     "occugender": {},
@@ -161,29 +160,3 @@ def test_what_is_cut_holds_every_entry_once_in_order(entries: list[int], size: i
     assert entries == [one for batch in batches for one in batch]
     assert all(size == len(batch) for batch in batches[:-1])
     assert [entries[i] for i in range(0, len(entries), 2)] == list(picked(entries, range(0, len(entries), 2)))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(JSON)
-def test_a_digest_by_parts_is_that_of_the_whole(value: Any) -> None:
-    import hashlib
-
-    assert hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest() == digest(value)
-
-
-@given(
-    st.lists(st.integers(1, 9), unique=True, min_size=1).map(sorted),
-    st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)).map(sorted), min_size=1),
-)
-def test_a_choice_by_ids_takes_what_lies_between_in_order(ids: list[int], ranges: list[list[int]]) -> None:
-    low, high = min(ids), max(ids)
-    inside = [(a, b) for a, b in ranges if low <= a and b <= high]
-    if inside:
-        wanted = [i for i in ids if any(a <= i <= b for a, b in inside)]
-        assert wanted == select([f"{a}-{b}" for a, b in inside], [], ids, ids, "jobs")

@@ -143,15 +143,7 @@ def varied(n: int, seed: int = 3) -> list[tuple[str, str]]:
     """Texts that differ, so that halves do; women have somewhat more "the", men more "is"."""
     rng = np.random.Generator(np.random.PCG64(seed))
     common = [
-        "the",
-        "and",
-        "a",
-        "is",
-        "in",
-        "works",
-        "friend",
-        "kind",
-        "strong",
+        *["the", "and", "a", "is", "in", "works", "friend", "kind", "strong"],
         *(f"w{c}" for c in "abcdefgh"),
     ]
     texts = []
