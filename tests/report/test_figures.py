@@ -409,11 +409,6 @@ def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
     assert {text for panel in panels(figures["groups"]) for text in panel.beside} == {"–"}
 
 
-def test_one_model_and_one_job_have_no_figure_that_repeats_the_first() -> None:
-    several = {"models", "words-1", "words-2", "jobs", "scatter"}
-    assert (KINDS - several) | {"words"} == set(named(draw_all(content(("only",), 1))))
-
-
 def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
     labels = [f"model {i}" for i in range(20)]
     made = only(item_by_item.jobs, content(labels, 63, instructions=0))

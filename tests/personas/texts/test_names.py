@@ -187,14 +187,5 @@ def test_names_are_those_of_the_definition(texts: list[str]) -> None:
 
 
 def test_hostile_texts_have_no_names_or_theirs() -> None:
-    short = (
-        "",
-        "\0",
-        "he \0 Mary",
-        "\ud800 Mary \udfff",
-        "\u202e she Mary",
-        "👩🏽‍⚕️ a Mary",
-        "<b>a</b> Mary",
-        "NA",
-    )
-    assert {"mary"} == names_in(*short, "None", "a " + "Mary " * 100_000, "x" * 1_000_000)
+    texts = ("", "None", "NA", "\0", "he \0 Mary", "\ud800 Mary \udfff", "\u202e she Mary", "<b>a</b> Mary")
+    assert {"mary"} == names_in(*texts, "👩🏽‍⚕️ a Mary", "a " + "Mary " * 100_000, "x" * 1_000_000)
