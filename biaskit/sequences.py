@@ -42,8 +42,3 @@ class Computed(Sequence[T], Generic[T]):
 def cut(entries: Sequence[T], size: int) -> Computed[tuple[T, ...]]:
     """The entries in order, so many at a time; the last has what is left."""
     return Computed(-(-len(entries) // size), lambda i: tuple(entries[i * size : (i + 1) * size]))
-
-
-def picked(entries: Sequence[T], places: Sequence[int]) -> Computed[T]:
-    """The entries at some places, in their order."""
-    return Computed(len(places), lambda i: entries[places[i]])

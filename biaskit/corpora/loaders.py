@@ -6,9 +6,9 @@ file. Whatever is wrong with one is a `CorpusError` of one line: what, where, an
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -39,9 +39,8 @@ ENGLISH = "corpus:brown/word-counts.csv"
 Forms = Literal["both", "as-listed"]
 BIAS_TYPES: tuple[BiasType, ...] = get_args(BiasType)
 
-_DECIMAL_COMMA = re.compile(r"[0-9]+,[0-9]+")
-_GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+")
-"""1,234 is 1.234 with a decimal comma, and 1234 where it parts thousands; 0,234 can only be the first."""
+_DECIMAL_COMMA = re.compile(r"0,[0-9]+|1,0{1,2}")
+"""What can be nothing else: the comma of 1,000 may part thousands."""
 _BRACKETED = re.compile(r"\[[^\[\]]+\]")
 
 
@@ -59,52 +58,21 @@ class Templates:
 def _share(value: object) -> float | None:
     if value == "":
         return None
-    share = _number(value)
-    if share is not None and 0 <= share <= 1:
-        return share
-    percent = _number(value.rstrip("% ")) if isinstance(value, str) else share
-    if isinstance(value, str) and _GROUPED.fullmatch(value.rstrip("% ")):
-        hint = "With a comma that is one number or a thousand times as much: write a point, or neither."
-    elif percent is not None and 0 <= percent <= 100:
-        hint = f"It looks like a percentage: write {percent / 100:.6g}."
-    else:
-        hint = "Write 0.982 for 98.2 %, or leave it empty."
-    raise ValueError(f"{shown(value)} is not a number from 0 to 1. {hint}")
-
-
-def _number(value: object) -> float | None:
-    """`value` as a finite number, with a point or a comma before its decimals, or None."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    if isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value) and not _GROUPED.fullmatch(value):
-        value = value.replace(",", ".")
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _article(value: object) -> object:
-    if value not in ("", "a", "an"):
-        raise ValueError(f"{shown(value)} is neither a nor an. Leave it empty to go by spelling.")
-    return value or None
-
-
-def _year(value: object) -> int | None:
-    if value == "":
-        return None
-    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{4}", str(value)):
-        raise ValueError(f"{shown(value)} is not a year of four digits, like 2024.")
-    return int(str(value))
+    text = str(value).replace(",", ".") if _DECIMAL_COMMA.fullmatch(str(value)) else str(value)
+    with contextlib.suppress(ValueError):
+        if 0 <= (share := float(text)) <= 1:
+            return share
+    raise ValueError(
+        f"{shown(value)} is not a number from 0 to 1. Write 0.982 for 98.2 %, or leave it empty."
+    )
 
 
 class _Item(ListEntry):
     item: Label
     group: Label
     share: Annotated[float | None, BeforeValidator(_share)] = None
-    article: Annotated[str | None, BeforeValidator(_article)] = None
-    year: Annotated[int | None, BeforeValidator(_year)] = None
+    article: Literal["a", "an"] | None = None
+    year: Annotated[int, Field(strict=False, ge=1000, le=9999)] | None = None
 
 
 class _Template(ListEntry):
@@ -291,10 +259,8 @@ def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, i
     Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
     where NLTK has it, else an error of one line. A test holds the two equal.
     """
-    return load_word_counts(ENGLISH) if source == "table" else _english_counts_of_nltk()
-
-
-def _english_counts_of_nltk() -> dict[str, int]:
+    if source == "table":
+        return load_word_counts(ENGLISH)
     from zipfile import BadZipFile
 
     from nltk.corpus import brown

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, islice
 from operator import attrgetter
 
@@ -39,16 +40,19 @@ _TAGS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeRule:
+class OutcomeRule(ListEntry):
     """Where `pattern` is found in what the rule `reads`, the outcome is `outcome`."""
 
-    id: str
-    outcome: str
-    reads: str
-    pattern: str  # as the file has it
-    reason: str
-    compiled: re.Pattern[str] = field(compare=False, repr=False)
+    id: Label
+    outcome: Filled
+    pattern: str
+    reason: Filled
+    reads: str = ""  # empty: what the file's rules usually read
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The pattern, ready to search."""
+        return compile_pattern(self.pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +77,6 @@ class OutcomeRules:
         return None
 
 
-class _Rule(ListEntry):
-    id: Label
-    outcome: Filled
-    pattern: str
-    reason: Filled
-    reads: str = ""
-
-
 def load_outcome_rules(source: str, *, reads: str, top: Sequence[str] = ()) -> OutcomeRules:
     """Read a shipped file of rules: .toml with `[[rule]]` tables.
 
@@ -89,18 +85,8 @@ def load_outcome_rules(source: str, *, reads: str, top: Sequence[str] = ()) -> O
         reads: what a rule reads that does not say it.
         top: keys of texts that stand beside the rules.
     """
-    table = read_list(source, SourceLayout("outcome rules", "rule", _Rule, tuple(top)))
-    rules = tuple(
-        OutcomeRule(
-            entry.id,
-            entry.outcome,
-            entry.reads or reads,
-            entry.pattern,
-            entry.reason,
-            compile_pattern(entry.pattern),
-        )
-        for _, entry in table.entries
-    )
+    table = read_list(source, SourceLayout("outcome rules", "rule", OutcomeRule, tuple(top)))
+    rules = tuple(rule.model_copy(update={"reads": rule.reads or reads}) for _, rule in table.entries)
     return OutcomeRules(rules, {key: str(table.top[key]) for key in top})
 
 

@@ -67,7 +67,9 @@ def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
             rows = _toml_rows(top, where, layout)
             top.pop(layout.table, None)
         elif suffix == ".txt" and layout.from_line:
-            rows = _line_rows(text, where, layout.from_line)
+            # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
+            lines = enumerate((line.removesuffix("\r") for line in text.split("\n")), start=1)
+            rows = ((f"{where}, line {n}", layout.from_line(line)) for n, line in lines if line.strip())
         else:
             rows = _csv_rows(text, where, layout)
     return SourceTable(where, top, _entries(rows, where, layout))
@@ -162,24 +164,12 @@ def _delimiter(text: str, layout: SourceLayout[E]) -> str:
 def _check_header(header: list[str], where: str, layout: SourceLayout[E]) -> None:
     known = list(layout.entry.model_fields)
     for column in layout.required:
-        if column in header:
-            continue
-        fields = ", ".join(map(shown, header[:12])) or "no header"
-        if not header or set(known) & {name.strip().casefold() for name in header}:
-            raise CorpusError(f"{where} has no column {column!r}; it has {fields}.{nearest(column, header)}")
-        wanted = ",".join(known[: max(len(header), known.index(column) + 1)])
-        raise CorpusError(
-            f"{where} has no column {column!r}; its first line is {fields}. If that is data, write the header"
-            f" above it, such as {wanted}; if it is a header, rename its columns so."
-            f"{nearest(column, header)}"
-        )
+        if column not in header:
+            fields = ", ".join(map(shown, header[:12])) or "empty"
+            raise CorpusError(
+                f"{where} has no column {column!r}; its first line is {fields}.{nearest(column, header)}"
+                f" Write the header {','.join(layout.required)}, with other columns as you need them."
+            )
     for column in known:
         if header.count(column) > 1:
             raise CorpusError(f"{where} has the column {column!r} twice. Remove or rename one.")
-
-
-def _line_rows(text: str, where: str, from_line: Callable[[str], dict[str, object]]) -> Rows:
-    # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            yield f"{where}, line {number}", from_line(line.removesuffix("\r"))

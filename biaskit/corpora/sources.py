@@ -10,12 +10,13 @@ import contextlib
 import csv
 import hashlib
 import os
+import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from biaskit.errors import CorpusError, nearest
 from biaskit.files import data_dir
@@ -96,17 +97,13 @@ def _explained(problem: Mapping[str, Any], kind: type[ListEntry]) -> str:
     if problem["type"] == "value_error":
         return f": {key} {problem['ctx']['error']}"
     if problem["type"] == "literal_error":
-        return f": {unknown(key, str(value), get_args(kind.model_fields[key].annotation))}"
+        possible = re.findall("'([^']*)'", problem["ctx"]["expected"])
+        return f": unknown {key} {shown(value)}.{nearest(str(value), possible)} Known: {', '.join(possible)}."
     if problem["type"] == "string_type":
         return f": {key} is {shown(value)}, which is not a text. Put it in quotes."
     if problem["type"] in ("list_type", "too_short"):
         return f': {shown(key)} is empty or not a list. Write a list of texts, like ["He", "Him"].'
     return f": {key} {shown(value)}: {problem['msg'].lower()}."
-
-
-def unknown(what: str, value: str, known: Sequence[str]) -> str:
-    """What is said of a value that is none of those known."""
-    return f"unknown {what} {shown(value)}.{nearest(value, known)} Known: {', '.join(known)}."
 
 
 def check_label(text: str, what: str) -> str:
@@ -143,9 +140,9 @@ class Corpus(ListEntry):
     source: Filled
     year: int
     licence: Filled
-    notes: tuple[Filled, ...]
+    notes: list[Filled]
     bibtex: Filled
-    files: tuple[CorpusFile, ...]
+    files: list[CorpusFile] = Field(alias="file")
 
 
 # --- what is shipped -----------------------------------------------------------------------------
@@ -175,12 +172,7 @@ def _read_manifest(name: str) -> Corpus:
             f"There is no corpus {shown(name)}.{nearest(name, names)} Shipped: {', '.join(names)}."
         )
     where = f"{SHIPPED}{name}/corpus.toml"
-    content = _read_bytes(data_dir("corpora") / name / "corpus.toml", where)
-    values = parse_toml(LISTS.decoded(content, where), where)
-    entries = enumerate(entries_of(values, "file", where), start=1)
-    files = tuple(entry_of(CorpusFile, entry, f"{where}, file {number}") for number, entry in entries)
-    texts = {key: value for key, value in values.items() if key != "file"}
-    return entry_of(Corpus, {**texts, "notes": tuple(texts.get("notes", ())), "files": files}, where)
+    return entry_of(Corpus, LISTS.toml(data_dir("corpora") / name / "corpus.toml", where), where)
 
 
 def _read_shipped(corpus: Corpus, file: CorpusFile) -> bytes:
@@ -238,8 +230,6 @@ def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tupl
         content = _read_shipped(*_find_shipped(source, kind))
     elif suffix in formats:
         content = _read_bytes(expanded(source), where)
-    elif os.path.isdir(expanded(source)):
-        raise CorpusError(f"{where} is a folder, not a file of {kind}. Give the path of a file in it.")
     else:
         raise CorpusError(
             f"{where}: a file of {kind} ends in {' or '.join(formats)}, not in {shown(suffix)}."

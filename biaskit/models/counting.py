@@ -124,8 +124,6 @@ class SampledScorer:
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
         """One batch for each cell; calls, tokens and cost are those of all its draws."""
         requests = tuple(requests)  # all are looked at several times
-        if len({request.key for request in requests}) < len(requests):
-            raise ValueError("two requests have one key")
         cell_of: dict[str, str] = {}
         draws: list[DrawRequest] = []
         for request in requests:

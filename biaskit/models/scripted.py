@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self, TypeVar, get_args
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from biaskit.errors import ModelError
 from biaskit.inputs import Inputs, expanded
@@ -34,6 +36,17 @@ ELSE = math.log(1e-6)
 _SCRIPT = Inputs(ModelError, most=1024 * 2**20, remedy="Write one object on a line.")
 
 R = TypeVar("R")
+_LogProb = Annotated[float, Field(le=0, allow_inf_nan=False)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    contains: str = ""
+    log_probs: dict[str, _LogProb] = {}
+    other: _LogProb = Field(default=ELSE, alias="else")
+    texts: list[str] = []
+    finish: Finish = "stop"
 
 
 class _Scripted:
@@ -174,27 +187,21 @@ def read_script(name: str) -> list[dict[str, Any]]:
     """The checked lines of a script."""
     path = expanded(name)
     text = _SCRIPT.text(path, f"scripted:{name}")
-    numbered = enumerate(text.split("\n"), start=1)
-    lines = [_check_line(line, f"{path}, line {number}") for number, line in numbered if line.strip()]
+    lines = []
+    for number, written in enumerate(text.split("\n"), start=1):
+        if written.strip():
+            where = f"{path}, line {number}"
+            line = _SCRIPT.parsed_json(written, where)
+            try:
+                _Line.model_validate(line)
+            except ValidationError as error:
+                first = error.errors()[0]
+                place = ".".join(map(str, first["loc"]))
+                raise ModelError(
+                    f"{where}: {place or 'a line'}: {first['msg']}. Write an object such as"
+                    ' {"contains": "nurse", "log_probs": {" She": -0.5}}.'
+                ) from None
+            lines.append(line)
     if not lines:
         raise ModelError(f"{path} has no line to answer with.")
     return lines
-
-
-def _check_line(text: str, where: str) -> dict[str, Any]:
-    line = _SCRIPT.parsed_json(text, where)
-    if not isinstance(line, dict) or not isinstance(line.get("contains", ""), str):
-        raise ModelError(
-            f'{where}: write an object such as {{"contains": "nurse", "log_probs": {{" She": -0.5}}}}.'
-        )
-    listed = line.get("log_probs", {})
-    values = [*listed.values(), line.get("else", ELSE)] if isinstance(listed, dict) else [None]
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value <= 0:
-            raise ModelError(f"{where}: log-probabilities are numbers of at most 0, not {value!r}.")
-    texts = line.get("texts", [])
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ModelError(f'{where}: texts is a list of texts, like ["She is a nurse."].')
-    if line.get("finish", "stop") not in get_args(Finish):
-        raise ModelError(f"{where}: finish is one of {', '.join(get_args(Finish))}.")
-    return line

@@ -12,12 +12,12 @@ from typing import Any
 from biaskit.errors import RunError
 from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.probe.continuations import read_continuations
-from biaskit.probe.design import ProbeDesign, model_key, product
+from biaskit.probe.design import CELL, ProbeDesign, model_key, product
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.rows import fault_of
-from biaskit.probe.shares.cells import begun_by_other_groups, cell_shares
+from biaskit.probe.shares.cells import cell_shares, extensions_of
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import Cell, CellShares
@@ -135,7 +135,8 @@ def _read_cells(
             reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
             continue
         for i in answered:
-            expressions.setdefault(_wording(cells[i]), row["expressions"])
+            wording = cells[i].model, cells[i].bias_type, cells[i].template_id
+            expressions.setdefault(wording, row["expressions"])
             said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
                 # Its other rounds may lie anywhere in the file.
@@ -167,13 +168,6 @@ _OF_DRAWS = ("key", "estimator", "expressions", "draws", "counts")
 def _digest(row: Mapping[str, Any]) -> bytes:
     numbers = [row["key"], row["expressions"], *(row[name] for name in _ANSWERED if name in row)]
     return hashlib.sha256(canonical_json(numbers).encode("ascii")).digest()
-
-
-def _wording(cell: Cell) -> tuple[str, str, int]:
-    return cell.model, cell.bias_type, cell.template_id
-
-
-CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
 
 
 def places_of(
@@ -212,10 +206,16 @@ def _notes(
     """The warnings that belong beside the tables; `groups`: rows of probe_groups.csv."""
     cells = stored.cells
     begun: dict[str, dict[str, None]] = {}  # model → in whose tokens an expression begins another group's
-    for wording in dict.fromkeys(_wording(one.cell) for one in cells):
-        for short, long in begun_by_other_groups(stored.expressions.get(wording, ()), study.word_boundary):
-            pair = f"{short['text']!r} ({short['group']}) begins {long['text']!r} ({long['group']})"
-            begun.setdefault(wording[0], {})[f"{pair}: {short['text']!r} counts without it"] = None
+    wordings = ((x.cell.model, x.cell.bias_type, x.cell.template_id) for x in cells)
+    for wording in dict.fromkeys(wordings):
+        expressions = stored.expressions.get(wording, ())
+        for short, extensions in zip(
+            expressions, extensions_of(expressions, study.word_boundary), strict=True
+        ):
+            for long in (expressions[j] for j in extensions):
+                if short["group"] != long["group"]:
+                    pair = f"{short['text']!r} ({short['group']}) begins {long['text']!r} ({long['group']})"
+                    begun.setdefault(wording[0], {})[f"{pair}: {short['text']!r} counts without it"] = None
     for model, pairs in begun.items():
         yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
     if len({row["prompt_form"] for row in groups}) > 1:

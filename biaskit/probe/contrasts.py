@@ -49,20 +49,9 @@ def contrast_rows(
     labour_of: Mapping[str, float | None],
     choices: Choices,
 ) -> list[Row]:
-    """Every contrast within a model, for each model, bias type, setting and prompt form apart.
+    """Every contrast within a model, each model, bias type, setting and prompt form apart.
 
-    - groups: each pair of job groups in order of appearance, first minus second, but always
-      female-dominated minus male-dominated; every gender, every instruction.
-    - asymmetry: male share of the male-dominated minus female share of the female-dominated jobs, where
-      the study has job groups and gender groups of these very names.
-    - instructions, levels: an instruction, or the mean of a level's instructions, minus none.
-    - settings: dialogue minus plain at every instruction; `instruction_effect`: the same difference of
-      (instruction minus none).
-    - bias-types: implicit minus explicit at every instruction and setting, an estimate only.
-    - labour: jobs' mean share of the contrast's first group on their labour share, over all jobs and
-      within each job group, at every instruction and setting.
-
-    p-values are not adjusted here: that needs the whole file.
+    docs/methods.md#contrasts says which there are. p-values are not adjusted here: that needs the whole file.
     """
     study = _Study(blocks, group_of, labour_of, choices)
     makers = (_groups, _asymmetry, _instructions, _levels, _settings, _effects, _bias_types, _labour)

@@ -36,6 +36,8 @@ from biaskit.study.keys import ProbeStudy
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
+CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
+"""What names a cell of one model, as a row has it."""
 
 
 @dataclass(frozen=True, slots=True)

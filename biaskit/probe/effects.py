@@ -80,16 +80,10 @@ def tables(
 ) -> dict[str, list[Row]]:
     """Make the rows of every table of a run, by table name; some only where the study has what they hold.
 
-    `cells` is every needed cell in study order, with shares None and a reason where there is no answer.
-    `groups` are the gender groups in the order of the cells' shares, `contrast` the two whose difference
-    is taken, first minus second. `levels` names the instructions of a level of abstraction; `floor` is
-    the coverage under which a cell is flagged. `interval` makes the intervals of probe_jobs and
-    probe_groups; the rows of tests.csv are named for their method and do not change with it. `margins`
-    holds the margin of equivalence of a quantity, "share" and any other. `frames` names, by bias type,
-    the frame of a template that has one: templates of one frame are averaged before anything else.
-
-    The order of the cells decides the order of the rows and no number: sums run over jobs by name and
-    templates by id.
+    `cells` is every needed cell in study order, with shares None and a reason where there is no answer; their
+    order decides the order of the rows and no number. `interval` makes the intervals of probe_jobs and
+    probe_groups alone. `frames` names, by bias type, the frame of a template that has one: templates of one
+    frame are averaged before anything else. The rest is as in `Choices` and in docs/studies.md.
     """
     choices = Choices(groups, contrast, levels, margins, seed)
     roster = {x.cell.job: x.cell for x in cells}

@@ -37,25 +37,24 @@ _MATTERN = {"explicit": "Mattern et al., Table 3", "implicit": "Mattern et al., 
 def paper_tables(part: Part) -> list[PaperTable]:
     """The papers' tables that a part of the probe gives, in the papers' order.
 
-    OccuGender's Tables 3 (explicit) and 4 (implicit): models in rows, instruction none, the plain setting.
-    Its Tables 9-18: a table for each model of a study that gave instructions. A study after Mattern has
-    that paper's instead: Tables 3 and 4 for each model, 7 and 8 for all of them. Models asked in several
-    prompt forms have tables of their own for each form. A table that cannot be made is absent. What is not
-    the paper's question has OccuGender's layout, and neither its title nor its file names.
+    A study after Mattern has that paper's tables, every other one OccuGender's layout. Models asked in
+    several prompt forms have tables of their own for each form. A table that cannot be made is absent. What
+    is not the paper's question has neither its title nor its file names.
     """
-    return list(_all(part))
-
-
-def _all(part: Part) -> Iterator[PaperTable]:
     groups = part.tables.get("probe_groups", ())
-    if part.engine != "probe" or not groups:
-        return
+    if part.engine != "probe":
+        return []
     tables_of = _mattern if any(map(part.claim, MATTERN.values())) else _occugender
-    forms = grouped(groups, "prompt_form")
-    for (form,), own in forms.items():
-        levels = where(part.tables.get("probe_levels", ()), prompt_form=form)
+    level_of = {int(one["id"]): str(one.get("level") or "") for one in part.instructions}
+    genders = part.groups or tuple(distinct(groups, "gender"))
+    made: list[PaperTable] = []
+    for (form,), own in (forms := grouped(groups, "prompt_form")).items():
+        averages = where(part.tables.get("probe_levels", ()), prompt_form=form)
         end, said = (f"-{slug(form)}", f", prompt form {form}") if len(forms) > 1 else ("", "")
-        yield from tables_of(_frame(part, own), own, levels, part, end, said)
+        asked = sorted({row["instruction_id"] for row in own} - {NO_INSTRUCTION})
+        frame = Frame(genders, part.floor, {number: level_of.get(number, "") for number in asked})
+        made += tables_of(frame, own, averages, part, end, said)
+    return made
 
 
 def frame_of(design: ProbeDesign) -> Frame:
@@ -68,14 +67,6 @@ def frame_of(design: ProbeDesign) -> Frame:
         said = [claims[tables[bias_type]].place(places[bias_type]) for tables, places in places]
         titles[bias_type] = getattr(design.study.table, bias_type) + next(filter(None, said), "")
     return Frame(design.groups, design.study.coverage_floor, levels, titles, summary_of(resolved))
-
-
-def _frame(part: Part, rows: Sequence[Row]) -> Frame:
-    """Groups, floor and levels as the study has them; instructions that have rows."""
-    levels = {int(one["id"]): str(one.get("level") or "") for one in part.instructions}
-    asked = {row["instruction_id"] for row in rows} - {NO_INSTRUCTION}
-    genders = part.groups or tuple(distinct(rows, "gender"))
-    return Frame(genders, part.floor, {number: levels.get(number, "") for number in sorted(asked)})
 
 
 def _occugender(

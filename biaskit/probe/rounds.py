@@ -7,8 +7,7 @@ the same after a crash, at any concurrency and whatever other cells there are (d
 from __future__ import annotations
 
 import math
-from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -87,33 +86,25 @@ class OpenCells:
         self._asked: dict[
             str, tuple[ScoreRequest, ScoreRequest]
         ] = {}  # key of a later round too → its cell, itself
+        self._round_of: dict[int, int] = {}  # place of a cell that is due → its round, where rows are stored
         self._places: Sequence[int] = range(len(cells))
-        self._later: dict[int, int] = {}  # which of those due → number of its round, where not the first
         if stored:
-            self._look()
+            following = enumerate(rounds.next_of(cell, stored) for cell in cells)
+            self._round_of = {i: rounds.number_of(due) for i, due in following if due is not None}
+            self._places = list(self._round_of)
         self.due = Computed(len(self._places), self._due)
         """The next round of each."""
         if rounds.most > 1:
             self._asked = {due.key: (cells[self._places[i]], due) for i, due in enumerate(self.due)}
         self.n_left = len(self.due)
 
-    def _look(self) -> None:
-        """Find the cells that are due among those that have rows."""
-        places = array("Q")
-        for place, cell in enumerate(self._cells):
-            due = self.rounds.next_of(cell, self._stored)
-            if due is not None:
-                if number := self.rounds.number_of(due):
-                    self._later[len(places)] = number
-                places.append(place)
-        self._places = places
-
     def _due(self, i: int) -> ScoreRequest:
-        return self.rounds.request(self._cells[self._places[i]], self._later.get(i, 0))
+        place = self._places[i]
+        return self.rounds.request(self._cells[place], self._round_of.get(place, 0))
 
     def outlook(self) -> tuple[int, int]:
         """How many draws the open cells need, at least and at most."""
-        left = [self.rounds.most - self._later.get(i, 0) for i in range(len(self._places))]
+        left = [self.rounds.most - self._round_of.get(place, 0) for place in self._places]
         return len(left) * self.rounds.size, sum(left) * self.rounds.size
 
     def place(self, key: str) -> tuple[str, int]:
@@ -171,21 +162,9 @@ def add_up(
     Returns it (None without a first round), the rounds that are in it, and whether the cell needs another.
     Rows after a gap or beyond the cap are not used.
     """
-    used: list[int] = []
-    counts: dict[str, int] = {}
-    while rounds.goes_on(len(used), sum(counts.values())):
-        row = rows.get(len(used))
-        if row is None:
-            return _summed(rows, used, counts), used, True
-        for text, count in row["counts"].items():
-            counts[text] = counts.get(text, 0) + count
-        used.append(len(used))
-    return _summed(rows, used, counts), used, False
-
-
-def _summed(
-    rows: Mapping[int, Mapping[str, Any]], used: Sequence[int], counts: Mapping[str, int]
-) -> dict[str, Any] | None:
-    if not used:
-        return None
-    return {**rows[0], "draws": sum(rows[number]["draws"] for number in used), "counts": dict(counts)}
+    n, draws, counts = 0, 0, Counter[str]()
+    while (goes_on := rounds.goes_on(n, counts.total())) and (row := rows.get(n)) is not None:
+        counts.update(row["counts"])
+        n, draws = n + 1, draws + row["draws"]
+    whole = {**rows[0], "draws": draws, "counts": dict(counts)} if n else None
+    return whole, list(range(n)), goes_on

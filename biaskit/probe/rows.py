@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, TypeAdapter, ValidationError
 
-from biaskit.probe.shares.cells import as_json
 from biaskit.records import Cell, Estimator, EstimatorName, Expression, LogProb, Prompt, Scored, as_record
 
 Json = dict[str, Any]
@@ -51,14 +51,15 @@ def _expression(e: LogProb, estimator: EstimatorName) -> dict[str, Any]:
     """One expression of a row: a point, or the ends of what is known; JSON has no -inf, so that is null."""
     shown: dict[str, Any] = {"group": e.group, "text": e.text, "log_prob": None, "token_ids": e.token_ids}
     if estimator == "top-k":
-        shown |= {"low": _finite(e.low), "high": _finite(e.high)}
+        shown |= {"low": as_json(e.low), "high": as_json(e.high)}
     elif estimator != "sampling":
-        shown["log_prob"] = _finite(e.high)
+        shown["log_prob"] = as_json(e.high)
     return shown if e.tokens is None else {**shown, "tokens": e.tokens}
 
 
-def _finite(log_prob: float | None) -> float | None:
-    return None if log_prob is None else as_json(log_prob)
+def as_json(log_prob: float | None) -> float | None:
+    """A log-probability as a row holds it: JSON has no -inf, so impossible is null."""
+    return log_prob if log_prob is not None and math.isfinite(log_prob) else None
 
 
 def expressions_of(texts: Mapping[str, Sequence[str]]) -> tuple[Expression, ...]:

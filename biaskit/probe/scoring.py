@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -24,7 +23,6 @@ from biaskit.runs.rows import NoRow
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
-from biaskit.sequences import picked
 from biaskit.study.keys import ProbeStudy
 
 Json = dict[str, Any]
@@ -125,7 +123,10 @@ class CellWork(Work[int]):
         if due:
             # All where neighbours share a forward, so that the batches stay; else those that are due.
             plan = scorer.plan_scores(requests if scorer.whole_batches else due)
-            self._batches = _unanswered(plan.batches, self.stored.values)
+            stored = self.stored.values
+            self._batches = plan.batches
+            if stored:  # those that hold a request without a row
+                self._batches = [b for b in plan.batches if any(r.key not in stored for r in b)]
             seconds = scorer.estimate_seconds(self._batches)
             # What the expressions' tokens have in common belongs beside the numbers at every later reading.
             session.manifest["models"].setdefault(self.label, {})["notes"] = list(plan.notes)
@@ -186,14 +187,6 @@ class CellWork(Work[int]):
     def progress(self) -> tuple[str, int, int]:
         """Cells that need no further round, of those that were due."""
         return self.label, self._n_due - self._open.n_left, self._n_due
-
-
-def _unanswered(batches: Batches, stored: Collection[str]) -> Batches:
-    """The batches that hold a request without a row."""
-    if not stored:
-        return batches
-    places = array("Q", (i for i, batch in enumerate(batches) if any(r.key not in stored for r in batch)))
-    return picked(batches, places)
 
 
 def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm) -> Json:

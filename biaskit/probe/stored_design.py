@@ -44,10 +44,12 @@ def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]
     """The line that stands under every table: each choice that changes one of its numbers."""
     study = design.study
     drawn = any(draws_of(entry) is not None for entry in models.values())
+    hows = [how for entry in models.values() if (how := entry.get("continuations"))]
+    continued = {how["estimator"]["max_new_tokens"] for how in hows}
     shown = {
         "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
         "max_draws_per_cell": str(study.max_draws_per_cell) if drawn else "",
-        "continuations": ",".join(sorted({_continued(entry) for entry in models.values()} - {""})),
+        "continuations": ",".join(sorted(f"{n} tokens" for n in continued)),
         "word_boundary": study.word_boundary,
         "on_prefix": study.on_prefix,
         "articles": study.articles,
@@ -56,12 +58,6 @@ def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]
         "contrast": "-".join(design.contrast),
     }
     return sign_design(study, models, describe_design(design)["digest"], shown)
-
-
-def _continued(entry: Mapping[str, Any]) -> str:
-    """How a model's cells were continued, by its entry in the manifest; "" where they were not."""
-    how = entry.get("continuations")
-    return f"{how['estimator']['max_new_tokens']} tokens" if how else ""
 
 
 def compatibility(design: ProbeDesign) -> dict[str, Any]:

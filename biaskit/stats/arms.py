@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -139,16 +139,19 @@ class CrossedCells:
         def means(values: FloatArray) -> FloatArray:
             return np.stack([values[..., places].mean(axis=-1) for places in members.values()], axis=-1)
 
-        coverage = means(self.coverage)
         empty = np.stack([self.empty[:, places].any(axis=-1) for places in members.values()], axis=-1)
+        averaged = self._with(means, templates=tuple(members))
+        return replace(averaged, empty=empty & ~np.isnan(averaged.coverage))
+
+    def _with(self, change: Callable[[FloatArray], FloatArray], **places: tuple[Any, ...]) -> CrossedCells:
+        """The block with every array of numbers changed alike, and other jobs or templates."""
         return replace(
             self,
-            templates=tuple(members),
-            shares=means(self.shares),
-            masses=means(self.masses),
-            coverage=coverage,
-            empty=empty & ~np.isnan(coverage),
-            ends=None if self.ends is None else (means(self.ends[0]), means(self.ends[1])),
+            **places,
+            shares=change(self.shares),
+            masses=change(self.masses),
+            coverage=change(self.coverage),
+            ends=None if self.ends is None else (change(self.ends[0]), change(self.ends[1])),
         )
 
     def cut(self, jobs: Sequence[str], templates: Sequence[int]) -> CrossedCells:
@@ -162,16 +165,7 @@ class CrossedCells:
         def cut(values: NDArray[Scalar]) -> NDArray[Scalar]:
             return np.take(self.at(values, ids), rows, axis=-2)
 
-        return replace(
-            self,
-            jobs=tuple(kept),
-            templates=tuple(ids),
-            shares=cut(self.shares),
-            masses=cut(self.masses),
-            coverage=cut(self.coverage),
-            empty=cut(self.empty),
-            ends=None if self.ends is None else (cut(self.ends[0]), cut(self.ends[1])),
-        )
+        return replace(self._with(cut, jobs=tuple(kept), templates=tuple(ids)), empty=cut(self.empty))
 
 
 def cross(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from biaskit.stats.arms import CellValues, empty_note
-from biaskit.stats.arrays import FloatArray
+from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
 from biaskit.stats.crossed import (
     Spread,
@@ -19,10 +19,10 @@ from biaskit.stats.crossed import (
     spread_of_mean,
 )
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.resampling import Resampled, generator
-from biaskit.stats.swaps import SwapTest, swap_test
+from biaskit.stats.resampling import generator
+from biaskit.stats.swaps import swap_test
 from biaskit.stats.verdict import JUDGED, with_verdicts
-from biaskit.stats.welch import SignedRanks, TTest, mean_distance, paired, welch, wilcoxon
+from biaskit.stats.welch import Statistic, mean_distance, paired, welch, wilcoxon
 
 Row = dict[str, object]
 
@@ -73,11 +73,9 @@ def between_groups(
     largest value the difference can have. Without a template both rows are there, empty, with the note as
     reason.
     """
-    rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
-    if not a.point.shape[1]:
-        return rows.empty("welch", "crossed")
-    if _unknown(a, b):
-        return rows.empty("welch", "crossed", reason=NO_SHARE, bounds=_bounds(a, b))
+    rows = _Rows.of_cells(scope, a, b, margins, note)
+    if nothing := rows.without_shares(a, b, "welch", "crossed"):
+        return nothing
     if "ends" in (a.tested, b.tested):
         (low_a, high_a), (low_b, high_b) = a.low_and_high, b.low_and_high
         spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
@@ -100,11 +98,9 @@ def within_jobs(
 
     a and b are `[I, J]`, cell by cell the same; `limit` is the largest value the difference can have.
     """
-    rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
-    if not a.point.size:
-        return rows.empty("paired", "crossed")
-    if _unknown(a, b):
-        return rows.empty("paired", "crossed", reason=NO_SHARE, bounds=_bounds(a, b))
+    rows = _Rows.of_cells(scope, a, b, margins, note)
+    if nothing := rows.without_shares(a, b, "paired", "crossed"):
+        return nothing
     d = a - b
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
     test = paired(a.point.mean(axis=1), b.point.mean(axis=1))
@@ -113,17 +109,10 @@ def within_jobs(
 
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Row]:
     """One row of a − b that is shown and never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
-    rows = _Rows(scope, (a.point.shape[0], b.point.shape[0]), {}, note)
-    if not a.point.size or not b.point.size:
-        return rows.empty("estimate")
-    if _unknown(a, b):
-        return rows.empty("estimate", reason=NO_SHARE, bounds=_bounds(a, b))
-    return [rows.of("estimate", TTest(_mean(a.point) - _mean(b.point)), bounds=_bounds(a, b))]
-
-
-def _unknown(a: CellValues, b: CellValues) -> bool:
-    """Whether a job is empty in every template, so that its share is not known."""
-    return bool(np.isnan(a.point).any() or np.isnan(b.point).any())
+    rows = _Rows.of_cells(scope, a, b, {}, note)
+    if nothing := rows.without_shares(a, b, "estimate"):
+        return nothing
+    return [rows.of("estimate", Statistic(_mean(a.point) - _mean(b.point)), bounds=_bounds(a, b))]
 
 
 def _mean(values: FloatArray) -> float:
@@ -167,8 +156,8 @@ def against_labour(
     made = [rows.slope(x, y), rows.level(x, y), rows.distance(x, y)]
     means = y.point.mean(axis=1)
     if y.tested == "ends":
-        found = float(spearman(x, means))
-        alone = Resampled(None if np.isnan(found) else found, reason=BOUNDS_ALONE)
+        rho = float(spearman(x, means))
+        alone = Statistic(None if np.isnan(rho) else rho, reason=BOUNDS_ALONE)
         return [*made, rows.of("spearman", alone)]
     ranks = rank_correlation(x, means, rng=generator(seed, "tests", [*_identity(scope), "spearman"]))
     fitted = _too_few([y])
@@ -184,13 +173,13 @@ def _too_few(arms: Sequence[CellValues]) -> bool:
 
 def _crossed(
     estimate: float, spreads: Sequence[Spread], bounds: tuple[float, float] | None, limit: float
-) -> TTest:
+) -> Statistic:
     """The test that takes jobs and templates as drawn at random; of points, or between two ends."""
     ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
     tests = []
     for value, spread in zip(ends, spreads, strict=True):
         if spread.variance is None or spread.dof is None:
-            return TTest(estimate, reason=spread.reason)
+            return Statistic(estimate, reason=spread.reason)
         variance, dof = float(spread.variance), float(spread.dof)
         statistic, p = p_of_difference(value, variance, dof)
         ci95, ci90 = (
@@ -198,7 +187,7 @@ def _crossed(
             for level in (0.95, 0.90)
         )
         tests.append(
-            TTest(
+            Statistic(
                 value,
                 statistic=None if spread.conditional else statistic,
                 dof=dof,
@@ -211,17 +200,17 @@ def _crossed(
     return tests[0] if len(tests) == 1 else _between(estimate, *tests)
 
 
-def _between(estimate: float | None, least: TTest, most: TTest) -> TTest:
+def _between(estimate: float | None, least: Statistic, most: Statistic) -> Statistic:
     """What two ends say of the number between them (docs/methods.md#inference-under-bounds).
 
     The interval goes from the lower end's low to the upper end's high; the p-value is that of the end
     nearer to 0, and 1 where the bounds hold 0.
     """
     if least.ci95 is None or least.ci90 is None or most.ci95 is None or most.ci90 is None:
-        return TTest(estimate, reason=least.reason or most.reason)
+        return Statistic(estimate, reason=least.reason or most.reason)
     nearer = least if (least.estimate or 0.0) > 0 else most if (most.estimate or 0.0) < 0 else None
     tested = least.p_value is not None and most.p_value is not None
-    return TTest(
+    return Statistic(
         estimate,
         statistic=nearer.statistic if nearer else None,
         dof=nearer.dof if nearer else None,
@@ -250,7 +239,7 @@ def within_units(
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
         return rows.empty(*kinds, reason=f"no {scope.unit} has both numbers")
-    tests: Mapping[str, Callable[[], _Result]] = {
+    tests: Mapping[str, Callable[[], Statistic]] = {
         "welch": lambda: welch(a, b),
         "paired": lambda: paired(a, b),
         "wilcoxon": lambda: wilcoxon(a, b),
@@ -260,6 +249,13 @@ def within_units(
         ),
     }
     return [rows.of(kind, tests[kind]()) for kind in kinds]
+
+
+def one_row(
+    kind: str, result: Statistic, *, scope: Scope, n: int, margins: Mapping[str, float], note: str | None
+) -> Row:
+    """A row of a test over `n` units that was made elsewhere."""
+    return _Rows(scope, (n, None), margins, note).of(kind, result)
 
 
 def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
@@ -278,8 +274,6 @@ def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
 
 # --- one row ---------------------------------------------------------------------------------------
 
-_Result = TTest | SignedRanks | SwapTest | Resampled
-
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
@@ -290,17 +284,32 @@ class _Rows:
     margins: Mapping[str, float]
     note: str | None
 
+    @classmethod
+    def of_cells(
+        cls, scope: Scope, a: CellValues, b: CellValues, margins: Mapping[str, float], note: str | None
+    ) -> _Rows:
+        """Rows of two arms of cells, whose units are their jobs."""
+        return cls(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
+
+    def without_shares(self, a: CellValues, b: CellValues, *kinds: str) -> list[Row]:
+        """Empty rows where no template is left, or a job is empty in all of them; else none."""
+        if not a.point.size or not b.point.size:
+            return self.empty(*kinds)
+        if np.isnan(a.point).any() or np.isnan(b.point).any():
+            return self.empty(*kinds, reason=NO_SHARE, bounds=_bounds(a, b))
+        return []
+
     def empty(
         self, *kinds: str, reason: str = NO_TEMPLATE, bounds: tuple[float, float] | None = None
     ) -> list[Row]:
         """A row without numbers for each kind, but for bounds where there are any."""
         why = None if self.note and reason == NO_TEMPLATE else reason
-        return [self.of(kind, Resampled(None, reason=why), bounds=bounds) for kind in kinds]
+        return [self.of(kind, Statistic(None, reason=why), bounds=bounds) for kind in kinds]
 
     def pair(
         self,
         kind: str,
-        of_jobs: TTest,
+        of_jobs: Statistic,
         arms: tuple[CellValues, CellValues],
         spreads: Sequence[Spread],
         *,
@@ -315,7 +324,7 @@ class _Rows:
         notes = [empty_note(int(empty.sum()), empty.size, tested=tested) for empty, tested in masks]
         rows = self if not notes else replace(self, note=joined([self.note, *notes]))
         if len(spreads) > 1:
-            of_jobs = TTest(of_jobs.estimate, reason=BOUNDS_ALONE)
+            of_jobs = Statistic(of_jobs.estimate, reason=BOUNDS_ALONE)
         crossed = _crossed(_mean(arms[0].point) - _mean(arms[1].point), spreads, bounds, limit)
         if few:
             of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
@@ -327,26 +336,32 @@ class _Rows:
 
     def slope(self, x: FloatArray, y: CellValues) -> Row:
         """The row of the slope of jobs' means on x `[I]`; between its bounds where the cells have ends."""
-        means = y.point.mean(axis=1)
-        if y.tested == "point":
-            result, few = slope_test(x, means), _too_few([y])
-            return self.of("slope", replace(result, p_value=None) if few else result, speaks=not few)
-        low, high = (end.mean(axis=1) for end in y.low_and_high)
-        rising = x >= x.mean()
-        least, most = slope_test(x, np.where(rising, low, high)), slope_test(x, np.where(rising, high, low))
-        return self._of_ends("slope", slope_test(x, means).estimate, least, most)
+        adds = x >= x.mean()
+        return self._of_line("slope", y, adds, lambda means: slope_test(x, means), speaks=not _too_few([y]))
 
     def level(self, x: FloatArray, y: CellValues) -> Row:
         """The row of the line's height where x is one half, less one half: level apart from slope."""
         if not x.min() <= PARITY <= x.max():
             return self.empty("level", reason=ONE_SIDE)[0]
-        result = level_test(x, y.point.mean(axis=1), PARITY)
-        if y.tested == "point":
-            return self.of("level", replace(result, p_value=None) if _too_few([y]) else result)
-        low, high = (end.mean(axis=1) for end in y.low_and_high)
         adds = level_weights(x, PARITY) >= 0
-        least, most = (level_test(x, np.where(adds, *ends), PARITY) for ends in ((low, high), (high, low)))
-        return self._of_ends("level", result.estimate, least, most)
+        return self._of_line("level", y, adds, lambda means: level_test(x, means, PARITY))
+
+    def _of_line(
+        self,
+        kind: str,
+        y: CellValues,
+        adds: BoolArray,
+        test: Callable[[FloatArray], Statistic],
+        *,
+        speaks: bool = True,
+    ) -> Row:
+        """A row of a number that is linear in the jobs' means; `adds`: where a larger mean raises it."""
+        result = test(y.point.mean(axis=1))
+        if y.tested == "point":
+            return self.of(kind, replace(result, p_value=None) if _too_few([y]) else result, speaks=speaks)
+        low, high = (end.mean(axis=1) for end in y.low_and_high)
+        least, most = test(np.where(adds, low, high)), test(np.where(adds, high, low))
+        return self._of_ends(kind, result.estimate, least, most)
 
     def distance(self, x: FloatArray, y: CellValues) -> Row:
         """The row of the mean distance of jobs' means from x."""
@@ -358,7 +373,7 @@ class _Rows:
         least, most = mean_distance(nearest, x), mean_distance(farthest, x)
         return self._of_ends("distance", result.estimate, least, most)
 
-    def _of_ends(self, kind: str, estimate: float | None, least: TTest, most: TTest) -> Row:
+    def _of_ends(self, kind: str, estimate: float | None, least: Statistic, most: Statistic) -> Row:
         """A row between the tests of two ends."""
         low, high = least.estimate, most.estimate
         bounds = None if low is None or high is None else (low, high)
@@ -367,14 +382,14 @@ class _Rows:
     def of(
         self,
         kind: str,
-        result: _Result,
+        result: Statistic,
         *,
         bounds: tuple[float, float] | None = None,
         speaks: bool = True,
     ) -> Row:
         """A row of tests.csv; what a kind of test does not have is empty. `speaks`: it may have a verdict."""
         scope = self.scope
-        ci95, ci90 = (getattr(result, name, None) for name in ("ci95", "ci90"))
+        ci95, ci90 = result.ci95, result.ci90
         margin = self.margins.get(scope.quantity) if kind in JUDGED.get(scope.engine, ()) else None
         equivalent = None
         if margin is not None and ci90 is not None and speaks:
@@ -385,7 +400,7 @@ class _Rows:
             **{name: getattr(scope, name) for name in _SCOPE_COLUMNS},
             "kind": kind,
             "unit": scope.unit,
-            **{name: getattr(result, name, None) for name in _NUMBERS},
+            **{name: getattr(result, name) for name in _NUMBERS},
             "p_adjusted": None,
             "ci_low": ci95[0] if ci95 else None,
             "ci_high": ci95[1] if ci95 else None,

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.resampling import Resampled, bootstrap_of_units
-from biaskit.stats.welch import NO_SPREAD, TTest, ends, varies
+from biaskit.stats.resampling import bootstrap_of_units
+from biaskit.stats.welch import NO_SPREAD, Statistic, ends, varies
 
 
 def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -30,7 +30,7 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     return clipped
 
 
-def slope_test(x: FloatArray, y: FloatArray) -> TTest:
+def slope_test(x: FloatArray, y: FloatArray) -> Statistic:
     """t-test and interval of a least-squares slope whose units may vary differently.
 
     Formula: the slope ± t × its HC3 standard error, n − 2 degrees of freedom.
@@ -44,7 +44,7 @@ def slope_test(x: FloatArray, y: FloatArray) -> TTest:
     return _of_line(x, y, 1)
 
 
-def level_test(x: FloatArray, y: FloatArray, at: float) -> TTest:
+def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
     """How far a least-squares line lies above the diagonal at one place: its level apart from its slope.
 
     Formula: (line at x = `at`) − `at`, ± t × its HC3 standard error, n − 2 degrees of freedom.
@@ -66,21 +66,21 @@ def level_weights(x: FloatArray, at: float) -> FloatArray:
     return weights
 
 
-def _of_line(x: FloatArray, y: FloatArray, which: int) -> TTest:
+def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
     """Test the constant (0) or the slope (1) of a line."""
     if not varies(x, x):
-        return TTest(None, reason="zero variance: no estimate")
+        return Statistic(None, reason="zero variance: no estimate")
     if not varies(y, y):
-        return TTest(0.0 if which else float(y[0]), reason="zero variance: no test")
+        return Statistic(0.0 if which else float(y[0]), reason="zero variance: no test")
     from statsmodels.regression.linear_model import OLS
 
     line = OLS(y, np.column_stack([np.ones(x.size), x])).fit()
     estimate = float(line.params[which])
     if line.get_influence().hat_matrix_diag.max() > 1 - NO_SPREAD:
-        return TTest(estimate, reason="one unit alone sets the line: no test")
+        return Statistic(estimate, reason="one unit alone sets the line: no test")
     with np.errstate(divide="ignore", invalid="ignore"):  # a line through every point
         robust = line.get_robustcov_results("HC3", use_t=True)
-        return TTest(
+        return Statistic(
             estimate,
             statistic=float(robust.tvalues[which]),
             dof=float(x.size - 2),
@@ -90,7 +90,7 @@ def _of_line(x: FloatArray, y: FloatArray, which: int) -> TTest:
         )
 
 
-def rank_correlation(x: FloatArray, y: FloatArray, *, rng: np.random.Generator) -> Resampled:
+def rank_correlation(x: FloatArray, y: FloatArray, *, rng: np.random.Generator) -> Statistic:
     """Spearman's rank correlation with a percentile interval and the p-value of no association.
 
     Arguments: x, y `[n]`; rng of the units' resamples.

@@ -97,9 +97,8 @@ def spread_of_mean(values: FloatArray) -> Spread:
     Returns: v and dof as `[...]`.
     Missing or empty input: no cell, or one job with one template: None with the reason; one job or one
         template alone: defined, and the reason says what it is conditional on.
-    Reference: docs/methods.md#crossed-intervals; checked against a plain-loop re-implementation, and in
-    simulation (the share
-        of intervals that hold the true mean, `benchmarks/interval_coverage.py`).
+    Reference: docs/methods.md#crossed-intervals; checked against plain loops and in simulation
+        (`benchmarks/interval_coverage.py`).
     """
     squares = mean_squares(values) if values.size else MeanSquares(None, None, None, *values.shape[-2:])
     a, b, e = squares.jobs, squares.templates, squares.residual
@@ -167,13 +166,9 @@ def combined(
     variance = np.maximum(of_jobs + of_templates - of_residual, np.maximum(of_jobs, of_templates))
     terms = [*jobs, *([] if templates is None else [templates]), *residual]
     below = np.asarray(sum(x**2 / dof for x, dof in terms), np.float64)
-    return variance, _dof(variance**2, below)
-
-
-def _dof(above: FloatArray, below: FloatArray) -> FloatArray:
-    """`above / below`, at least 1; 1 where nothing varies, since an interval of width 0 needs none."""
-    ratio = np.divide(above, below, out=np.ones_like(above), where=below > 0)
-    return np.maximum(ratio, 1.0)
+    # 1 where nothing varies: an interval of width 0 needs none.
+    dof = np.divide(variance**2, below, out=np.ones_like(variance), where=below > 0)
+    return variance, np.maximum(dof, 1.0)
 
 
 def share_interval(
@@ -260,8 +255,7 @@ def variance_components(values: FloatArray) -> Components:
     Arguments: values `[I, J]`.
     Returns: three variances; a negative estimate is 0 and the reason names it.
     Missing or empty input: None with one job or one template, with the reason.
-    Reference: docs/methods.md#variance-components, the method of moments; checked against a plain-loop
-    re-implementation.
+    Reference: docs/methods.md#variance-components, the method of moments; checked against plain loops.
     """
     squares = mean_squares(values) if values.size else None
     if squares is None or squares.jobs is None or squares.templates is None or squares.residual is None:

@@ -50,8 +50,7 @@ def proportion(count: int, n: int) -> Proportion:
     Returns: fractions. The standard error is 0 where all n agree; the interval is not a point there.
     Missing or empty input: n = 0: no number; n = 1: no standard error; both with the reason.
     Reference: docs/methods.md#representation; checked against `statistics.stdev`. GAS(P) Table 11 divides
-    the same standard
-        deviation by 200 whatever n is.
+        the same standard deviation by 200 whatever n is.
     """
     ends = wilson(count, n)
     if ends is None:
@@ -72,8 +71,7 @@ def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
         prompt, the prompt's own numbers.
     Missing or empty input: a prompt without a share leaves no number, one without a standard error no
         standard error; with the prompts' reasons.
-    Reference: docs/methods.md#representation-all, GAS(P) C.1; the interval is the square-and-add (MOVER)
-    interval; checked
+    Reference: docs/methods.md#representation-all, GAS(P) C.1; the square-and-add (MOVER) interval; checked
         against a plain loop and by simulated coverage.
     """
     if len(parts) == 1:

@@ -5,24 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
+from biaskit.stats.welch import Statistic
 
 N_RESAMPLES = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Resampled:
-    """A statistic of n units with its percentile intervals; None where the reason says why."""
-
-    estimate: float | None
-    ci95: tuple[float, float] | None = None
-    ci90: tuple[float, float] | None = None
-    reason: str | None = None
-    p_value: float | None = None
 
 
 def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.random.Generator:
@@ -48,8 +37,7 @@ def crossed_bootstrap(
     Returns: lower and upper ends as `[...]`, in the direction of the values.
     Missing or empty input: None without cells and with one job and one template; with one job (one
         template) only templates (jobs) are resampled.
-    Reference: docs/methods.md#bootstrap-intervals, `interval = bootstrap`; checked against a plain-loop
-    re-implementation. Too
+    Reference: docs/methods.md#bootstrap-intervals, `interval = bootstrap`; checked against plain loops. Too
         short with few templates: 90 % at 5, 83 % at 3.
     """
     n_jobs, n_templates = values.shape[-2:]
@@ -76,7 +64,7 @@ def bootstrap_of_units(
     *,
     rng: np.random.Generator,
     n_resamples: int = N_RESAMPLES,
-) -> Resampled:
+) -> Statistic:
     """Percentile interval of a statistic of paired numbers (slope, rank correlation), units resampled.
 
     Formula: n units drawn with replacement, n_resamples times; numpy's linear percentiles.
@@ -87,16 +75,16 @@ def bootstrap_of_units(
     Reference: docs/methods.md#labour-slope; checked against a plain-loop re-implementation.
     """
     if x.size == 0:
-        return Resampled(None, reason="no units")
+        return Statistic(None, reason="no units")
     estimate = float(statistic(x, y))
     if np.isnan(estimate):
-        return Resampled(None, reason="zero variance: no estimate")
+        return Statistic(None, reason="zero variance: no estimate")
     picks = rng.integers(0, x.size, size=(n_resamples, x.size))
     drawn = statistic(x[picks], y[picks])
     kept = drawn[~np.isnan(drawn)]
     left_out = n_resamples - kept.size
     reason = f"{left_out} of {n_resamples} resamples without spread left out" if left_out else None
     if 2 * kept.size < n_resamples:
-        return Resampled(estimate, reason=f"{reason}: no interval")
+        return Statistic(estimate, reason=f"{reason}: no interval")
     low95, low90, high90, high95 = np.quantile(kept, [0.025, 0.05, 0.95, 0.975]).tolist()
-    return Resampled(estimate, (low95, high95), (low90, high90), reason)
+    return Statistic(estimate, ci95=(low95, high95), ci90=(low90, high90), reason=reason)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.welch import varies
+from biaskit.stats.welch import Statistic, varies
 
 TIE = 1e-12
 """A permutation reaches the observed value within this relative tolerance.
@@ -22,31 +20,12 @@ SMALLEST_OLD_SCORE = 0.01
 _OWN_DIRECTION = {"female": -1.0, "male": 1.0}
 
 
-@dataclass(frozen=True, slots=True)
-class SwapTest:
-    """A permutation test of a − b; everything but the estimate is None where the reason says why."""
-
-    estimate: float | None
-    statistic: float | None = None
-    p_value: float | None = None
-    n_swaps: int | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PercentChange:
-    """A change in per cent, or why there is none."""
-
-    value: float | None
-    reason: str | None = None
-
-
 def reaches(values: FloatArray, observed: float) -> BoolArray:
     """Whether values are at least the observed one, equality within a relative tolerance of 1e-12."""
     return values >= observed - TIE * abs(observed)
 
 
-def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> SwapTest:
+def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Statistic:
     """Permutation test of paired scores: within each unit the two may change places.
 
     Formula: statistic |mean(a − b)|; over all 2^m sign changes of the differences if m ≤ 13:
@@ -62,41 +41,39 @@ def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Swap
     m = difference.size
     estimate = float(difference.mean()) if m else None
     if m < 2:
-        return SwapTest(estimate, reason="fewer than two units: no test")
+        return Statistic(estimate, reason="fewer than two units: no test")
     if not varies(difference, np.concatenate([a, b])):
-        return SwapTest(estimate, reason="zero variance: no test")
+        return Statistic(estimate, reason="zero variance: no test")
     observed = float(np.abs(difference.mean()))
     if observed <= TIE * np.abs(difference).max():
         observed = 0.0  # differences that cancel: what rounding leaves of them is no mean to reach
     every = m <= MOST_UNITS_FOR_ALL_SWAPS
-    swapped = _all_swaps(m) if every else rng.integers(0, 2, size=(N_SWAPS, m)) == 1
+    swapped: BoolArray
+    if every:  # each choice of units to swap, none of them first
+        swapped = (np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1
+    else:
+        swapped = rng.integers(0, 2, size=(N_SWAPS, m)) == 1
     statistics = np.abs(np.where(swapped, -difference, difference).mean(axis=1))
     n_reaching = int(reaches(statistics, observed).sum())
     p_value = n_reaching / len(swapped) if every else (1 + n_reaching) / (N_SWAPS + 1)
-    return SwapTest(estimate, observed, p_value, len(swapped))
+    return Statistic(estimate, statistic=observed, p_value=p_value)
 
 
-def _all_swaps(m: int) -> BoolArray:
-    """Every choice of units to swap, `[2^m, m]`; none of them first."""
-    swapped: BoolArray = (np.arange(2**m)[:, None] >> np.arange(m)) & 1 == 1
-    return swapped
-
-
-def percent_change(old: float | None, new: float | None, gender: str) -> PercentChange:
+def percent_change(old: float | None, new: float | None, gender: str) -> tuple[float | None, str | None]:
     """Change of an SRB score between two models, relative to the old one.
 
     Formula: 100 · s · (new − old) / |old|, s = −1 for women and +1 for men.
     Arguments: old, new, SRB scores (negative = closer to specified women); gender female or male.
-    Returns: per cent; positive = nearer to one's own specified gender.
+    Returns: per cent, positive = nearer to one's own specified gender; and why there is none.
     Missing or empty input: None where a score is missing, |old| < 0.01, or old has the unexpected sign
         (women's positive, men's negative).
     Reference: docs/methods.md#percent-change; GAS(P) Figure 4.
     """
     sign = _OWN_DIRECTION[gender]
     if old is None or new is None:
-        return PercentChange(None, "no score of one of the models")
+        return None, "no score of one of the models"
     if abs(old) < SMALLEST_OLD_SCORE:
-        return PercentChange(None, "the old score is nearer to 0 than 0.01")
+        return None, "the old score is nearer to 0 than 0.01"
     if sign * old < 0:
-        return PercentChange(None, "the old score points to the other gender")
-    return PercentChange(100.0 * sign * (new - old) / abs(old))
+        return None, "the old score points to the other gender"
+    return 100.0 * sign * (new - old) / abs(old), None

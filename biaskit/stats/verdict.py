@@ -52,12 +52,6 @@ def verdict_of(row: Row | None) -> Verdict:
     return row.get("verdict") or judge(row, row["p_value"])
 
 
-def direction_of(row: Row) -> Direction | None:
-    """The direction of a row's verdict, None where it has another."""
-    verdict = verdict_of(row)
-    return verdict if verdict in ("higher", "lower") else None
-
-
 def judge(row: Row, p_claim: float | None) -> Verdict:
     """Judge a contrast by its numbers alone (docs/methods.md#verdicts).
 

@@ -16,10 +16,10 @@ NO_SPREAD = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class TTest:
-    """A t-test of a − b; everything but the estimate is None where the reason says why."""
+class Statistic:
+    """A number with its test and intervals; what is None is not defined, or the reason says why."""
 
-    estimate: float | None
+    estimate: float | None = None
     effect_size: float | None = None
     statistic: float | None = None
     dof: float | None = None
@@ -29,7 +29,7 @@ class TTest:
     reason: str | None = None
 
 
-def welch(a: FloatArray, b: FloatArray) -> TTest:
+def welch(a: FloatArray, b: FloatArray) -> Statistic:
     """Welch's t-test of the units of two groups, their variances not taken as equal.
 
     Formula: t = (ā − b̄) / √(s_a²/n_a + s_b²/n_b), dof by Welch and Satterthwaite; two-sided p;
@@ -42,27 +42,20 @@ def welch(a: FloatArray, b: FloatArray) -> TTest:
     """
     estimate = float(a.mean() - b.mean())
     if min(a.size, b.size) < 2:
-        return TTest(estimate, reason="fewer than two units in a group: no test")
+        return Statistic(estimate, reason="fewer than two units in a group: no test")
     if not varies(a, a) and not varies(b, b):
-        return TTest(estimate, reason="zero variance: no test")
+        return Statistic(estimate, reason="zero variance: no test")
     from statsmodels.stats.weightstats import CompareMeans
 
     compared = CompareMeans.from_data(a, b)
-    statistic, p_value, dof = compared.ttest_ind(usevar="unequal")
     degrees = a.size + b.size - 2
     pooled = math.sqrt(((a.size - 1) * a.var(ddof=1) + (b.size - 1) * b.var(ddof=1)) / degrees)
-    return TTest(
-        estimate,
-        effect_size=estimate / pooled * (1 - 3 / (4 * degrees - 1)),
-        statistic=float(statistic),
-        dof=float(dof),
-        p_value=float(p_value),
-        ci95=ends(compared.tconfint_diff(0.05, usevar="unequal")),
-        ci90=ends(compared.tconfint_diff(0.10, usevar="unequal")),
-    )
+    hedges = estimate / pooled * (1 - 3 / (4 * degrees - 1))
+    intervals = [ends(compared.tconfint_diff(alpha, usevar="unequal")) for alpha in (0.05, 0.10)]
+    return _tested(estimate, hedges, compared.ttest_ind(usevar="unequal"), intervals)
 
 
-def paired(a: FloatArray, b: FloatArray) -> TTest:
+def paired(a: FloatArray, b: FloatArray) -> Statistic:
     """Paired t-test of the same units in two arms.
 
     Formula: d = a − b; t = d̄ / (s_d/√n), dof n − 1; two-sided p; d_z = d̄ / s_d, uncorrected.
@@ -75,25 +68,25 @@ def paired(a: FloatArray, b: FloatArray) -> TTest:
     difference = a - b
     estimate = float(difference.mean())
     if difference.size < 2:
-        return TTest(estimate, reason="fewer than two units: no test")
+        return Statistic(estimate, reason="fewer than two units: no test")
     if not varies(difference, np.concatenate([a, b])):
-        return TTest(estimate, reason="zero variance: no test")
+        return Statistic(estimate, reason="zero variance: no test")
     from statsmodels.stats.weightstats import DescrStatsW
 
     described = DescrStatsW(difference)
-    statistic, p_value, dof = described.ttest_mean(0.0)
-    return TTest(
-        estimate,
-        effect_size=estimate / float(difference.std(ddof=1)),
-        statistic=float(statistic),
-        dof=float(dof),
-        p_value=float(p_value),
-        ci95=ends(described.tconfint_mean(0.05)),
-        ci90=ends(described.tconfint_mean(0.10)),
-    )
+    intervals = [ends(described.tconfint_mean(alpha)) for alpha in (0.05, 0.10)]
+    return _tested(estimate, estimate / float(difference.std(ddof=1)), described.ttest_mean(0.0), intervals)
 
 
-def mean_distance(a: FloatArray, b: FloatArray) -> TTest:
+def _tested(
+    estimate: float, effect: float, test: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> Statistic:
+    """A t-test as statsmodels gives it: statistic, p, degrees of freedom; and its 95 % and 90 % intervals."""
+    statistic, p_value, dof = map(float, test)
+    return Statistic(estimate, effect, statistic, dof, p_value, *intervals)
+
+
+def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:
     """How far the same units lie apart in two arms, whichever way.
 
     Formula: the mean of d = |a − b|, ± t s_d/√n with n − 1 degrees of freedom, not under 0.
@@ -105,20 +98,10 @@ def mean_distance(a: FloatArray, b: FloatArray) -> TTest:
     """
     found = paired(np.abs(a - b), np.zeros_like(a))
     ci95, ci90 = ((max(ci[0], 0.0), ci[1]) if ci else None for ci in (found.ci95, found.ci90))
-    return TTest(found.estimate, dof=found.dof, ci95=ci95, ci90=ci90, reason=found.reason)
+    return Statistic(found.estimate, dof=found.dof, ci95=ci95, ci90=ci90, reason=found.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class SignedRanks:
-    """A Wilcoxon signed-rank test of a − b; everything is None where the reason says why."""
-
-    effect_size: float | None = None
-    statistic: float | None = None
-    p_value: float | None = None
-    reason: str | None = None
-
-
-def wilcoxon(a: FloatArray, b: FloatArray) -> SignedRanks:
+def wilcoxon(a: FloatArray, b: FloatArray) -> Statistic:
     """Wilcoxon signed-rank test of the same units in two arms.
 
     Formula: ranks of |a − b|, zeros dropped, ties at their average rank; W+ and W− the sums of the ranks
@@ -135,10 +118,10 @@ def wilcoxon(a: FloatArray, b: FloatArray) -> SignedRanks:
 
     difference = a - b
     if difference.size < 2:
-        return SignedRanks(reason="fewer than two units: no test")
+        return Statistic(reason="fewer than two units: no test")
     both = np.concatenate([a, b])
     if not varies(difference, both):
-        return SignedRanks(reason="zero variance: no test")
+        return Statistic(reason="zero variance: no test")
     # 0.3 − 0.1 and 0.2 are no two ranks.
     difference = np.round(difference / np.abs(both).max() / NO_SPREAD) * NO_SPREAD
     used = difference[difference != 0]
@@ -146,7 +129,7 @@ def wilcoxon(a: FloatArray, b: FloatArray) -> SignedRanks:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few units: p is what scipy makes of them
         test = signed_rank_test(difference)
-    return SignedRanks(
+    return Statistic(
         effect_size=float((np.sign(used) * ranks).sum() / ranks.sum()),
         statistic=float(test.statistic),
         p_value=float(test.pvalue),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
 from biaskit.files import data_dir
 from biaskit.foreign import visible
-from biaskit.inputs import Inputs, TooMuch, expanded, one_line, parse_toml
+from biaskit.inputs import Inputs, TooMuch, expanded, parse_toml
 from biaskit.provenance import digest
 from biaskit.records import Instruction
 from biaskit.sheets import is_sheet
@@ -42,13 +41,6 @@ def study_names() -> list[str]:
 def read_study_file(name: str) -> dict[str, Any]:
     """A study's file as written, paths made relative to it; `name` is shipped or a path."""
     path, known = expanded(name), study_names()
-    # A folder called like a shipped study hides none; a name too long for a path is no folder.
-    if name.strip() and name not in known and os.path.isdir(path):
-        inside = ", ".join(one_line(str(file)) for file in sorted(path.glob("*.toml"))[:5])
-        raise StudyError(
-            f"{one_line(name)} is a folder, and a study is a .toml file. Give its path"
-            f"{': there are ' + inside if inside else ''}."
-        )
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
         if name not in known:
@@ -80,7 +72,13 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
     """Defaults, then `content`, then `overrides` (dotted keys); validated."""
     merged = _with_variant({key: dict(v) if isinstance(v, dict) else v for key, v in content.items()})
     for dotted, value in _with_variant(dict(overrides)).items():
-        _put(merged, dotted.split("."), value, dotted)
+        *tables, last = dotted.split(".")
+        table = merged
+        for name in tables:
+            table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise StudyError(f"{dotted}: {name} is a value, not a table.")
+        table[last] = value
     engine = merged.setdefault("engine", "probe")
     if not isinstance(engine, str) or engine not in STUDIES:
         raise StudyError(
@@ -146,15 +144,6 @@ def parse_setting(text: str) -> tuple[str, Any]:
     return key, value if takes_text and not isinstance(parsed, list | str) else parsed
 
 
-def _put(target: dict[str, Any], path: Sequence[str], value: Any, dotted: str) -> None:
-    for name in path[:-1]:
-        inner = target.setdefault(name, {})
-        if not isinstance(inner, dict):
-            raise StudyError(f"{dotted}: {name} is a value, not a table.")
-        target = inner
-    target[path[-1]] = value
-
-
 def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: str = "") -> str:
     """The first problem, in one line; the others are counted. `prefix` stands before each key."""
     problems = error.errors()
@@ -212,16 +201,9 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
         if nested is not None and name != "pairs":
             yield from describe_keys(nested, f"{prefix}{name}.")
         else:
-            default = (
-                "(required)" if field.is_required() else _shown(field.get_default(call_default_factory=True))
-            )
-            yield f"{prefix}{name}", default, field.description or ""
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "(none)"
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            value = "(required)" if field.is_required() else field.get_default(call_default_factory=True)
+            default = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            yield f"{prefix}{name}", "(none)" if value is None else default, field.description or ""
 
 
 def stated_choices(study: Study) -> dict[str, str]:

@@ -100,6 +100,17 @@ class _Study(_Strict):
     summary: str = key("", "one line: whose tables it lays out")
     papers: tuple[str, ...] = key((), "corpora whose papers `biaskit cite` prints")
     models: dict[str, str] = key({}, "LABEL = SPEC, used when the command names no model")
+    system_prompt: str | None = key(None, "a system prompt's text (--system-prompt FILE)")
+    template_date: Annotated[str, AfterValidator(_is_date)] = key(
+        TEMPLATE_DATE, "what a chat template that asks for today is told, YYYY-MM-DD"
+    )
+    articles: Literal["as-published", "grammatical"] = key(
+        "as-published", "'a electrician' as the papers print it, or 'an electrician'"
+    )
+    reference: Reference = key("both", _REFERENCE)
+    report: ReportKeys = key(ReportKeys(), "the page")
+    skip_bad_lines: bool = key(False, "leave out unreadable rows and count them")
+    lock: Literal["os", "none"] = key("os", "none: for file systems without locks")
 
 
 class ProbeStudy(_Study):
@@ -118,15 +129,8 @@ class ProbeStudy(_Study):
         "own-line", "plain setting: before the question's line (OccuGender) or inside it (Mattern)"
     )
     instruction_position: Literal["prompt", "system"] = key("prompt", "in the prompt or the system role")
-    system_prompt: str | None = key(None, "a system prompt's text (--system-prompt FILE)")
-    articles: Literal["as-published", "grammatical"] = key(
-        "as-published", "'a electrician' as the papers print it, or 'an electrician'"
-    )
     prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
         "auto", "auto: the first that every model can take"
-    )
-    template_date: Annotated[str, AfterValidator(_is_date)] = key(
-        TEMPLATE_DATE, "what a chat template that asks for today is told, YYYY-MM-DD"
     )
     estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = key(
         "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
@@ -152,11 +156,6 @@ class ProbeStudy(_Study):
     margin: dict[str, Margin] = key({"share": 0.05}, _MARGIN)
     seed: int = key(1, "of bootstrap intervals", ge=0, le=MOST_SEED)
     table: TableTitles = key(TableTitles(), "titles of the rendered tables")
-    reference: Reference = key("both", _REFERENCE)
-    report: ReportKeys = key(ReportKeys(), "the page")
-
-    skip_bad_lines: bool = key(False, "leave out unreadable rows and count them")
-    lock: Literal["os", "none"] = key("os", "none: for file systems without locks")
 
 
 PROBE_ANALYSIS_KEYS = frozenset(
@@ -224,9 +223,6 @@ class PersonasStudy(_Study):
     wording: Literal["paper", "released"] = key(
         "paper", "the prompts as the paper prints them, or as its scripts ask them"
     )
-    articles: Literal["as-published", "grammatical"] = key(
-        "as-published", "'a engineer' as the papers print it, or 'an engineer'"
-    )
     specified: tuple[Literal["female", "male", "nonbinary"], ...] = key(
         ("female", "male", "nonbinary"), "genders that prompts of the second kind name"
     )
@@ -243,10 +239,6 @@ class PersonasStudy(_Study):
     seed: int = key(1, "of draws, shuffles and halves", ge=0, le=MOST_SEED)
     prompt_form: Literal["auto", "chat", "completion", "raw"] = key(
         "auto", "auto: chat for instruct models, completion for base models"
-    )
-    system_prompt: str | None = key(None, "a system prompt's text (--system-prompt FILE)")
-    template_date: Annotated[str, AfterValidator(_is_date)] = key(
-        TEMPLATE_DATE, "what a chat template that asks for today is told, YYYY-MM-DD"
     )
 
     variant: Literal["exact", "released"] = key(
@@ -310,11 +302,6 @@ class PersonasStudy(_Study):
         "per-alpha", "calibrate: C searched at every alpha, or interpolated (papers)"
     )
     margin: dict[str, Margin] = key({"represented_share": 0.05}, _MARGIN)
-    reference: Reference = key("both", _REFERENCE)
-    report: ReportKeys = key(ReportKeys(), "the page")
-
-    skip_bad_lines: bool = key(False, "leave out unreadable rows and count them")
-    lock: Literal["os", "none"] = key("os", "none: for file systems without locks")
 
 
 PERSONAS_ANALYSIS_KEYS = frozenset(PersonasStudy.model_fields) - frozenset(

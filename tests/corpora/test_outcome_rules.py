@@ -54,7 +54,11 @@ def test_no_shipped_pattern_can_run_away(name: str) -> None:
 
 def test_the_first_rule_that_fires_decides_piece_by_piece() -> None:
     rules = OutcomeRules(
-        tuple(OutcomeRule(*of, "all", "", "", re.compile(of[0])) for of in (("b", "no"), ("a", "yes"))), {}
+        tuple(
+            OutcomeRule(id=of[0], outcome=of[1], reads="all", pattern=of[0], reason="a test")
+            for of in (("b", "no"), ("a", "yes"))
+        ),
+        {},
     )
     decided = [rules.first({"all": pieces}) for pieces in (("abc",), ("a", "b"), ("c",))]
     assert ["no", "yes", None] == [one and one[0].outcome for one in decided]

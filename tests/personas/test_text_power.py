@@ -28,7 +28,7 @@ BATCH = 300
 def test_the_promised_difference_from_labour_statistics_is_found_in_four_runs_of_five(
     occupations: int, texts: int
 ) -> None:
-    variance = TextVariance("m", 0.45, 0.6, 0.02, 4)
+    variance = TextVariance(model="m", share=0.45, associated_share=0.6, var_occupation=0.02, n_occupations=4)
     promised = smallest_difference(paired_design(variance, occupations, texts))
     assert promised is not None
     rng = np.random.default_rng(11)

@@ -17,7 +17,7 @@ from biaskit.probe.design import build_prompt, cell_key, cells, resolve_design
 from biaskit.probe.planned import PlannedCells
 from biaskit.progress import ModelPlan
 from biaskit.records import as_record
-from biaskit.sequences import Computed, cut, picked
+from biaskit.sequences import Computed, cut
 from biaskit.study.config import load_probe_study
 
 STUDIES = {
@@ -159,4 +159,3 @@ def test_what_is_cut_holds_every_entry_once_in_order(entries: list[int], size: i
     batches = cut(entries, size)
     assert entries == [one for batch in batches for one in batch]
     assert all(size == len(batch) for batch in batches[:-1])
-    assert [entries[i] for i in range(0, len(entries), 2)] == list(picked(entries, range(0, len(entries), 2)))

@@ -19,10 +19,10 @@ from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
 import biaskit as bk
 from biaskit import records
 from biaskit.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
-from biaskit.probe.shares.draws import wilson_ends
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
 from biaskit.runs.store import read_rows
+from biaskit.stats.proportions import wilson
 from biaskit.workflow.analyze import analyse, describe_run
 
 # --- one cell, every course it can take ------------------------------------------------------------------
@@ -76,7 +76,7 @@ def test_ends_are_the_probabilities_of_all_courses() -> None:
 @pytest.mark.parametrize(("p", "mean", "held"), [(0.3, 0.331, 0.94), (0.1, 0.126, 0.90), (0.05, 0.066, 0.89)])
 def test_a_coverages_mean_and_interval_are_what_the_methods_say(p: float, mean: float, held: float) -> None:
     ends = Rounds(10, 10).ends(p)  # docs/methods.md#rounds
-    intervals = {(n, k): wilson_ends(k, n) for n, k in ends}
+    intervals = {(n, k): wilson(k, n) for n, k in ends}
     assert mean == round(sum(k / n * chance for (n, k), chance in ends.items()), 3)
     holds = {key for key, interval in intervals.items() if interval and interval[0] <= p <= interval[1]}
     assert held == round(sum(chance for key, chance in ends.items() if key in holds), 2)

@@ -15,7 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from biaskit.errors import RunError
-from biaskit.probe.shares.cells import as_json, cell_shares
+from biaskit.probe.rows import as_json
+from biaskit.probe.shares.cells import cell_shares
 from biaskit.records import Cell
 
 CELL = Cell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")

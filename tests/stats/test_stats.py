@@ -37,7 +37,7 @@ from biaskit.stats.crossed import (
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
 from biaskit.stats.verdict import with_verdicts
-from biaskit.stats.welch import TTest, paired, welch
+from biaskit.stats.welch import Statistic, paired, welch
 
 FloatArray = NDArray[np.float64]
 
@@ -253,7 +253,7 @@ def test_t_tests_match_scipy_with_their_intervals(kind: str) -> None:
     assert tuple(expected.confidence_interval(0.90)) == pytest.approx(found.ci90)
 
 
-def of_test(found: TTest) -> list[float]:
+def of_test(found: Statistic) -> list[float]:
     assert found.reason is None
     assert found.ci95 is not None
     assert found.ci90 is not None

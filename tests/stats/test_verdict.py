@@ -12,7 +12,7 @@ from biaskit.compare.gate import require_equivalent, verdict_in_words
 from biaskit.report.figures.between_models import shape_of
 from biaskit.report.findings.finding import outcome_of
 from biaskit.stats.crossed import p_of_interval
-from biaskit.stats.verdict import direction_of, interval_side, verdict_of
+from biaskit.stats.verdict import interval_side, verdict_of
 
 Row = dict[str, Any]
 
@@ -39,23 +39,22 @@ def rows(draw: st.DrawFn) -> Row:
 
 
 @pytest.mark.parametrize(
-    ("row", "verdict", "direction"),
+    ("row", "verdict"),
     [
-        (row_of(0.12, 0.05, 0.19, False), "higher", "higher"),
-        (row_of(-0.12, -0.19, -0.05, None), "lower", "lower"),
-        (row_of(0.01, -0.02, 0.04, True), "equivalent", None),
-        (row_of(0.02, 0.01, 0.03, True), "equivalent", None),
-        (row_of(0.03, -0.04, 0.1, False), "no-clear-difference", None),
-        (row_of(0.0, 1e-17, 0.1, False), "no-clear-difference", None),
-        (row_of(0.0, -0.1, -1e-17, False), "no-clear-difference", None),
-        (row_of(0.0, 0.0, 0.0, None), "no-clear-difference", None),
-        (row_of(0.3, None, None, None), "not-measured", None),
-        (row_of(None, None, None, None), "not-measured", None),
+        (row_of(0.12, 0.05, 0.19, False), "higher"),
+        (row_of(-0.12, -0.19, -0.05, None), "lower"),
+        (row_of(0.01, -0.02, 0.04, True), "equivalent"),
+        (row_of(0.02, 0.01, 0.03, True), "equivalent"),
+        (row_of(0.03, -0.04, 0.1, False), "no-clear-difference"),
+        (row_of(0.0, 1e-17, 0.1, False), "no-clear-difference"),
+        (row_of(0.0, -0.1, -1e-17, False), "no-clear-difference"),
+        (row_of(0.0, 0.0, 0.0, None), "no-clear-difference"),
+        (row_of(0.3, None, None, None), "not-measured"),
+        (row_of(None, None, None, None), "not-measured"),
     ],
 )
-def test_each_verdict(row: Row, verdict: str, direction: str | None) -> None:
+def test_each_verdict(row: Row, verdict: str) -> None:
     assert verdict_of(row) == verdict
-    assert direction_of(row) == direction
 
 
 def test_no_row_is_not_measured() -> None:

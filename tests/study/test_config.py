@@ -411,5 +411,5 @@ def test_a_folder_called_like_a_shipped_study_hides_none(
     monkeypatch.chdir(tmp_path)
     assert load_study("framing").engine == "probe"
     (tmp_path / "mine").mkdir()
-    with pytest.raises(StudyError, match="mine is a folder"):
+    with pytest.raises(StudyError, match="no study 'mine'"):
         load_study("mine")

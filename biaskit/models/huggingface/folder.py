@@ -58,14 +58,12 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     if not path.is_dir():
         raise ModelError(f"{path}: no such model folder. Give hf:ORG/NAME, or hf:PATH to a saved model.")
     names = check_entries(path, allow_links=allow_links)
-    if "config.json" not in names:
-        if ADAPTER in names:
-            raise ModelError(
-                f"{path} holds an adapter, not a model. Merge it into its base model and save that folder."
-            )
-        raise ModelError(f"{path} is not a model folder: it has no config.json.")
     refuse_adapter(path, names)
-    config = read_config(path / "config.json")
+    if "config.json" not in names:
+        raise ModelError(f"{path} is not a model folder: it has no config.json.")
+    config = read_object(path / "config.json")
+    if config.get("is_encoder_decoder"):
+        raise ModelError(f"{path}: an encoder-decoder model. biaskit scores causal language models.")
     weights = sorted(path.glob("*.safetensors"))
     if not weights:
         pickled = any(name.endswith((".bin", ".pt", ".pth", ".ckpt")) for name in names)
@@ -114,14 +112,6 @@ def check_gguf(path: Path) -> ModelFolder:
     )
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """config.json as a mapping; an encoder-decoder model is refused by name."""
-    config = read_object(path)
-    if config.get("is_encoder_decoder"):
-        raise ModelError(f"{path.parent}: an encoder-decoder model. biaskit scores causal language models.")
-    return config
-
-
 def _numbers_by_type(path: Path) -> Counter[str]:
     """How many numbers of each type a safetensors file holds; its own library checks header and length."""
     from safetensors import SafetensorError, safe_open
@@ -165,7 +155,7 @@ def refuse_adapter(path: Path, names: Collection[str]) -> None:
     """Refuse what transformers would load where peft is installed, and leave out where it is not."""
     if ADAPTER in names:
         raise ModelError(
-            f"{path} holds a model and an adapter beside it. Merge them and save that folder, or move"
+            f"{path} holds an adapter. Merge it into its base model and save that folder, or move"
             f" {ADAPTER} out of it to measure the model alone."
         )
 

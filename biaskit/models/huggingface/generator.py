@@ -123,10 +123,11 @@ class TransformersGenerator(LocalModel):
                 generation_config=config,
                 logits_processor=LogitsProcessorList([noise]),
             )
-        rows = out[:, tokens.shape[1] :].tolist()
-        return [
-            None if broken else _until_end(row, ends) for row, broken in zip(rows, noise.broken, strict=True)
-        ]
+        texts: list[TokenIds | None] = []
+        for row, broken in zip(out[:, tokens.shape[1] :].tolist(), noise.broken, strict=True):
+            last = next((k for k, token in enumerate(row) if token in ends), len(row))  # padding follows
+            texts.append(None if broken else tuple(row[: last + 1]))
+        return texts
 
     def _result(self, request: DrawRequest, new: TokenIds | None) -> Draw | Failed:
         if new is None:
@@ -234,9 +235,3 @@ def _evenly(requests: Sequence[DrawRequest], largest: int) -> Iterator[tuple[Dra
     ends = [len(requests) * (i + 1) // n for i in range(n)]
     for start, end in zip([0, *ends], ends, strict=False):
         yield tuple(requests[start:end])
-
-
-def _until_end(row: Sequence[int], ends: Sequence[int]) -> TokenIds:
-    """A row up to and with its end-of-text; what follows is padding."""
-    last = next((k for k, token in enumerate(row) if token in ends), len(row))
-    return tuple(row[: last + 1])

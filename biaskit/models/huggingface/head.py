@@ -26,20 +26,11 @@ class OutputHead:
         config = model.config.get_text_config(decoder=True)
         self.weight: torch.Tensor = layer.weight  # (vocabulary, hidden)
         self.bias: torch.Tensor | None = getattr(layer, "bias", None)
-        self.scale = _scale(config)
+        # What the output is multiplied by before the cap: Cohere multiplies, Granite divides.
+        self.scale = 1.0 / float(getattr(config, "logits_scaling", None) or 1.0)
+        for name in ("logit_scale", "lm_head_multiplier"):
+            self.scale *= float(getattr(config, name, None) or 1.0)
         self.softcap: float | None = getattr(config, "final_logit_softcapping", None)
-
-    def _logits(self, hidden: torch.Tensor, part: slice, room: torch.Tensor) -> torch.Tensor:
-        """Float32 logits (rows, tokens) of one part of the vocabulary, computed in `room` (tokens, rows)."""
-        weight = self.weight[part].float()
-        logits = torch.mm(weight, hidden.T, out=room[: weight.shape[0]]).T
-        if self.bias is not None:
-            logits += self.bias[part].float()
-        if self.scale != 1.0:
-            logits *= self.scale
-        if self.softcap is not None:
-            logits.div_(self.softcap).tanh_().mul_(self.softcap)
-        return logits
 
     def slices(self, hidden: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
         """First token and float32 logits (rows, tokens) of each slice; the next one overwrites them."""
@@ -49,7 +40,16 @@ class OutputHead:
         # in it: few rows times many tokens take MKL 1.6 times as long the other way round (two AMD cores).
         room = torch.empty(width, rows, device=hidden.device)
         for start in range(0, vocabulary, width):
-            yield start, self._logits(hidden, slice(start, start + width), room)
+            part = slice(start, start + width)
+            weight = self.weight[part].float()
+            logits = torch.mm(weight, hidden.T, out=room[: weight.shape[0]]).T
+            if self.bias is not None:
+                logits += self.bias[part].float()
+            if self.scale != 1.0:
+                logits *= self.scale
+            if self.softcap is not None:
+                logits.div_(self.softcap).tanh_().mul_(self.softcap)
+            yield start, logits
 
     def log_probs(
         self,
@@ -194,11 +194,3 @@ class _RunningLogSumExp:
 def _finite(peak: torch.Tensor) -> torch.Tensor:
     # A row that has seen only -inf has no peak to subtract: exp(-inf - -inf) would be NaN.
     return torch.where(torch.isinf(peak) & (peak < 0), torch.zeros_like(peak), peak)
-
-
-def _scale(config: Any) -> float:
-    """What the head's output is multiplied by before the cap: Cohere multiplies, Granite divides."""
-    scale = 1.0
-    for name in ("logit_scale", "lm_head_multiplier"):
-        scale *= float(getattr(config, name, None) or 1.0)
-    return scale / float(getattr(config, "logits_scaling", None) or 1.0)

@@ -149,19 +149,15 @@ class LocalModel:
             try:
                 answers += answer(part)
             except torch.OutOfMemoryError as error:
-                self._halve(len(part), what, error)
+                if len(part) == 1:
+                    raise ModelError(
+                        f"{self.identity.label}: out of memory on {self.placement.device} with one {what}."
+                        " Use a smaller dtype, --device map, or a smaller model."
+                    ) from error
+                self._batch_size = len(part) // 2
+                if torch.cuda.is_available():
+                    torch.cuda.empty_cache()
         return answers
-
-    def _halve(self, size: int, what: str, error: Exception) -> None:
-        """After a batch that was too large for the device's memory: this one and the next in halves."""
-        if size == 1:
-            raise ModelError(
-                f"{self.identity.label}: out of memory on {self.placement.device} with one {what}."
-                " Use a smaller dtype, --device map, or a smaller model."
-            ) from error
-        self._batch_size = size // 2
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
 
     def _answered(self, prompt_tokens: int, new_tokens: int) -> Answered:
         by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"

@@ -76,8 +76,6 @@ class TransformersScorer(NodeStates):
         """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
         self._ready, self._where = {}, {}
         requests = tuple(requests)  # all are looked at several times
-        if len({request.key for request in requests}) < len(requests):
-            raise ValueError("two requests have one key")
         ends = self.scoring.word_boundary == "word"
         self._prepared = prepare(self._renderer, requests, ends=ends, prompts_only=self._top_k is not None)
         prepared = self._in_order = [self._prepared[request.key] for request in requests]

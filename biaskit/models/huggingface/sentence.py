@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -54,11 +53,20 @@ def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64
         raise ModelError(f"{folder.path} ({model.config.model_type}) is not an encoder of text alone.")
     ids = _token_ids(tokenizer, model, words, folder)
     vectors = np.full((len(words), model.config.hidden_size), np.nan)
-    with _one_thread(), torch.inference_mode():
-        for batch in _batches_of_one_length(ids, batch_size):
-            tokens = torch.tensor([ids[i] for i in batch])
-            hidden = model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
-            vectors[batch] = hidden.double().mean(dim=1).numpy()
+    known = sorted((i for i, own in enumerate(ids) if own), key=lambda i: len(ids[i]))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        # Words of equally many tokens go together: no word's vector has padding in it.
+        for _, alike in groupby(known, key=lambda i: len(ids[i])):
+            members = list(alike)
+            for batch in (members[k : k + batch_size] for k in range(0, len(members), batch_size)):
+                tokens = torch.tensor([ids[i] for i in batch])
+                with torch.inference_mode():
+                    hidden = model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
+                vectors[batch] = hidden.double().mean(dim=1).numpy()
+    finally:
+        torch.set_num_threads(threads)
     with np.errstate(invalid="ignore"):  # zero by zero is NaN: no direction either
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors
@@ -123,24 +131,3 @@ def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFo
         )
     empty = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
     return [list(ids) if any(token not in empty for token in ids) else [] for ids in encoded]
-
-
-def _batches_of_one_length(ids: Sequence[Sequence[int]], batch_size: int) -> Iterator[list[int]]:
-    """Indices of words with equally many tokens: nothing is padded, so no word's vector has padding in it."""
-    known = [i for i, own in enumerate(ids) if own]
-    for _, alike in groupby(sorted(known, key=lambda i: len(ids[i])), key=lambda i: len(ids[i])):
-        members = list(alike)
-        for start in range(0, len(members), batch_size):
-            yield members[start : start + batch_size]
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -12,9 +12,9 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.models.token_trie import TokenIds, shortest_extensions
-from biaskit.probe.shares.draws import wilson_ends
 from biaskit.probe.shares.top_k import Sought, bound_masses
 from biaskit.records import Cell, CellShares
+from biaskit.stats.proportions import wilson
 
 COVERAGE_TOLERANCE = 1e-6
 
@@ -116,9 +116,7 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
     for text, count in row["counts"].items():
         said[group_of[text]] += count
     n, matched = row["draws"], sum(said.values())
-    if not 0 <= matched <= n or not n:
-        raise RunError(f"Row {row['key']}: {matched} of {n} draws said an expression.")
-    ends = [wilson_ends(said[group], matched) for group in groups]
+    ends = [wilson(said[group], matched) for group in groups]
     return CellShares(
         cell,
         str(row["estimator"]),
@@ -127,21 +125,9 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
         shares=tuple(count / matched for count in said.values()) if matched else None,
         reason=None if matched else "no draw matched",
         share_ends=tuple(pair for pair in ends if pair is not None) or None,
-        coverage_ends=wilson_ends(matched, n),
+        coverage_ends=wilson(matched, n),
         matched=matched,
     )
-
-
-def begun_by_other_groups(
-    expressions: Sequence[Mapping[str, Any]], word_boundary: str
-) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Pairs of a row's expressions: one whose tokens begin the other's, which is of another group."""
-    return [
-        (short, expressions[j])
-        for short, extensions in zip(expressions, extensions_of(expressions, word_boundary), strict=True)
-        for j in extensions
-        if short["group"] != expressions[j]["group"]
-    ]
 
 
 def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
@@ -149,23 +135,14 @@ def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) 
 
     Empty lists where the row tells no tokens.
     """
-    ids = _token_ids(expressions)
-    if ids is None:
+    tokens = [e.get("token_ids") for e in expressions]
+    if any(ids is None for ids in tokens):  # a server that tells no ids tells the tokens' texts, or nothing
+        tokens = [e.get("tokens") for e in expressions]
+    number: dict[object, int] = {}
+    ids = tuple(tuple(number.setdefault(token, len(number)) for token in each or ()) for each in tokens)
+    if not all(ids):
         return [[] for _ in expressions]
-    texts = tuple(str(e["text"]) for e in expressions)
-    return _extensions_of(ids, texts, word_boundary)
-
-
-def _token_ids(expressions: Sequence[Mapping[str, Any]]) -> tuple[TokenIds, ...] | None:
-    """The expressions' tokens; where a server tells no ids, a number for each text of a token."""
-    ids = [e.get("token_ids") for e in expressions]
-    if all(i is not None for i in ids):
-        return tuple(tuple(i) for i in ids if i is not None)
-    tokens = [t for e in expressions if (t := e.get("tokens")) is not None]
-    if len(tokens) < len(expressions):
-        return None
-    number: dict[str, int] = {}
-    return tuple(tuple(number.setdefault(token, len(number)) for token in each) for each in tokens)
+    return _extensions_of(ids, tuple(str(e["text"]) for e in expressions), word_boundary)
 
 
 @lru_cache(maxsize=256)
@@ -183,8 +160,3 @@ def _goes_on_past_a_word(i: int, j: int, ids: tuple[TokenIds, ...], texts: tuple
     """Whether expression j extends i, and i ends a word there."""
     begins = len(ids[j]) > len(ids[i]) and ids[j][: len(ids[i])] == ids[i]
     return begins and not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()
-
-
-def as_json(log_prob: float) -> float | None:
-    """A log-probability as a row holds it: JSON has no -inf, so impossible is null."""
-    return log_prob if math.isfinite(log_prob) else None

@@ -6,21 +6,13 @@ See docs/methods.md#sampling-estimator.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.proportions import wilson
 
 FEWEST_MATCHED = 2
 """Draws that a cell's share needs for an estimate of its variance."""
-
-
-@lru_cache(maxsize=4096)
-def wilson_ends(count: int, n: int) -> tuple[float, float] | None:
-    """Wilson's 95 % interval of a share; None with nothing counted. A run has few different counts."""
-    return wilson(count, n)
 
 
 def se_of_mean(

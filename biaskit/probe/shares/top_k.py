@@ -170,7 +170,12 @@ def bound_masses(
     more is the sampled token's. No texts are listed for token ids: an expression with ids and no `tokens`
     has known tokens only where it is one token.
     """
-    walk = _Walk({text: _by_token(listing) for text, listing in listed.items()}, dict(listed), k)
+    by_token: dict[str, dict[str, list[float]]] = {}  # text → token after it → its probabilities, ascending
+    for text, listing in listed.items():
+        of_token = by_token.setdefault(text, {})
+        for token, probability in sorted(_probabilities(listing), key=lambda pair: pair[1]):
+            of_token.setdefault(token, []).append(probability)
+    walk = _Walk(by_token, dict(listed), k)
     first = {token for token, _ in listed.get("", ())}
     walk.go(tuple(_with_known_tokens(e, first) for e in expressions), (), 1.0, frozenset([None]), None)
     return MassBounds(
@@ -191,14 +196,6 @@ def _with_known_tokens(expression: Sought, first: Collection[str]) -> Sought:
     ):
         known = (expression.text,)
     return replace(expression, tokens=known)
-
-
-def _by_token(listing: Listing) -> dict[str, list[float]]:
-    """The listed probabilities of each token text, ascending; of equal texts there are several."""
-    of_token: dict[str, list[float]] = {}
-    for token, probability in _probabilities(listing):
-        of_token.setdefault(token, []).append(probability)
-    return {token: sorted(values) for token, values in of_token.items()}
 
 
 def _probabilities(listing: Listing) -> list[tuple[str, float]]:
