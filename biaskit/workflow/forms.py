@@ -45,7 +45,6 @@ class FormsResult:
     """
 
     label: str
-
     rows: tuple[dict[str, Any], ...]
 
     def as_json(self) -> dict[str, Any]:
