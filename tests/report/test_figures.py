@@ -24,7 +24,6 @@ from biaskit.report.figures import (
     between_models,
     draw_all,
     files_of,
-    groups,
     labour,
     outcomes,
     probe,
@@ -313,18 +312,6 @@ def test_outcomes_are_stacked_to_the_whole() -> None:
     legend = [entry.text for entry in figure.plot.legend]
     assert legend == ["women", "men", "unknown or neutral", "declines", "something else"]
     assert not only(outcomes.outcomes, made)
-
-
-def test_groups_of_texts_stand_at_their_length_beside_their_null() -> None:
-    made = content(("A",), 2)
-    scope = {"model": "A", "column": "race", "group": "x", "against": "others", "gender": ""}
-    row = {**scope, "method": "calibrated", "n_marked_beyond": 9, "null_p95_beyond": 4.0}
-    figure = only(groups.group_lists, with_table(made, "group_lists", [row], "personas"), "personas")[
-        "group-lists"
-    ]
-    nulls, marked = panels(figure)[0].dots
-    assert (xs(nulls), xs(marked)) == ([4.0], [9.0])
-    assert "x: null 95 % 4, all texts of a group 9" in figure.plot.alt
 
 
 # --- the first picture -----------------------------------------------------------------------------------
