@@ -13,7 +13,6 @@ import numpy as np
 
 from biaskit.errors import StudyError
 from biaskit.probe.contrasts import Choices, arm_of, arms_of_levels, contrast_rows
-from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,
@@ -37,6 +36,7 @@ from biaskit.stats.crossed import (
     spread_of_mean,
     variance_components,
 )
+from biaskit.stats.proportions import se_of_mean
 from biaskit.stats.resampling import crossed_bootstrap, generator
 
 Interval = Literal["crossed", "bootstrap"]

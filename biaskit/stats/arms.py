@@ -143,7 +143,7 @@ class CrossedCells:
         averaged = self._with(means, templates=tuple(members))
         return replace(averaged, empty=empty & ~np.isnan(averaged.coverage))
 
-    def _with(self, change: Callable[[FloatArray], FloatArray], **places: tuple[Any, ...]) -> CrossedCells:
+    def _with(self, change: Callable[[FloatArray], FloatArray], **places: Any) -> CrossedCells:
         """The block with every array of numbers changed alike, and other jobs or templates."""
         return replace(
             self,

@@ -22,10 +22,10 @@ from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.shares.cells import cell_shares
-from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
 from biaskit.runs.rows import row_line
 from biaskit.runs.session import Session
+from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_probe_study
 from biaskit.tables.io import read_table_rows
 
