@@ -226,7 +226,7 @@ def write_set(
         last = read_record(folder / record) or {}
         known = {d for one in (last, *map(read_record, journals)) for d in files_of(one or {}).values()}
         digests = {name: d for name, d in files_of(last).items() if name not in {*files, *gone}}
-        digests |= {name: _digest(content) for name, content in files.items()}
+        digests |= {name: digest_of(content) for name, content in files.items()}
         temporaries = {
             name: stack.enter_context(_written(folder / name, content)) for name, content in files.items()
         }
@@ -270,7 +270,7 @@ def _as_record(content: Mapping[str, object]) -> bytes:
 def _sum(content: Mapping[str, object]) -> str:
     # Through JSON once, so that tuples and numbers of the writer are as the reader finds them.
     rest = {name: value for name, value in content.items() if name != SUM}
-    return _digest(json.dumps(json.loads(json.dumps(rest)), sort_keys=True).encode("ascii"))
+    return digest_of(json.dumps(json.loads(json.dumps(rest)), sort_keys=True).encode("ascii"))
 
 
 def read_record(path: Path) -> dict[str, object] | None:
@@ -299,12 +299,8 @@ def read_together(folder: Path, names: Collection[str]) -> dict[str, bytes | Non
         return {name: (folder / name).read_bytes() if (folder / name).is_file() else None for name in names}
 
 
-def digest_of(content: bytes | None) -> str | None:
-    """How a record names a file of this content; None for a file that is not there."""
-    return None if content is None else _digest(content)
-
-
-def _digest(content: bytes) -> str:
+def digest_of(content: bytes) -> str:
+    """How a record names a file of this content."""
     return hashlib.sha256(content).hexdigest()
 
 

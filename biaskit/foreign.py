@@ -26,7 +26,6 @@ def visible(
     keep: str = "",
     joiners: bool = True,
     longest: int | None = None,
-    marks: int | None = None,
 ) -> str:
     r"""The text with every hidden character shown as an escape, such as \u202e: it cannot move or reorder.
 
@@ -36,29 +35,15 @@ def visible(
         keep: hidden characters that the medium can take, such as line feeds.
         joiners: False shows joiners as escapes too, where every character must have a width.
         longest: characters that are looked at: beyond them the beginning and the end, with … between.
-        marks: combining marks that a letter may carry; the rest of a pile is left out.
     """
-    short = longest is None or len(text) <= longest
-    if short and text.isprintable() and (marks is None or text.isascii()):
-        return text
     if longest is not None and len(text) > longest:
         text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"
-    if marks is not None and any(map(unicodedata.combining, text)):
-        text = _unpiled(text, marks)
+    if text.isprintable():
+        return text
     kept = keep + (JOINERS if joiners else "")
     # Each letter is looked up once, however long the text.
     hidden = {ord(c): ascii(c)[1:-1] for c in set(text) - {*kept} if unicodedata.category(c) in HIDDEN}
     return text.translate(hidden) if hidden else text
-
-
-def _unpiled(text: str, most: int) -> str:
-    kept: list[str] = []
-    marks = 0
-    for c in text:
-        marks = marks + 1 if unicodedata.combining(c) else 0
-        if marks <= most:
-            kept.append(c)
-    return "".join(kept)
 
 
 def markdown(text: str) -> str:

@@ -141,22 +141,14 @@ def digest_of_file(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def unpacked(path: Path, *, packed: bool | None = None, start: int = 0) -> Iterator[io.BufferedReader]:
-    """A regular file as a stream, unpacked where it is gzip's.
-
-    Args:
-        packed: whether it is compressed; by default a name in .gz says so.
-        start: the byte of the unpacked file to begin at.
+def unpacked(path: Path) -> Iterator[io.BufferedReader]:
+    """A regular file as a stream, unpacked where its name ends in .gz.
 
     Raises `OSError`, and what gzip raises for broken data.
     """
     with opened(path) as file:
-        is_packed = path.suffix.lower() == ".gz" if packed is None else packed
-        stream: io.BufferedReader[Any] = file
-        if is_packed:
-            stream = io.BufferedReader(gzip.GzipFile(fileobj=file))
-        stream.seek(start)
-        yield stream
+        packed = path.suffix.lower() == ".gz"
+        yield io.BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
 
 
 # --- text and values -----------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from biaskit.foreign import visible
 from biaskit.records import PromptForm
@@ -55,8 +54,8 @@ class ModelPlan:
         return self.n_cells - self.n_stored - self.n_taken
 
 
-class Watcher(Protocol):
-    """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours."""
+class Watcher:
+    """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours; here nothing is shown."""
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
         """A model's plan; raises to stop before it starts (a question answered with no)."""
@@ -74,23 +73,8 @@ class Watcher(Protocol):
         """Something that only --verbose shows, such as a request that is asked again."""
 
 
-class Silent:
+class Silent(Watcher):
     """Shows nothing, as in `bk.probe("demo", watcher=bk.Silent())`; by default a call shows its progress."""
-
-    def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
-        """Nothing."""
-
-    def progress(self, label: str, done: int, total: int) -> None:
-        """Nothing."""
-
-    def confirm(self, text: str) -> None:
-        """Nothing: calling from Python is a yes."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def detail(self, text: str) -> None:
-        """Nothing."""
 
 
 class LineWatcher(Silent):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 ROW_FORMAT = 1
@@ -27,28 +27,7 @@ def canonical_json(value: object) -> str:
 
 def digest(value: object) -> str:
     """SHA-256 of the canonical JSON of `value`, in hex."""
-    found = hashlib.sha256()
-    for part in _canonical_parts(value):
-        found.update(part.encode("ascii"))
-    return found.hexdigest()
-
-
-def _canonical_parts(value: object) -> Iterator[str]:
-    """The canonical JSON of a value; that of a list in a table by its entries, for the memory's sake."""
-    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
-        yield canonical_json(value)
-        return
-    before = "{"
-    for name in sorted(value):
-        yield f"{before}{canonical_json(name)}:"
-        entries = value[name]
-        if isinstance(entries, list) and entries:
-            yield from (f"{',' if i else '['}{canonical_json(entry)}" for i, entry in enumerate(entries))
-            yield "]"
-        else:
-            yield canonical_json(entries)
-        before = ","
-    yield "}" if value else "{}"
+    return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
 
 
 def key_of(value: object) -> str:

@@ -13,6 +13,8 @@ from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
 from biaskit.inputs import expanded
+from biaskit.study.config import read_study_file
+from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analyse, analysis_keys, merge, result_of
 from biaskit.workflow.recorded import RECORDED, recorded_run
 from biaskit.workflow.result import RunResult
@@ -81,12 +83,20 @@ def command(
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
             # A stored run may be of the other engine, which needs nothing of this one.
-            from biaskit.workflow.imported import import_texts
+            from biaskit.workflow.imported import analyze_texts
 
-            given = {**_imported_keys(study), **chosen, **settings}
-            result: RunResult = import_texts(texts, **options, settings=given, out=out, watcher=watcher)
+            stated = read_study_file(study) if study else {}
+            known = PERSONAS_ANALYSIS_KEYS - {"summary", "papers"}
+            given = {key: value for key, value in stated.items() if key in known} | chosen | settings
+            columns = {role: options.pop(f"{role}_col") for role in ("text", "gender", "occupation", "model")}
+            result: RunResult = analyze_texts(
+                Path(texts), **columns, **options, settings=given, out=out, watcher=watcher
+            )
         else:
-            _refuse_columns(options)
+            for name, value in options.items():
+                if value is not None and name not in ("text_col", "encoding"):
+                    flag = f"--{name.replace('_', '-')}"
+                    raise UsageError(f"{flag} names a column of --texts FILE: give one.")
             result = _stored(runs, study, out, {**chosen, **settings}, watcher)
     print_result(result, output_format)
 
@@ -117,21 +127,3 @@ def _stored(
         how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}
         path = merge(paths, expanded(out), **how, watcher=watcher)
     return result_of(path, analyse(path, chosen, watcher=watcher))
-
-
-def _imported_keys(study: str | None) -> dict[str, Any]:
-    """The analysis keys of a study file, for texts that no study asked for."""
-    from biaskit.study.config import read_study_file
-    from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
-
-    stated = read_study_file(study) if study else {}
-    return {
-        key: value for key, value in stated.items() if key in PERSONAS_ANALYSIS_KEYS - {"summary", "papers"}
-    }
-
-
-def _refuse_columns(options: dict[str, Any]) -> None:
-    columns = {name: value for name, value in options.items() if name not in ("text_col", "encoding")}
-    named = [name for name, value in columns.items() if value is not None]
-    if named:
-        raise UsageError(f"--{named[0].replace('_', '-')} names a column of --texts FILE: give one.")

@@ -78,11 +78,13 @@ def asking_command(
         output_format: str,
         **chosen: Any,
     ) -> None:
+        if batch_size != "auto" and (not batch_size.isdecimal() or int(batch_size) < 1):
+            raise click.UsageError(f"--batch-size {batch_size}: give auto or a number of at least 1.")
         with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
             result = ask(
                 *models,
                 system_prompt=read_text(system_prompt) if system_prompt else None,
-                batch_size=_parse_batch_size(batch_size),
+                batch_size=None if batch_size == "auto" else int(batch_size),
                 dry_run=dry_run,
                 watcher=watcher,
                 **chosen,
@@ -90,11 +92,3 @@ def asking_command(
         finish(result, output_format, dry_run=dry_run)
 
     return command
-
-
-def _parse_batch_size(text: str) -> int | None:
-    if text == "auto":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise click.UsageError(f"--batch-size {text}: give auto or a number of at least 1.")
-    return int(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ from biaskit.cli.options import examples, option, with_format, with_settings
 from biaskit.cli.output import named_or_newest, print_document
 from biaskit.cli.terminal import emit, emit_json
 from biaskit.tables.io import read_table_rows
-from biaskit.workflow.calibrate import CalibrationResult, calibrate
+from biaskit.workflow.calibrate import calibrate
 
 
 @click.command(
@@ -26,7 +25,7 @@ from biaskit.workflow.calibrate import CalibrationResult, calibrate
 @option("--model", "LABEL", "Whose texts to use; needed if the run has several models.")
 @option("--out", "FILE", "The study file; default calibrated.toml in the run's folder.")
 @with_settings()
-@with_format()
+@with_format("How the result is printed.", ("text", "json"))
 def command(run: str | None, output_format: str, **chosen: Any) -> None:
     """Find C and alpha of Calibrated Marked Words on a RUN's own texts, and write a study file.
 
@@ -34,31 +33,25 @@ def command(run: str | None, output_format: str, **chosen: Any) -> None:
     """
     (path,) = named_or_newest([run] if run is not None else [])
     result = calibrate(path, **chosen)
+    if output_format == "text":
+        print_document(result.document(), output_format)
+        if result.study_file is not None:
+            how = f"biaskit analyze {path} --study {result.study_file}"
+            emit(f"\nStudy file: {result.study_file} ({how})\n")
+        return
     table = result.path / "tables" / "calibration.csv"
-    if output_format == "csv":
-        emit(table.read_text(encoding="utf-8"))
-        return
-    if output_format == "json":
-        emit_json(_content(result, table))
-        return
-    print_document(result.document(), output_format)
-    if result.study_file is not None:
-        how = f"biaskit analyze {path} --study {result.study_file}"
-        # Between the lines of a .tex it would be printed in the manuscript.
-        emit(f"\nStudy file: {result.study_file} ({how})\n", err=output_format == "latex")
-
-
-def _content(result: CalibrationResult, table: Path) -> dict[str, Any]:
-    chosen, taken = result.found.recommended, result.found.prior
-    return {
-        "run": str(result.path),
-        "model": result.found.model,
-        "occupation": result.found.occupation,
-        "recommended": None if chosen is None else {"alpha": chosen.alpha, "c": chosen.constant},
-        "prior": None if taken is None else {"alpha": taken.alpha, "c": taken.constant},
-        "reason": result.found.reason,
-        "study_file": None if result.study_file is None else str(result.study_file),
-        "signature": result.signature,
-        "warnings": list(result.warnings),
-        "tables": {"calibration": read_table_rows(table) if table.is_file() else []},
-    }
+    best, taken = result.found.recommended, result.found.prior
+    emit_json(
+        {
+            "run": str(result.path),
+            "model": result.found.model,
+            "occupation": result.found.occupation,
+            "recommended": None if best is None else {"alpha": best.alpha, "c": best.constant},
+            "prior": None if taken is None else {"alpha": taken.alpha, "c": taken.constant},
+            "reason": result.found.reason,
+            "study_file": None if result.study_file is None else str(result.study_file),
+            "signature": result.signature,
+            "warnings": list(result.warnings),
+            "tables": {"calibration": read_table_rows(table) if table.is_file() else []},
+        }
+    )

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import click
 
 from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
-from biaskit.cli.output import print_result
+from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import emit, emit_json
 from biaskit.compare.policy import CONTRASTS
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.store import find_run
 from biaskit.workflow.compare import ComparisonResult, compare
 
 DOES_NOT_HOLD = 4
@@ -49,44 +47,30 @@ def command(runs: tuple[str, ...], require: str | None, output_format: str, **ch
     named earlier. Without RUN, the newest run in this folder is used if it has several models.
     Exit codes: 0 done, 1 failed, 2 wrong use, 4 not equivalent as --require demands.
     """
-    contrast = _contrast(require) if require is not None else None
-    result = compare(*_paths(runs), **chosen)
+    contrast = ""
+    if require is not None:  # before anything is computed
+        word, equals, contrast = require.partition("=")
+        contrast = contrast if equals else "models"
+        if word != "equivalent" or contrast not in CONTRASTS:
+            raise UsageError(
+                f"--require {require}: write --require equivalent or equivalent=CONTRAST, one of"
+                f" {', '.join(CONTRASTS)}.{nearest(contrast, CONTRASTS)}"
+            )
+    paths = named_or_newest(runs)
+    if not runs and len(read_manifest(paths[0])["models"]) < 2:
+        raise UsageError(f"Name runs to compare: the newest, {paths[0]}, has one model alone.")
+    result = compare(*paths, **chosen)
     if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
         emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
     elif output_format == "json":
         emit_json(_as_json(result))
     else:
         print_result(result, output_format)
-    if contrast is not None:
+    if contrast:
         requirement = result.requirement(contrast)
         emit("\n".join((requirement.text, *(f"  {line}" for line in requirement.lines))) + "\n", err=True)
         if not requirement.holds:
             sys.exit(DOES_NOT_HOLD)
-
-
-def _contrast(require: str) -> str:
-    """The contrast of `equivalent[=CONTRAST]`, before anything is computed."""
-    word, equals, contrast = require.partition("=")
-    if word != "equivalent" or (equals and not contrast):
-        raise UsageError(f"--require {require}: write --require equivalent or equivalent=CONTRAST.")
-    contrast = contrast or "models"
-    if contrast not in CONTRASTS:
-        raise UsageError(
-            f"--require {require}: there is no contrast {contrast!r}.{nearest(contrast, CONTRASTS)}"
-            f" Known: {', '.join(CONTRASTS)}."
-        )
-    return contrast
-
-
-def _paths(runs: tuple[str, ...]) -> list[Path]:
-    """The runs named, or the newest one where it has models to compare."""
-    if runs:
-        return [find_run(run) for run in runs]
-    path = find_run(None)
-    if len(read_manifest(path)["models"]) < 2:
-        raise UsageError(f"Name runs to compare: the newest, {path}, has one model alone.")
-    emit(f"Newest run: {path}\n", err=True)
-    return [path]
 
 
 SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")

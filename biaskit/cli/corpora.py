@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -13,9 +13,8 @@ from biaskit.cli.terminal import emit, emit_json, width
 from biaskit.corpora.sources import SHIPPED, Corpus, CorpusFile, list_corpora, read_source
 from biaskit.errors import UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
-from biaskit.report.render.data import render_csv
 from biaskit.report.render.document import Document, TitledTable
-from biaskit.report.render.text import fold, render_text
+from biaskit.report.render.text import fold
 from biaskit.study.config import describe_keys, load_study, study_names
 
 MOST_LINES = 500
@@ -24,49 +23,44 @@ MOST_LINES = 500
 
 @click.command("corpora")
 @click.argument("name", required=False)
-@with_format()
+@with_format("How it is printed.", ("text", "json"))
 def command(name: str | None, output_format: str) -> None:
     """List the shipped corpora and studies; with NAME, show everything in one of them."""
     corpora = {corpus.name: corpus for corpus in list_corpora()}
     studies = {study: load_study(study).summary for study in study_names()}
-    if name is None:
-        _print_overview(corpora, studies, output_format)
-        return
-    if name not in corpora and name not in studies:
-        known = [*corpora, *studies]
-        raise UsageError(
-            f"There is no corpus or study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}."
-        )
-    if output_format == "json":
-        content = {"corpus": _corpus_json(corpora[name])} if name in corpora else {}
-        content |= {"study": _study_json(name, studies[name])} if name in studies else {}
-        emit_json(content)
-    elif output_format != "text":
-        if name not in studies:
-            raise UsageError(f"{name} is a corpus of several lists: give --format json or text.")
-        print_document(Document((_study_table(name),)), output_format)
-    else:
-        if name in corpora:
-            emit("\n".join(_corpus(corpora[name])) + "\n")
-        if name in studies:
-            emit(("\n" if name in corpora else "") + render_text(Document((_study_table(name),)), width()))
-
-
-def _print_overview(corpora: Mapping[str, Corpus], studies: Mapping[str, str], output_format: str) -> None:
-    """`studies`: name → what it lays out."""
-    if output_format == "json":
-        listed = [{"name": name, "summary": summary} for name, summary in studies.items()]
+    if name is None and output_format == "json":
+        listed = [{"name": study, "summary": summary} for study, summary in studies.items()]
         emit_json({"corpora": [c.model_dump(mode="json") for c in corpora.values()], "studies": listed})
-    elif output_format == "csv":
-        rows = [("corpus", c.name, str(c.year), c.title) for c in corpora.values()]
-        rows += [("study", name, "", summary) for name, summary in studies.items()]
-        emit(render_csv(listed_table("Shipped", ("kind", "name", "year", "title"), rows, 4)))
-    else:
+    elif name is None:
         about = [(c.name, str(c.year), ", ".join(f.path for f in c.files), c.title) for c in corpora.values()]
         shown = listed_table("Corpora", ("corpus", "year", "files", "title"), about, 4)
         laid_out = listed_table("Studies", ("study", "what it lays out"), studies.items(), 2)
         print_document(Document((shown, laid_out)), output_format)
-        emit("\nbiaskit corpora NAME shows one of them.\n" if output_format == "text" else "")
+        emit("\nbiaskit corpora NAME shows one of them.\n")
+    elif name not in corpora and name not in studies:
+        known = [*corpora, *studies]
+        raise UsageError(
+            f"There is no corpus or study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)}."
+        )
+    elif output_format == "json":
+        content: dict[str, Any] = {}
+        if name in corpora:
+            corpus = corpora[name]
+            files = [
+                {**file.model_dump(mode="json"), "text": _text_of(corpus, file)} for file in corpus.files
+            ]
+            content["corpus"] = {**corpus.model_dump(mode="json"), "files": files}
+        if name in studies:
+            heads = ("key", "value", "default", "meaning")
+            keys = [dict(zip(heads, row, strict=True)) for row in _study_table(name).rows]
+            content["study"] = {"name": name, "summary": studies[name], "keys": keys}
+        emit_json(content)
+    else:
+        if name in corpora:
+            emit("\n".join(_corpus(corpora[name])) + "\n")
+        if name in studies:
+            emit("\n" if name in corpora else "")
+            print_document(Document((_study_table(name),)), output_format)
 
 
 def _text_of(corpus: Corpus, file: CorpusFile) -> str:
@@ -74,17 +68,6 @@ def _text_of(corpus: Corpus, file: CorpusFile) -> str:
     if file.kind == "recorded":
         return f"biaskit analyze recorded:{file.path.partition('/')[0]} makes every table of it"
     return read_source(f"{SHIPPED}{corpus.name}/{file.path}", file.kind, ())[2]
-
-
-def _corpus_json(corpus: Corpus) -> dict[str, Any]:
-    files = [{**file.model_dump(mode="json"), "text": _text_of(corpus, file)} for file in corpus.files]
-    return {**corpus.model_dump(mode="json"), "files": files}
-
-
-def _study_json(name: str, summary: str) -> dict[str, Any]:
-    names = ("key", "value", "default", "meaning")
-    keys = [dict(zip(names, row, strict=True)) for row in _study_table(name).rows]
-    return {"name": name, "summary": summary, "keys": keys}
 
 
 def _corpus(corpus: Corpus) -> Iterator[str]:

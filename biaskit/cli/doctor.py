@@ -8,10 +8,8 @@ from typing import Any
 import click
 
 from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
-from biaskit.cli.output import listed_table, print_document
-from biaskit.cli.terminal import TerminalWatcher, emit, emit_json
-from biaskit.report.render.data import render_csv
-from biaskit.report.render.document import Document, TitledTable
+from biaskit.cli.output import print_document
+from biaskit.cli.terminal import TerminalWatcher, emit_json
 
 _FORMS = "Ask a few cells in every way that MODEL takes: which question reaches it?"
 _STUDY = "With --forms: the study whose cells are used."
@@ -42,7 +40,7 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 @with_price
 @option("--yes", None, "With --forms: start without asking, however many calls it takes.", is_flag=True)
 @with_verbose
-@with_format("How the result is printed.")
+@with_format("How the result is printed.", ("text", "json"))
 def command(
     model: str,
     forms: bool,
@@ -69,15 +67,5 @@ def command(
         )
     if output_format == "json":
         emit_json(result.as_json())
-    elif output_format == "csv":
-        emit(render_csv(_one_table(result.document())))
     else:
         print_document(result.document(), output_format)
-
-
-def _one_table(document: Document) -> TitledTable:
-    """The examination's tables below one another."""
-    if len(document.tables) == 1:
-        return document.tables[0]
-    rows = ((table.title, *row) for table in document.tables for row in table.rows)
-    return listed_table("Examination", ("about", "what", "value"), rows, 3)

@@ -10,7 +10,6 @@ import click
 from biaskit.cli.compare import DOES_NOT_HOLD
 from biaskit.cli.options import examples, option, with_sides
 from biaskit.cli.terminal import emit, emit_json
-from biaskit.compare.gate import GateResult
 from biaskit.compare.gate_files import junit, summary
 from biaskit.files import write_or_refuse
 from biaskit.runs.store import find_run
@@ -54,23 +53,8 @@ def command(
     result = gate(*paths, policy=policy, groups=groups, aliases=aliases)
     if junit_file is not None:
         write_or_refuse(Path(junit_file), junit(result))
-    _print(result, output_format)
-    if not result.holds:
-        sys.exit(DOES_NOT_HOLD)
-
-
-def _print(result: GateResult, output_format: str) -> None:
     if output_format == "json":
-        emit_json(_as_json(result))
-    else:
-        emit(summary(result) if output_format == "github" else f"{result.text}\n")
-
-
-def _as_json(result: GateResult) -> dict[str, object]:
-    """Each requirement with its outcome and the rows that do not hold."""
-    return {
-        "holds": result.holds,
-        "requirements": [
+        requirements = [
             {
                 "name": one.require.title,
                 "holds": one.holds,
@@ -79,5 +63,9 @@ def _as_json(result: GateResult) -> dict[str, object]:
                 "failing": [{"why": failing.why, "row": dict(failing.row)} for failing in one.failing],
             }
             for one in result.outcomes
-        ],
-    }
+        ]
+        emit_json({"holds": result.holds, "requirements": requirements})
+    else:
+        emit(summary(result) if output_format == "github" else f"{result.text}\n")
+    if not result.holds:
+        sys.exit(DOES_NOT_HOLD)

@@ -64,7 +64,13 @@ def print_result(result: RunResult, output_format: str) -> None:
             }
         )
     elif output_format == "csv":
-        _print_csv(result.path / "tables" / f"{result.headline}.csv")
+        content = (result.path / "tables" / f"{result.headline}.csv").read_bytes()
+        # The file as it is where a program reads it; as any foreign text where a person does.
+        if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
+            emit(content.decode("utf-8", errors="surrogatepass"))
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:
@@ -98,13 +104,3 @@ def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
         emit_notes(result.warnings, err=True)
     if not result.complete:
         sys.exit(FINISHED_WITH_MISSING)
-
-
-def _print_csv(path: Path) -> None:
-    """The file as it is where a program reads it; as any foreign text where a person does."""
-    content = path.read_bytes()
-    if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
-        emit(content.decode("utf-8", errors="surrogatepass"))
-    else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)

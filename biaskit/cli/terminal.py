@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import select
 import shutil
 import sys
 from collections.abc import Sequence
@@ -81,7 +79,8 @@ class TerminalWatcher(LineWatcher):
         if not sys.stdin.isatty():
             raise UsageError(f"{text} Give --yes to start without a question.")
         self._say(text)
-        if _typed("Type yes to start: ").strip().lower() != "yes":
+        click.echo("Type yes to start: ", nl=False, err=True)
+        if sys.stdin.readline().strip().lower() != "yes":
             raise Interrupted("Not started.")
 
     def detail(self, text: str) -> None:
@@ -122,16 +121,3 @@ class TerminalWatcher(LineWatcher):
     def _say(self, line: str) -> None:
         self.close()
         emit(line + "\n", err=True)
-
-
-def _typed(question: str) -> str:
-    """A line from the terminal; "" where it was closed.
-
-    A signal in the moment before a blocking read would be seen after it alone: so the wait is short
-    and repeated, where a terminal can be waited for.
-    """
-    click.echo(question, nl=False, err=True)
-    if os.name == "posix":
-        while not select.select([sys.stdin], [], [], 0.5)[0]:
-            pass
-    return sys.stdin.readline()

@@ -87,7 +87,7 @@ class _Comparison:
         made: ComparisonTables,
     ) -> None:
         self.collection, self.groups, self.margins, self.made = collection, groups, margins, made
-        self.answers = self._answers()
+        self.answers, self.outcomes = self._answers()
         self.texts = self._texts()
 
     def runs(self, engine: str) -> list[StoredRun]:
@@ -116,24 +116,28 @@ class _Comparison:
 
     # --- the prober ----------------------------------------------------------------------------------
 
-    def _answers(self) -> dict[str, Answers]:
-        """Every model's cells; gender groups in the order of the first run that has the same ones."""
+    def _answers(self) -> tuple[dict[str, Answers], dict[str, Answers]]:
+        """Every model's cells, and what its drawn answers come to, where it has some.
+
+        Gender groups stand in the order of the first run that has the same ones.
+        """
         answers: dict[str, Answers] = {}
+        outcomes: dict[str, Answers] = {}
         orders: dict[frozenset[str], tuple[str, ...]] = {}
         for run in self.runs("probe"):
             own = tuple(str(group) for group in run.manifest["resolved"]["groups"])
             groups = orders.setdefault(frozenset(own), own)
-            rows = run.tables.get("probe_cells", ())
+            rows, asked = run.tables.get("probe_cells", ()), PromptTexts(run.question)
             where = str(run.path / "tables" / "probe_cells.csv")
-            answers |= answers_of(rows, groups, where, PromptTexts(run.question))
+            answers |= answers_of(rows, groups, where, asked)
+            outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
             absent = [model for model in run.manifest["models"] if model not in answers]
             self.made.notes += [f"{model} has no cell in {where}." for model in absent]
-        return answers
+        return answers, outcomes
 
     def of_probes(self) -> None:
         """Rows of tests between models that were probed."""
         models = [model for model in self.models("probe") if model.label in self.answers]
-        outcomes = self._outcomes()
         left_out: dict[str, None] = {}
         notes: list[PairNote] = []
         for pair in self._pairs(models, "probe"):
@@ -142,7 +146,7 @@ class _Comparison:
                 continue
             rows, left = pair_rows(pair, self.answers, self.margins)
             self.made.tests += rows
-            self.made.tests += pair_rows_of_outcomes(pair, outcomes, self.margins)
+            self.made.tests += pair_rows_of_outcomes(pair, self.outcomes, self.margins)
             left_out |= dict.fromkeys(left)
             if note := forms_apart(pair, self.answers, rows):
                 notes.append(note)
@@ -152,15 +156,7 @@ class _Comparison:
                 f"Not asked of all models in the same words, and left out: {'; '.join(left_out)}."
             )
         self.made.notes += measured_differently(self.runs("probe"), models)
-        self.made.notes += without_answers([model.label for model in models], outcomes)
-
-    def _outcomes(self) -> dict[str, Answers]:
-        """What the drawn answers of every model come to, of those that have some."""
-        outcomes: dict[str, Answers] = {}
-        for run in self.runs("probe"):
-            rows, where = run.tables.get("probe_cells", ()), str(run.path / "tables" / "probe_cells.csv")
-            outcomes |= outcomes_of(rows, run.manifest["models"], where, PromptTexts(run.question))
-        return outcomes
+        self.made.notes += without_answers([model.label for model in models], self.outcomes)
 
     # --- texts ---------------------------------------------------------------------------------------
 
@@ -194,7 +190,15 @@ class _Comparison:
                 " one vector model on all texts of runs that can be merged."
             )
         self.made.notes += measured_differently(runs, models)
-        self.made.notes += _own_groups(runs)
+        columns = [
+            f"{short(run.tables['group_lists'][0]['column'])} in {run.path}"
+            for run in runs
+            if run.tables.get("group_lists")
+        ]
+        if columns:
+            self.made.notes.append(
+                f"Own groups are not compared ({', '.join(columns)}): each run's group_lists.csv has its own."
+            )
 
     # --- the gaps ------------------------------------------------------------------------------------
 
@@ -210,8 +214,8 @@ class _Comparison:
         known |= {key_of(str(row["occupation"]), {}) for row in represented}
         unknown = [name for name in dict.fromkeys([*aliases, *aliases.values()]) if name not in known]
         made.notes += [f"--aliases: no run has {name!r}.{nearest(name, known)}" for name in unknown]
-        labour = labour_table(represented, jobs, aliases)
-        made.notes += [labour.note] if labour.note else []
+        labour, apart = labour_table(represented, jobs, aliases)
+        made.notes += apart
         joined = {both.model: both for both in self._both_engines()}
         measured: dict[str, list[Measure]] = {}
         for model, both in joined.items():
@@ -252,7 +256,11 @@ class _Comparison:
         Where several runs of one engine have the label, each is joined with the other engine's one; where
         both engines have several, nobody can tell which belong together.
         """
-        probes, written = (_by_own_label(self.runs(engine)) for engine in ("probe", "personas"))
+        by_label: dict[str, dict[str, list[tuple[str, StoredRun]]]] = {"probe": {}, "personas": {}}
+        for run in self.collection.runs:
+            for own, label in run.names.items():
+                by_label[run.engine].setdefault(own, []).append((label, run))
+        probes, written = by_label.values()
         joined = [label for label in probes if label in written]
         if not joined:
             self.made.notes.append(
@@ -267,25 +275,3 @@ class _Comparison:
                 for there, texts in written[own]:
                     name = here if len(probes[own]) > 1 else there
                     yield BothEngines(name, run.tables, texts.tables, here, there)
-
-
-def _by_own_label(runs: Sequence[StoredRun]) -> dict[str, list[tuple[str, StoredRun]]]:
-    """Label in a run's rows → its labels in the collection, with their runs."""
-    by_label: dict[str, list[tuple[str, StoredRun]]] = {}
-    for run in runs:
-        for own, label in run.names.items():
-            by_label.setdefault(own, []).append((label, run))
-    return by_label
-
-
-# --- notes -------------------------------------------------------------------------------------------
-
-
-def _own_groups(runs: Sequence[StoredRun]) -> Iterator[str]:
-    """Which runs have groups of a column of the user's own: their words stand in each run alone."""
-    columns = {
-        str(run.path): short(row["column"]) for run in runs for row in run.tables.get("group_lists", ())[:1]
-    }
-    if columns:
-        said = ", ".join(f"{column} in {path}" for path, column in columns.items())
-        yield f"Own groups are not compared ({said}): group_lists.csv of each run has its own."

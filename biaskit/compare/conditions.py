@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from biaskit.provenance import canonical_json
 from biaskit.runs.collection import Model, StoredRun
@@ -19,12 +18,26 @@ LONGEST = 60
 
 def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> Iterator[str]:
     """One sentence for each thing that differs between the runs or models of one engine."""
-    settings = [_settings(run) for run in runs]
+    settings = []
+    for run in runs:
+        study = run.manifest["resolved"].get("study", {})
+        drawn = () if run.manifest["resolved"].get("imported") else DRAWN
+        choices = run.analysis.get("choices", {})
+        version = run.analysis.get("versions", run.manifest["versions"]).get("biaskit", "")
+        settings.append(
+            {"study": run.manifest["study"]}
+            | {name: value for name, value in run.question.items() if name not in NOT_SETTINGS}
+            | {name: study[name] for name in drawn if name in study}
+            | {name: value for name, value in choices.items() if name not in NO_NUMBER}
+            | {"biaskit's version": version}
+        )
     for name in dict.fromkeys(name for own in settings for name in own):
         runs_of: dict[str, list[str]] = {}
         for run, own in zip(runs, settings, strict=True):
             if name in own:
-                runs_of.setdefault(_shown(own[name]), []).append(str(run.path))
+                value = own[name] if isinstance(own[name], str) else canonical_json(own[name])
+                shown = "none" if own[name] in (None, "") else short(value, LONGEST)
+                runs_of.setdefault(shown, []).append(str(run.path))
         if len(runs_of) > 1:
             listed = "; ".join(f"{value} in {', '.join(paths)}" for value, paths in runs_of.items())
             yield f"{name} differs between the runs: {listed}."
@@ -46,20 +59,3 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
     ]
     if answered:
         yield f"API models answered: {'; '.join(answered)}."
-
-
-def _settings(run: StoredRun) -> dict[str, Any]:
-    """Every choice in a run's question or analysis that changes a number."""
-    choices = run.analysis.get("choices", {})
-    study = run.manifest["resolved"].get("study", {})
-    asked = {name: value for name, value in run.question.items() if name not in NOT_SETTINGS}
-    imported = run.manifest["resolved"].get("imported")
-    drawn = {name: study[name] for name in DRAWN if name in study and not imported}
-    made = {name: value for name, value in choices.items() if name not in NO_NUMBER}
-    version = run.analysis.get("versions", run.manifest["versions"]).get("biaskit", "")
-    return {"study": run.manifest["study"], **asked, **drawn, **made, "biaskit's version": version}
-
-
-def _shown(value: object) -> str:
-    text = value if isinstance(value, str) else canonical_json(value)
-    return "none" if value in (None, "") else short(text, LONGEST)

@@ -58,7 +58,11 @@ class Outcome:
         title = self.require.title
         if self.holds:
             return f"Required: {title} holds in all {self.n_rows} rows."
-        return f"Required: {title} does not hold: {self._why()}."
+        said = [f"{len(self.failing)} of {self.n_rows} rows"] if self.failing else []
+        if missing := len(self.not_compared):
+            what = "pairs of models" if self.require.contrast == "models" else "models"
+            said.append(f"{missing} {what} were not compared")
+        return f"Required: {title} does not hold: {', '.join(said) or 'nothing was compared'}."
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -69,13 +73,6 @@ class Outcome:
             *(one.text for one in self.failing[:SHOWN]),
             *((f"and {more} more rows of tests.csv",) if more > 0 else ()),
         )
-
-    def _why(self) -> str:
-        said = [f"{len(self.failing)} of {self.n_rows} rows"] if self.failing else []
-        if missing := len(self.not_compared):
-            what = "pairs of models" if self.require.contrast == "models" else "models"
-            said.append(f"{missing} {what} were not compared")
-        return ", ".join(said) or "nothing was compared"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from biaskit.compare.probe import Answers, answers_of, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.stats.contrasts import Row
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
+from biaskit.tables.query import distinct, grouped
 from biaskit.wording import listed
 
 
@@ -27,48 +28,31 @@ def outcomes_of(
     `models`: label → its entry in the manifest, which says how long a text may be. A pair of job and
     template without an answer is a gap, as a failed cell is.
     """
-    answered = [row for row in rows if row.get("n_answers")]
-    known = _whole([_shares(row, _lengths(models.get(row["model"], {}))) for row in answered])
-    return answers_of(known, TESTED_OUTCOMES, where, asked)
-
-
-def _lengths(entry: Mapping[str, Any]) -> str:
-    """What stands for the estimator: texts of other lengths come to other outcomes."""
-    estimator = entry.get("continuations", entry).get("estimator")
-    most = estimator.get("max_new_tokens") if isinstance(estimator, Mapping) else None
-    return f"texts of {most} tokens" if most else "texts"
-
-
-def _shares(row: Mapping[str, Any], estimator: str) -> dict[str, Any]:
-    n = row["n_answers"]
-    masses = {f"{outcome}_mass": row[f"n_{outcome}"] for outcome in TESTED_OUTCOMES}
-    shares = {f"{outcome}_share": row[f"n_{outcome}"] / n for outcome in TESTED_OUTCOMES}
-    return {**row, **masses, **shares, "coverage": n, "estimator": estimator}
-
-
-_ARM = ("model", "bias_type", "instruction_id", "setting", "prompt_form")
-
-
-def _whole(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, and one without numbers for every pair of job and template that an arm lacks."""
-    arms: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        arms.setdefault(tuple(row[name] for name in _ARM), []).append(row)
-    found = []
-    for own in arms.values():
+    shares: list[dict[str, Any]] = []
+    for row in (row for row in rows if row.get("n_answers")):
+        entry, n = models.get(row["model"], {}), row["n_answers"]
+        estimator = entry.get("continuations", entry).get("estimator")
+        most = estimator.get("max_new_tokens") if isinstance(estimator, Mapping) else None
+        # Texts of other lengths come to other outcomes: the length stands for the estimator.
+        how = {"coverage": n, "estimator": f"texts of {most} tokens" if most else "texts"}
+        of_outcomes = {
+            f"{name}_{what}": row[f"n_{name}"] / (n if what == "share" else 1)
+            for name in TESTED_OUTCOMES
+            for what in ("mass", "share")
+        }
+        shares.append({**row, **of_outcomes, **how})
+    numbers = [*(f"{name}_{what}" for name in TESTED_OUTCOMES for what in ("mass", "share")), "coverage"]
+    for own in grouped(shares, "model", "bias_type", "instruction_id", "setting", "prompt_form").values():
         there = {(row["job"], row["template_id"]) for row in own}
-        groups = {row["job"]: row["job_group"] for row in own}
-        templates = dict.fromkeys(row["template_id"] for row in own)
-        numbers = [*(f"{one}_{what}" for one in TESTED_OUTCOMES for what in ("mass", "share")), "coverage"]
         empty = {**own[0], **dict.fromkeys(numbers), "estimator": None}
-        found += own
-        found += [
+        group_of = {row["job"]: row["job_group"] for row in own}
+        shares += [
             {**empty, "job": job, "job_group": group, "template_id": template}
-            for job, group in groups.items()
-            for template in templates
+            for job, group in group_of.items()
+            for template in distinct(own, "template_id")
             if (job, template) not in there
         ]
-    return found
+    return answers_of(shares, TESTED_OUTCOMES, where, asked)
 
 
 def pair_rows_of_outcomes(

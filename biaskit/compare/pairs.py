@@ -75,7 +75,14 @@ def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...
             raise UsageError(f"--group {name}: a model is called so. Give the group another name.")
         if name in found or name in (OPEN_WEIGHT, API, BASE, INSTRUCT):
             raise UsageError(f"--group {name}: there is such a group already. Give it another name.")
-        members = _labels(name, listed, labels)
+        parts = [part.strip() for part in listed.split(",")]
+        parts = [listed.strip()] if listed.strip() in labels else parts
+        if unknown := [part for part in parts if part not in labels]:
+            raise UsageError(
+                f"--group {name}: there is no model {unknown[0]!r}.{nearest(unknown[0], labels)}"
+                f" Models: {', '.join(labels)}."
+            )
+        members = tuple(dict.fromkeys(parts))
         for other in found.values():
             if both := [model for model in members if model in other.models]:
                 raise UsageError(f"--group {name}: {both[0]} is in the group {other.name} already.")
@@ -83,19 +90,6 @@ def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...
     if len(found) == 1:
         raise UsageError("One --group alone has no other to be compared with: name a second one.")
     return tuple(found.values())
-
-
-def _labels(name: str, listed: str, labels: Sequence[str]) -> tuple[str, ...]:
-    if listed.strip() in labels:
-        return (listed.strip(),)
-    parts = [part.strip() for part in listed.split(",")]
-    for part in parts:
-        if part not in labels:
-            raise UsageError(
-                f"--group {name}: there is no model {part!r}.{nearest(part, labels)}"
-                f" Models: {', '.join(labels)}."
-            )
-    return tuple(dict.fromkeys(parts))
 
 
 def pairs_of_groups(named: Sequence[Side], models: Sequence[Model]) -> Iterator[SidePair]:
@@ -108,17 +102,11 @@ def pairs_of_groups(named: Sequence[Side], models: Sequence[Model]) -> Iterator[
     labels = {model.label for model in models}
     own = [side for side in named if labels.issuperset(side.models)]
     yield from ((later, earlier) for i, later in enumerate(own) for earlier in own[:i])
-    for earlier, later in (
-        (Side(OPEN_WEIGHT, _where(models, "local")), Side(API, _where(models, "api"))),
-        by_family(models),
-    ):
+    local, api = (tuple(m.label for m in models if m.where == place) for place in ("local", "api"))
+    for earlier, later in ((Side(OPEN_WEIGHT, local), Side(API, api)), by_family(models)):
         sizes = len(earlier.models), len(later.models)
         if min(sizes) >= 1 and max(sizes) > 1 and not labels & {earlier.name, later.name}:
             yield later, earlier
-
-
-def _where(models: Sequence[Model], where: str) -> tuple[str, ...]:
-    return tuple(model.label for model in models if model.where == where)
 
 
 def by_family(models: Sequence[Model]) -> SidePair:
@@ -128,9 +116,8 @@ def by_family(models: Sequence[Model]) -> SidePair:
         of_family = members.setdefault(family_of(model.spec), {})
         of_family.setdefault(model.tuning, []).append(model.label)
     whole = [of for of in members.values() if len(of.get("base", ())) == len(of.get("instruct", ())) == 1]
-    return Side(BASE, tuple(of["base"][0] for of in whole)), Side(
-        INSTRUCT, tuple(of["instruct"][0] for of in whole)
-    )
+    base, instruct = (tuple(of[tuning][0] for of in whole) for tuning in ("base", "instruct"))
+    return Side(BASE, base), Side(INSTRUCT, instruct)
 
 
 _TUNED = frozenset({"instruct", "it", "chat", "base", "pt", "pretrained", "sft", "dpo", "rlhf", "hf", "gguf"})

@@ -55,6 +55,11 @@ def texts_of(
     found = {}
     for model, form in forms.items():
         scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
+        named = dict.fromkeys(  # a positive control is a score of its own
+            " ".join(str(row[name]) for name in ("vectors", "control") if row.get(name))
+            for row in scores
+            if row["srb"] is not None
+        )
         found[model] = Texts(
             model=model,
             run=run,
@@ -62,7 +67,7 @@ def texts_of(
             srb={g: _values(where(scores, gender=g), "srb") for g in GENDERS if srb},
             shares=_values(where(plain, template_id="all"), "female_share"),
             templates=tuple(dict.fromkeys(str(row["template_id"]) for row in plain)),
-            vectors=_vectors(scores),
+            vectors=" / ".join(named),
             asked=asked or PromptTexts(),
             seed=seed,
         )
@@ -74,16 +79,6 @@ def _values(rows: Sequence[Mapping[str, object]], column: str) -> Values:
         str(row["occupation"]): float(value) if isinstance(value := row[column], int | float) else None
         for row in rows
     }
-
-
-def _vectors(rows: Sequence[Mapping[str, object]]) -> str:
-    """The vector model of a model's scores; a positive control is a score of its own."""
-    named = dict.fromkeys(
-        " ".join(str(row[name]) for name in ("vectors", "control") if row.get(name))
-        for row in rows
-        if row["srb"] is not None
-    )
-    return " / ".join(named)
 
 
 def pair_rows_of_texts(
@@ -104,31 +99,24 @@ def pair_rows_of_texts(
             " test between their texts."
         )
         return [], [PairNote("prompts", text)]
-    rows, note = _srb_rows(pair, members, margins)
+    rows: list[Row] = []
+    notes: list[PairNote] = []
+    # Of two vector models it is said once for all pairs, with the command.
+    if any(any(member.srb.values()) for member in members) and one_vector_model(members):
+        if other := _other_prompts(members, with_gender=True):
+            text = (
+                f"{later.name} and {earlier.name} answered other prompts with a gender ({', '.join(other)}),"
+                " so there is no test between their SRB."
+            )
+            notes.append(PairNote("prompts", text))
+        else:
+            for gender in GENDERS:
+                scores = {member.model: member.srb.get(gender, {}) for member in members}
+                rows += unit_rows(pair, scores, _scope(pair, "srb", gender), margins, members[0].seed)
     if any(member.shares for member in members):
         shares = {member.model: member.shares for member in members}
         rows += unit_rows(pair, shares, _scope(pair, "represented_share", "female"), margins, members[0].seed)
-    return rows, [note] if note else []
-
-
-def _srb_rows(
-    pair: SidePair, members: Sequence[Texts], margins: Mapping[str, float]
-) -> tuple[list[Row], PairNote | None]:
-    if not any(any(member.srb.values()) for member in members):
-        return [], None
-    if not one_vector_model(members):
-        return [], None  # said once for all pairs, with the command
-    if other := _other_prompts(members, with_gender=True):
-        text = (
-            f"{pair[0].name} and {pair[1].name} answered other prompts with a gender ({', '.join(other)}),"
-            " so there is no test between their SRB."
-        )
-        return [], PairNote("prompts", text)
-    rows: list[Row] = []
-    for gender in GENDERS:
-        scores = {member.model: member.srb.get(gender, {}) for member in members}
-        rows += unit_rows(pair, scores, _scope(pair, "srb", gender), margins, members[0].seed)
-    return rows, None
+    return rows, notes
 
 
 def one_vector_model(members: Sequence[Texts]) -> bool:

@@ -102,7 +102,10 @@ def pair_rows(
             and all_equal([member.asked.dialogue(arm.setting) for member in members])
         )
         if not same:
-            if len(there) == len(members) or not _in_another_form(arm, members):
+            # Of two prompt forms there is a sentence of its own.
+            asked = [{other._replace(model="", prompt_form="") for other in m.blocks} for m in members]
+            in_another_form = all(arm._replace(prompt_form="") in arms for arms in asked)
+            if len(there) == len(members) or not in_another_form:
                 left_out.append(f"{arm.bias_type}, instruction {arm.instruction_id}, {arm.setting}")
             continue
         common, note = _common(arm, members, there)
@@ -155,14 +158,6 @@ def _common(
     ]
     cut = [block.cut(sorted(jobs), [t for t in block.templates if t not in other]) for block in blocks]
     return cut, joined(said)
-
-
-def _in_another_form(arm: Arm, members: Sequence[Answers]) -> bool:
-    """Whether all models were asked this in some prompt form: of two forms there is a sentence of its own."""
-    own = arm._replace(prompt_form="")
-    return all(
-        any(other._replace(model="", prompt_form="") == own for other in member.blocks) for member in members
-    )
 
 
 def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str) -> bool:

@@ -54,7 +54,7 @@ def _whole(run: StoredRun, model: Model, results: Sequence[Result], organization
     study = run.manifest["study"]
     versions = run.manifest["versions"]
     ident = name.partition("@")[0] if kind == "hf" and name.count("/") == 1 else model.label
-    whole = {
+    return {
         "schema_version": SCHEMA,
         "evaluation_id": f"biaskit-{study}/{ident}/{now}",
         "retrieved_timestamp": now,
@@ -80,8 +80,8 @@ def _whole(run: StoredRun, model: Model, results: Sequence[Result], organization
             },
         },
         "evaluation_results": [_result(run, model, result) for result in results],
+        **({"evaluation_timestamp": model.last_answered} if model.last_answered else {}),
     }
-    return whole | ({"evaluation_timestamp": model.last_answered} if model.last_answered else {})
 
 
 def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:

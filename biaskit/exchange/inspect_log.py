@@ -58,18 +58,6 @@ def _samples(source: Source, run: StoredRun) -> dict[tuple[str, str], list[Sampl
     return found
 
 
-def _answers(row: Row) -> Iterator[tuple[str, str | None]]:
-    """What was written or drawn; where nothing was, a line for each expression with what is known of it."""
-    if "text" in row:
-        yield str(row["text"]), row.get("finish_reason")
-    elif row["estimator"] == "sampling":
-        yield from ((text, finish) for text, finish in row.get("answers", ()))
-    else:
-        ends = ((e["text"], e["group"], e["log_prob"]) for e in row["expressions"])
-        lines = ("–" if log is None else f"{math.exp(log):.6f}  {text!r} ({g})" for text, g, log in ends)
-        yield "\n".join(lines), None
-
-
 def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> bytes:
     """A log as Inspect writes it."""
     logs = package("inspect_ai.log", "inspect", _WHY)
@@ -113,13 +101,22 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
 
 def _sample(number: int, rows: Sequence[Row], said: Row, model: str) -> Any:
     logs, models = package("inspect_ai.log", "inspect", _WHY), package("inspect_ai.model", "inspect", _WHY)
+    answers: list[tuple[str, str | None]] = []
+    for row in rows:
+        if "text" in row:
+            answers.append((str(row["text"]), row.get("finish_reason")))
+        elif row["estimator"] == "sampling":
+            answers += row.get("answers", ())
+        else:  # nothing was written: a line for each expression with what is known of it
+            ends = ((e["text"], e["group"], e["log_prob"]) for e in row["expressions"])
+            lines = ("–" if log is None else f"{math.exp(log):.6f}  {text!r} ({g})" for text, g, log in ends)
+            answers.append(("\n".join(lines), None))
     choices = [
         models.ChatCompletionChoice(
             message=models.ChatMessageAssistant(content=text, source="generate"),
             stop_reason=_STOPS.get(str(end), "unknown"),
         )
-        for row in rows
-        for text, end in _answers(row)
+        for text, end in answers
     ]
     value: Any = said.get("gender") or "none"
     if "coverage" in said:

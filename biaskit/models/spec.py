@@ -13,6 +13,7 @@ from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 from biaskit.models.paper_models import find_known
+from biaskit.wording import short
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
@@ -141,6 +142,8 @@ def _api_options(spec: str, label: str, given: ApiOptions | None) -> ApiOptions:
 
 def _kind(spec: str) -> tuple[str, str]:
     """The kind of a spec and what follows it; `UsageError` where it names no model at all."""
+    if "\0" in spec or any(len(part.encode("utf-8", "surrogatepass")) > 255 for part in spec.split("/")):
+        raise UsageError(f"{short(repr(hide_urls(spec)))} is not a model: no file or model has such a name.")
     kind, _, name = full_spec(spec).partition(":")
     if spec == "demo" or (kind in KINDS and kind != "demo"):
         return kind, name

@@ -13,21 +13,11 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
 from biaskit.personas.outcomes import outcome_rows, refusal_rows
-from biaskit.personas.representation import (
-    ALL_TEMPLATES,
-    decile_rows,
-    representation_rows,
-)
+from biaskit.personas.representation import ALL_TEMPLATES, decile_rows, representation_rows
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
 from biaskit.personas.sampling.stored_design import design_signature, read_design, signed_groups
 from biaskit.personas.srb.clusters import cluster_tables
-from biaskit.personas.srb.run_scores import (
-    WordVectors,
-    begin_vectors,
-    score_notes,
-    srb_rows,
-    word_vectors,
-)
+from biaskit.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
 from biaskit.personas.texts.association import validation
 from biaskit.personas.texts.documents import (
     ASSOCIATED,
@@ -38,16 +28,9 @@ from biaskit.personas.texts.documents import (
     read_imported,
 )
 from biaskit.personas.texts.outcomes import DECLINES
-from biaskit.personas.vectors.training import TrainingTexts, Vectors
-from biaskit.personas.words.groups import (
-    group_list_rows,
-    group_notes,
-    group_word_rows,
-    make_group_lists,
-)
+from biaskit.personas.words.groups import group_list_rows, group_notes, group_word_rows, make_group_lists
 from biaskit.personas.words.instructions import instruction_word_rows
 from biaskit.personas.words.run_lists import (
-    RunLists,
     list_notes,
     make_lists,
     marked_word_rows,
@@ -61,7 +44,7 @@ from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
+from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
@@ -105,8 +88,7 @@ def analyse_texts(
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
-    with begin_vectors(documents, design) as begun:
-        made = _make_tables(documents, design, forms, begun, watcher or Silent())
+    made = _make_tables(documents, design, forms, watcher or Silent())
     for name in TABLE_NAMES:
         if rows := made.tables.get(name):  # a table that was not made is absent
             tables.add(name, rows, scoped=bool(design.templates))
@@ -164,13 +146,9 @@ def _make_tables(
     documents: TextDocuments,
     design: PersonasDesign,
     forms: Mapping[str, str],
-    begun: tuple[TrainingTexts, Iterator[Vectors]] | None,
     watcher: Watcher,
 ) -> _Made:
-    """Association → representation → words → SRB → clusters → tests, of texts already read.
-
-    What needs no vectors comes first: they are trained beside it.
-    """
+    """Association → representation → words → SRB → clusters → tests, of texts already read."""
     study, made = design.study, _Made()
     scoped = bool(design.templates)
     english = english_counts(study.english_prior)
@@ -235,27 +213,12 @@ def _make_tables(
     made.tables["text_transfer"] = list(
         transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
     )
-    _score(documents, lists, study, begun, made, watcher)
-    made.tables["tests"] = tested(
-        made.tables["srb"], representation, models=documents.models, transfer=made.tables["text_transfer"]
-    )
-    return made
-
-
-def _score(
-    documents: TextDocuments,
-    lists: RunLists,
-    study: PersonasStudy,
-    begun: tuple[TrainingTexts, Iterator[Vectors]] | None,
-    made: _Made,
-    watcher: Watcher,
-) -> None:
-    """SRB and clusters: both need vectors, and vectors only where a list has a word."""
+    # Both scores and clusters need vectors, and vectors only where a list has a word.
     vectors: WordVectors | None = None
     associated = (found for (_, _, origin), (_, found) in lists.of.items() if origin == ASSOCIATED)
     clustered = study.clusters and any(one.n_marked for found in associated for one in found)
     if len(documents.origins) > 1 or clustered:
-        vectors = word_vectors(documents, lists, study, begun, partial(watcher.progress, "word vectors"))
+        vectors = word_vectors(documents, lists, study, partial(watcher.progress, "word vectors"))
         made.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
         made.notes += vectors.notes
     scores = list(srb_rows(documents, lists, study, vectors, partial(watcher.progress, "SRB scores")))
@@ -263,6 +226,10 @@ def _score(
     made.notes += score_notes(scores)
     if clustered and vectors:
         made.tables |= cluster_tables(documents, lists, study, vectors.models[0], made.notes, made.record)
+    made.tables["tests"] = tested(
+        made.tables["srb"], representation, models=documents.models, transfer=made.tables["text_transfer"]
+    )
+    return made
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -159,12 +159,7 @@ def _against_labour(representation: Sequence[Row], margins: Mapping[str, float],
             seed=seed,
             note=contrast.note,
         )
-        yield from _parity_by_distance(rows)
-
-
-def _parity_by_distance(rows: Sequence[Row]) -> Iterator[Row]:
-    """Rows in which only that counts as equivalent whose mean distance lies inside the margin too."""
-    (apart,) = [row["ci90_high"] for row in rows if row["kind"] == "distance"]
-    for row in rows:
-        near = apart is not None and row["margin"] is not None and apart <= row["margin"]
-        yield {**row, "equivalent": near} if row["equivalent"] else row
+        (apart,) = [row["ci90_high"] for row in rows if row["kind"] == "distance"]
+        for row in rows:
+            near = apart is not None and row["margin"] is not None and apart <= row["margin"]
+            yield {**row, "equivalent": near} if row["equivalent"] else row

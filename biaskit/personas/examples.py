@@ -52,7 +52,7 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
     listed = tables.get("associations", ())
     associations = {str(row["key"]): row for row in listed}
     of_models = grouped(listed, "model").values()
-    chosen: dict[str, str | None] = {}  # key → its text, once it was met
+    chosen: dict[str, None] = {}  # keys
     for own in of_models:  # the first text of each kind, occupation by occupation
         first: dict[tuple[object, ...], Row] = {}
         for row in own:
@@ -61,36 +61,28 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
         in_order = [str(row["key"]) for rows in of_occupations for row in sorted(rows, key=_rank)]
         chosen |= dict.fromkeys(in_order[: max(1, MOST_EXAMPLES // len(of_models))])
     # Among the first texts of each model those that describe nobody are looked for.
-    others = dict.fromkeys(str(row["key"]) for own in of_models for row in own[:LOOKED_AT])
-    finishes: dict[str, Any] = {}
+    looked_at = {**chosen, **dict.fromkeys(str(row["key"]) for own in of_models for row in own[:LOOKED_AT])}
+    stored: dict[str, tuple[str, Any]] = {}  # key → text and finish
     contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
     for row in rows:
         key = str(row["key"])
         found = associations.get(key)
         if found is None or not isinstance(text := row.get("text"), str):
             continue
-        for texts in (chosen, others):
-            if key in texts:
-                texts[key] = text
-                finishes[key] = row.get("finish_reason")
+        if key in looked_at:
+            stored[key] = text, row.get("finish_reason")
         contexts.add(key, text, found)
     honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
-    outcomes = {
-        key: text_outcome(text, finishes.get(key)).outcome
-        for key, text in {**others, **chosen}.items()
-        if text is not None
-    }
+    outcomes = {key: text_outcome(text, finish).outcome for key, (text, finish) in stored.items()}
     rare: dict[tuple[object, str], list[str]] = {}
     for key, row in associations.items():
         if (outcome := outcomes.get(key, PERSON)) != PERSON:
             rare.setdefault((row["model"], outcome), []).append(key)
-    shown = chosen | {
-        key: others.get(key) for keys in rare.values() for key in keys[:PER_OUTCOME] if key not in chosen
-    }
+    shown = chosen | dict.fromkeys(key for keys in rare.values() for key in keys[:PER_OUTCOME])
     examples = [
-        _example(text, associations[key], honorifics, outcomes[key])
-        for key, text in shown.items()
-        if text is not None
+        _example(stored[key][0], associations[key], honorifics, outcomes[key])
+        for key in shown
+        if key in stored
     ]
     return Shown(examples, *contexts.shown())
 
@@ -100,8 +92,8 @@ _KIND = ("occupation", "origin", "specified_gender", "gender", "instruction_id",
 
 def _rank(row: Row) -> tuple[object, ...]:
     """Unprompted genders first; under instructions none first."""
-    order = {"female": 0, "male": 1, "nonbinary": 2, "": 3}
-    asked, gender = (order.get(str(row[name] or ""), 4) for name in ("specified_gender", "gender"))
+    order = ["female", "male", "nonbinary", ""]
+    asked, gender = (order.index(row[name] or "") for name in ("specified_gender", "gender"))
     return row["origin"] != "associated", asked, gender, row.get("instruction_id") or 0
 
 
@@ -135,10 +127,14 @@ class _Contexts:
     def __init__(self, marked: Sequence[Row], tokenizer: str) -> None:
         self._tokenise = tokeniser(tokenizer)
         lists = grouped(where(marked, method="calibrated"), "model", "occupation", "origin", "gender")
-        self._wanted: dict[ListKey, dict[str, float]] = {
-            (model, occupation, origin, gender): _first_words(rows)
-            for (model, occupation, origin, gender), rows in lists.items()
-        }
+        self._wanted: dict[ListKey, dict[str, float]] = {}  # list → word → z
+        for (model, occupation, origin, gender), rows in lists.items():
+            plain, of_gender = dict[str, float](), dict[str, float]()
+            for row in sorted(rows, key=lambda row: row["rank"]):
+                words = of_gender if row.get("is_gender_word") or row.get("is_name") else plain
+                words.setdefault(row["word"], row["z"])
+            first = [*list(plain.items())[:WORDS_IN_CONTEXT], *list(of_gender.items())[:GENDER_WORDS]]
+            self._wanted[model, occupation, origin, gender] = dict(first)
         self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {
             of_list: {word: [] for word in wanted} for of_list, wanted in self._wanted.items()
         }
@@ -173,15 +169,6 @@ class _Contexts:
                 numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in held))
                 words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
         return words, list(places)
-
-
-def _first_words(rows: Sequence[Row]) -> dict[str, float]:
-    """The first words of a list with their z: those that name no gender and nobody, then some that do."""
-    words: dict[bool, dict[str, float]] = {False: {}, True: {}}
-    for row in sorted(rows, key=lambda row: row["rank"]):
-        words[bool(row.get("is_gender_word") or row.get("is_name"))].setdefault(row["word"], row["z"])
-    plain, of_gender = words[False].items(), words[True].items()
-    return dict([*list(plain)[:WORDS_IN_CONTEXT], *list(of_gender)[:GENDER_WORDS]])
 
 
 def _shortened(sentence: str, word: str, tokenise: Any) -> str:

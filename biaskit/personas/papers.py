@@ -7,9 +7,10 @@ a column is added, and the note says what each number is and where it departs fr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from biaskit.report.reasons import because
 from biaskit.report.render.cells import number, p_value, percent, signed, span
@@ -43,8 +44,14 @@ def paper_tables(
     Returns: one PaperTable for each table and, where models or calibrations are many, each part of it; a
         table that cannot be made is absent.
     """
+    if occupation is None:
+        texts: Counter[str] = Counter()
+        for row in where(tables.get("word_lists", ()), method="calibrated"):
+            if row["n_marked"] is not None:
+                texts[row["occupation"]] += row["n_target"] or 0
+        occupation = EXAMPLE if EXAMPLE in texts else max(texts, key=texts.__getitem__, default=None)
     papers = []
-    for made in _all(tables, between, occupation or _example(tables)):
+    for made in _all(tables, between, occupation):
         if made.table.rows:
             own_claim = claim if made.place else Claim.NONE
             title = f"{made.table.title}{own_claim.place(f'GAS(P), {made.place}')}{made.said}"
@@ -66,7 +73,6 @@ class _Made:
 
 
 def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[_Made]:
-    tests = [*tables.get("tests", ()), *between.get("tests", ())]
     seven, eight, fifteen = ("Table 7", "Table 8", "Table 15") if occupation == EXAMPLE else ("", "", "")
     whole = mean_over_prompts(tables.get("representation", ()))
     yield _Made("Table 1", "association", _validation(tables.get("association_validation", ())))
@@ -75,18 +81,9 @@ def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[_M
     yield _Made(seven, "words-of-marked-personas", _only_in(tables, occupation, "marked-personas"))
     yield _Made(eight, "words-of-calibrated", _only_in(tables, occupation, "calibrated"))
     yield from _shares(whole)
-    yield _Made("Table 13", "srb-women-men", _between_genders(tests))
-    yield _Made("Table 14", "srb-between-models", _between_models(tests))
+    yield from _srb_tests([*tables.get("tests", ()), *between.get("tests", ())])
     yield _Made(fifteen, "words-with-and-without", _overlap(tables, occupation))
     yield from _clusters(tables.get("clusters", ()))
-
-
-def _example(tables: Tables) -> str | None:
-    texts: Counter[str] = Counter()
-    for row in where(tables.get("word_lists", ()), method="calibrated"):
-        if row["n_marked"] is not None:
-            texts[row["occupation"]] += row["n_target"] or 0
-    return EXAMPLE if EXAMPLE in texts else max(texts, key=texts.__getitem__, default=None)
 
 
 # --- Tables 1 and 2: association ---------------------------------------------------------------------
@@ -145,9 +142,25 @@ def _calibration(rows: Sequence[Row]) -> Iterator[_Made]:
     for gender, (place, who) in _CALIBRATED.items():
         for (model, occupation), of_both in asked.items():
             own = where(of_both, gender=gender)
+            body = []
+            for row in own:
+                if round(4 * row["alpha"], 9) % 1:
+                    continue  # between the paper's five
+                n = row["n_marked"]
+                shown = _UNDEFINED if n is None else _listed(row["words_differing"].split())
+                alpha, against = f"{row['alpha']:g}", WHO[row["against"]]
+                body.append((alpha, number(row["c"], 4), against, _count(n), shown))
+            table = TitledTable(
+                f"Words that mark {WHO[gender]} at some α of the hybrid prior but not at all of 0, 0.25, 0.5,"
+                f" 0.75 and 1: {occupation}, {model}, gender in the prompt",
+                _heads("α", "C", "against", "marked", "words not shared"),
+                tuple(body),
+                note=_BY_ALPHA + because(own, "n_marked"),
+                n_text=5,
+                wide=frozenset({4}),
+            )
             part = f"-{slug(f'{model}-{occupation}')}" if len(asked) > 1 else ""
-            subject = f"{occupation}, {model}, gender in the prompt"
-            yield _Made(place, f"words-by-alpha-{who}", _words_by_alpha(own, gender, subject), part)
+            yield _Made(place, f"words-by-alpha-{who}", table, part)
 
 
 _CALIBRATED = {
@@ -157,25 +170,11 @@ _CALIBRATED = {
 }
 
 
-def _words_by_alpha(rows: Sequence[Row], gender: str, subject: str) -> TitledTable:
-    body = []
-    for row in rows:
-        if round(4 * row["alpha"], 9) % 1:
-            continue  # between the paper's five
-        n = row["n_marked"]
-        shown = _UNDEFINED if n is None else _listed(row["words_differing"].split())
-        body.append((f"{row['alpha']:g}", number(row["c"], 4), WHO[row["against"]], _count(n), shown))
-    return TitledTable(
-        f"Words that mark {WHO[gender]} at some α of the hybrid prior but not at all of 0, 0.25, 0.5, 0.75"
-        f" and 1: {subject}",
-        _heads("α", "C", "against", "marked", "words not shared"),
-        tuple(body),
-        note="α: share of the topic prior; C: the largest at which no criterion word is marked, searched anew"
-        " at every α (GAS(P) interpolates between the C of two priors); marked: words with z > 1.96. Names"
-        " are not removed." + because(rows, "n_marked"),
-        n_text=5,
-        wide=frozenset({4}),
-    )
+_BY_ALPHA = (
+    "α: share of the topic prior; C: the largest at which no criterion word is marked, searched anew at every"
+    " α (GAS(P) interpolates between the C of two priors); marked: words with z > 1.96. Names"
+    " are not removed."
+)
 
 
 # --- Tables 7, 8 and 15: words -----------------------------------------------------------------------
@@ -246,25 +245,18 @@ _PLACES = {
 
 
 def _shares(whole: Sequence[Row]) -> Iterator[_Made]:
+    cells = {}
+    for row in whole:
+        n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
+        se = _UNDEFINED if row["se"] is None else f"{100 * row['se']:.2f}"
+        cells[row["occupation"], row["model"]] = (percent(row["female_share"]), se, str(n))
+    labels = {occupation: (occupation,) for occupation in distinct(whole, "occupation")}
     for models, part, said in _parts(distinct(whole, "model")):
-        of = {(row["model"], row["occupation"]): row for row in whole if row["model"] in models}
-        body = []
-        for occupation in distinct(whole, "occupation"):
-            cells: list[str] = []
-            for model in models:
-                row = of.get((model, occupation))
-                if row is None:
-                    cells += [_UNDEFINED] * 3
-                    continue
-                n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
-                se = _UNDEFINED if row["se"] is None else f"{100 * row['se']:.2f}"
-                cells += [percent(row["female_share"]), se, str(n)]
-            body.append((occupation, *cells))
+        own = [row for row in whole if row["model"] in models]
         table = TitledTable(
             "Women in the texts of each occupation, with standard error",
-            _side_by_side(["Occupation"], models, ("% women", "SE", "n")),
-            tuple(body),
-            note=_SHARES + because(of.values(), "female_share", "se"),
+            *_side_by_side(["Occupation"], labels, models, ("% women", "SE", "n"), cells),
+            note=_SHARES + because(own, "female_share", "se"),
         )
         yield _Made("Table 11", "share-of-women", table, part, said)
 
@@ -281,28 +273,22 @@ _SHARES = (
 # --- Tables 13 and 14: tests -------------------------------------------------------------------------
 
 
-def _srb_welch(tests: Sequence[Row], contrast: str) -> list[Row]:
-    return [row for row in where(tests, quantity="srb", kind="welch") if contrast_of(row) == contrast]
-
-
-def _between_genders(tests: Sequence[Row]) -> TitledTable:
-    rows = _srb_welch(tests, "genders")
-    body = [(row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows]
-    return TitledTable(
+def _srb_tests(tests: Sequence[Row]) -> Iterator[_Made]:
+    welch = where(tests, quantity="srb", kind="welch")
+    rows = [row for row in welch if contrast_of(row) == "genders"]
+    table = TitledTable(
         "Women's SRB against men's for each model, Welch's t-test",
         _heads("Model", *_TEST_HEADS, "n women", "n men"),
-        tuple(body),
+        tuple((row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows),
         note=f"Difference: women minus men, with its 95 % interval. {_TEST_NOTE} The occupations of both"
         " sides are the same: tests.csv has the paired, Wilcoxon and permutation tests. GAS(P) prints"
         " t and p alone; SRB depends on the vectors, so t is not comparable between vector models."
         + because(rows, "statistic"),
     )
-
-
-def _between_models(tests: Sequence[Row]) -> TitledTable:
-    rows = _srb_welch(tests, "models")
+    yield _Made("Table 13", "srb-women-men", table)
+    rows = [row for row in welch if contrast_of(row) == "models"]
     body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
-    return TitledTable(
+    table = TitledTable(
         "SRB of one model against another for each gender, Welch's t-test",
         _heads("Model a", "Model b", "SRB of", *_TEST_HEADS, "n a", "n b"),
         tuple(body),
@@ -310,6 +296,7 @@ def _between_models(tests: Sequence[Row]) -> TitledTable:
         " one pair of models." + because(rows, "statistic"),
         n_text=3,
     )
+    yield _Made("Table 14", "srb-between-models", table)
 
 
 _TEST_HEADS = ("difference", "95 %", "t", "df", "p", "p Holm", "g")
@@ -338,26 +325,17 @@ def _clusters(rows: Sequence[Row]) -> Iterator[_Made]:
     kept = distinct((row for row in of_models if row["kept"]), "cluster")
     if not kept:
         return
-    of = {(row["cluster"], row["model"]): row for row in rows}
     lead = ["Cluster", "Category"] if any(row["category"] for row in rows) else ["Cluster"]
+    labels, cells = {}, {}
+    for row in (row for row in rows if row["cluster"] in kept):
+        labels[row["cluster"]] = (_listed(row["words"].split()), row["category"] or "")[: len(lead)]
+        share, n = row["female_share"], row["n_occupations_female"] + row["n_occupations_male"]
+        men = percent(None if share is None else 1 - share)
+        cells[row["cluster"], row["model"]] = (percent(share), men, str(n))
     for chosen, part, said in _parts(distinct(of_models, "model")):
-        body = []
-        for cluster in kept:
-            one = where(rows, cluster=cluster)[0]
-            label = (_listed(one["words"].split()), one["category"] or "")[: len(lead)]
-            cells: list[str] = []
-            for model in chosen:
-                row = of.get((cluster, model))
-                if row is None:
-                    cells += [_UNDEFINED] * 3
-                    continue
-                share, n = row["female_share"], row["n_occupations_female"] + row["n_occupations_male"]
-                cells += [percent(share), percent(None if share is None else 1 - share), str(n)]
-            body.append((*label, *cells))
         table = TitledTable(
             "Clusters of words that one gender has in more occupations",
-            _side_by_side(lead, chosen, ("% F", "% M", "#")),
-            tuple(body),
+            *_side_by_side(lead, labels, chosen, ("% F", "% M", "#"), cells),
             note=_CLUSTERS,
             n_text=len(lead),
             wide=frozenset({0}),
@@ -391,12 +369,21 @@ def _heads(*texts: str) -> tuple[tuple[Heading, ...], ...]:
 
 
 def _side_by_side(
-    lead: Sequence[str], models: Sequence[str], of_model: Sequence[str]
-) -> tuple[tuple[Heading, ...], ...]:
-    """Header of tables with the same columns for each model."""
-    return (
+    lead: Sequence[str],
+    labels: Mapping[Any, tuple[str, ...]],
+    models: Sequence[str],
+    of_model: Sequence[str],
+    cells: Mapping[tuple[Any, str], tuple[str, ...]],
+) -> tuple[tuple[tuple[Heading, ...], ...], tuple[tuple[str, ...], ...]]:
+    """Header and rows of a table with the same columns for each model; `cells` by row and model."""
+    header = (
         (*(Heading("") for _ in lead), *(Heading(model, len(of_model)) for model in models)),
         (*map(Heading, lead), *(Heading(text) for _ in models for text in of_model)),
+    )
+    nothing = (_UNDEFINED,) * len(of_model)
+    return header, tuple(
+        (*label, *(cell for model in models for cell in cells.get((key, model), nothing)))
+        for key, label in labels.items()
     )
 
 

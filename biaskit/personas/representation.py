@@ -22,6 +22,7 @@ Labour = tuple[float | None, int | None]
 
 ALL_TEMPLATES = "all"
 """The template_id of the mean of the templates' shares."""
+_Block = tuple[str, tuple[int | None, str | None], str, str]
 
 
 def representation_rows(
@@ -39,18 +40,22 @@ def representation_rows(
 
     `texts`: those whose prompt named no gender.
     Of a sampled run (`batch` given) the draws numbered below `batch` enter: later ones were drawn because
-    of what the first ones said, and their number depends on the outcome. Every model, occupation and
-    template has its row, also without a text. Of imported texts (`batch` None) all enter, and an
-    occupation that a model has no text of has no rows; the `all` of their single template equals it.
+    of what the first ones said, and their number depends on the outcome. Of imported texts (`batch` None) all
+    enter, and an occupation that a model has no text of has no rows.
 
-    `scopes` are the (instruction_id, setting) of a study under instructions, in its order: they become
-    columns before `reason`, and rows per model and scope. Refused and empty texts count as unassociated
-    whatever their `gender` is; models that are `unread` have counts and no share. A draw of a model,
-    occupation, template or scope that is not listed is a `ValueError`: left out silently it would be missing
-    from a share.
+    `scopes` are the (instruction_id, setting) of a study under instructions, in its order. Models that are
+    `unread` have counts and no share. A draw of a model, occupation, template or scope that is not listed is
+    a `ValueError`: left out silently it would be missing from a share.
     """
     asked = [(model, scope) for model in models for scope in scopes or [(None, None)]]
-    tallies = _tallies(texts, batch)
+    tallies: dict[_Block, Counter[str]] = {}
+    for text in texts:
+        if batch is not None and text.draw >= batch:
+            continue
+        of_text = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
+        tally = tallies.setdefault(of_text, Counter())
+        tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
+        tally.update(n_refused=int(text.refused), n_empty=int(text.empty), n_cut=int(text.finish == "length"))
     listed = {(*block, o, t) for block in asked for o in occupations for t in templates}
     strangers = tallies.keys() - listed
     if strangers:
@@ -59,29 +64,13 @@ def representation_rows(
     for block in asked:
         of_scope: Row = dict(zip(("instruction_id", "setting"), block[1], strict=True)) if scopes else {}
         for occupation in occupations:
-            tally = {t: tallies.get((*block, occupation, t), Counter()) for t in templates}
-            if batch is None and not any(tally.values()):
+            of_templates = {t: tallies.get((*block, occupation, t), Counter()) for t in templates}
+            if batch is None and not any(of_templates.values()):
                 continue
-            read = block[0] not in unread
-            for row in _rows_of_occupation(tally, labour.get(occupation, (None, None)), of_scope, read=read):
+            read, of_labour = block[0] not in unread, labour.get(occupation, (None, None))
+            for row in _rows_of_occupation(of_templates, of_labour, of_scope, read=read):
                 rows.append({"model": block[0], "occupation": occupation, **row})
     return rows
-
-
-_Block = tuple[str, tuple[int | None, str | None], str, str]
-
-
-def _tallies(texts: Iterable[TextDocument], batch: int | None) -> dict[_Block, Counter[str]]:
-    """Count the texts of each model, scope, occupation and template under the names of their columns."""
-    tallies: dict[_Block, Counter[str]] = {}
-    for text in texts:
-        if batch is not None and text.draw >= batch:
-            continue
-        block = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
-        tally = tallies.setdefault(block, Counter())
-        tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
-        tally.update(n_refused=int(text.refused), n_empty=int(text.empty), n_cut=int(text.finish == "length"))
-    return tallies
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +170,10 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
         pairs, note = _pairs(own)
         # What lacks a share in one template lacks it in `all`, so the notes of `all` name every loss.
         notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
-        counts = Counter((LABOUR_SIDES[labour < 0.5], _decile(share)) for share, labour in pairs.values())
+        counts = Counter(  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
+            (LABOUR_SIDES[labour < 0.5], min(math.floor(share * 10 + 1e-12), 9))
+            for share, labour in pairs.values()
+        )
         made += [
             {
                 "model": model,
@@ -199,11 +191,6 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     return made, joined(notes)
 
 
-def _decile(share: float) -> int:
-    # The mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below.
-    return min(math.floor(share * 10 + 1e-12), 9)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LabourContrast:
     """Share of women in a model's texts and in the labour force, occupation by occupation."""
@@ -218,8 +205,7 @@ class LabourContrast:
 def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     """What the paired tests of represented share minus labour share are made of, one per model.
 
-    Arguments: rows of representation.csv. The template `all` without an instruction enters, of the
-        occupations that have both shares; the others are counted in the note.
+    Of the template `all` without an instruction, the occupations that have both shares.
     """
     found = []
     for (model,), own in grouped(mean_over_prompts(rows), "model").items():

@@ -6,8 +6,7 @@ As on the page: beyond gender words and names, of lists that are longer than cha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from biaskit.personas.papers import MOST_LETTERS
 from biaskit.report.findings.marked_words import BEYOND, surely_longer
@@ -32,11 +31,12 @@ def word_tables(tables: Tables) -> Iterator[PaperTable]:
     models = distinct(calibrated, "model")
     for model in models:
         lists = _lists(where(calibrated, model=model))
-        found = {
-            gender: words
-            for gender in distinct(lists, "gender")
-            if (words := _words(of_list, where(lists, gender=gender)))
-        }
+        found: dict[str, list[Row]] = {}
+        for one in lists:
+            if words := of_list.get(tuple(one[name] for name in _LIST)):
+                found.setdefault(one["gender"], []).extend(words)
+        for words in found.values():  # the strongest first
+            words.sort(key=lambda row: (-row["z"], row["word"], row["occupation"]))
         if found:
             name = f"{NAME}-{slug(model)}" if len(models) > 1 else NAME
             yield PaperTable(name, _table(model, lists, found))
@@ -56,17 +56,20 @@ def _lists(own: Sequence[Row]) -> list[Row]:
     return [row for family in (pairs, others) for row in surely_longer(family)]
 
 
-def _words(of_list: Mapping[tuple[Any, ...], Sequence[Row]], lists: Sequence[Row]) -> list[Row]:
-    """The words of some lists by descending z; `of_list`: those beyond gender words and names, by list."""
-    found = [row for one in lists for row in of_list.get(tuple(one[name] for name in _LIST), ())]
-    return sorted(found, key=lambda row: (-row["z"], row["word"], row["occupation"]))
-
-
 def _table(model: str, lists: Sequence[Row], found: dict[str, list[Row]]) -> TitledTable:
     several = len(distinct(lists, "occupation")) > 1
     lead = ["words of", *(["occupation"] if several else []), "word"]
     who = listed([people(gender) for gender in found])
-    told = " ".join(_counted(where(lists, gender=gender), words) for gender, words in found.items())
+    told = []
+    for gender, words in found.items():
+        own = where(lists, gender=gender)
+        against = "all others" if own[0]["against"] == "all" else people(own[0]["against"])
+        strongest = f"the strongest {MOST_ROWS} of " if len(words) > MOST_ROWS else ""
+        chance = f"; 95 % of lists with shuffled genders hold at most {number(own[0]['null_p95_beyond'], 1)}."
+        told.append(
+            f"{people(gender).capitalize()} against {against}: {strongest}{count(len(words), 'word')}"
+            + (chance if len(own) == 1 else f" in {len(own)} lists.")
+        )
     return TitledTable(
         f"Words that mark {who} beyond gender words and names: {short(model)}, {ORIGINS[lists[0]['origin']]}",
         (
@@ -78,7 +81,7 @@ def _table(model: str, lists: Sequence[Row], found: dict[str, list[Row]]) -> Tit
             tuple(map(Heading, (*lead, "z", "q", "uses", "with it", "of", "with it", "of"))),
         ),
         tuple(_cells(row, lists, several=several) for words in found.values() for row in words[:MOST_ROWS]),
-        note=f"{_NOTE} {told}",
+        note=" ".join([_NOTE, *told]),
         n_text=len(lead),
     )
 
@@ -88,16 +91,6 @@ _NOTE = (
     " word is marked at z > 1.96. q: adjusted over the words of its list (Benjamini-Hochberg). Of lists that"
     " hold more words than lists with shuffled genders, judged together (false discovery rate 5 %)."
 )
-
-
-def _counted(own: Sequence[Row], words: Sequence[Row]) -> str:
-    """Whom a gender is held against, how many words there are, and how many chance would give."""
-    one, shown = own[0], f"the strongest {MOST_ROWS} of " if len(words) > MOST_ROWS else ""
-    against = "all others" if one["against"] == "all" else people(one["against"])
-    said = f"{people(one['gender']).capitalize()} against {against}: {shown}{count(len(words), 'word')}"
-    if len(own) > 1:
-        return f"{said} in {len(own)} lists."
-    return f"{said}; 95 % of lists with shuffled genders hold at most {number(one['null_p95_beyond'], 1)}."
 
 
 def _cells(row: Row, lists: Sequence[Row], *, several: bool) -> tuple[str, ...]:

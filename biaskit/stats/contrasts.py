@@ -251,6 +251,13 @@ def within_units(
     return [rows.of(kind, tests[kind]()) for kind in kinds]
 
 
+def one_row(
+    kind: str, result: Statistic, *, scope: Scope, n: int, margins: Mapping[str, float], note: str | None
+) -> Row:
+    """A row of a test over `n` units that was made elsewhere."""
+    return _Rows(scope, (n, None), margins, note).of(kind, result)
+
+
 def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
     """Fill p_adjusted and the verdict in the rows of one tests.csv.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
-from biaskit.wording import count
+from biaskit.wording import count, first_words
 from biaskit.workflow.batch_requests import form_of
 from biaskit.workflow.probe import fill_probe, scoring_of
 from biaskit.workflow.result import RunResult, run_path
@@ -167,10 +167,12 @@ def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]
         f" {count(n_stored, 'answer')} stored before"
     ]
     for why, places in files.problems.items():
-        notes.append(f"{count(len(places), 'line')} not used, {why}: {_some(places)}")
+        notes.append(
+            f"{count(len(places), 'line')} not used, {why}: {first_words(list(places), MOST_NAMED, '; ')}"
+        )
     if unknown:
         n = count(len(unknown), "answer")
-        notes.append(f"{n} to no question of this run (custom_id {_some(unknown)})")
+        notes.append(f"{n} to no question of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")
     if left:
         still = count(left, "text" if engine == "personas" else "cell")
         notes.append(f"{still} still to be asked: the same command with --write-requests")
@@ -179,9 +181,3 @@ def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]
         notes.append(f"every question has its row: biaskit analyze {path}")
     refused = {why: len(places) for why, places in files.problems.items()}
     return Imported(path, added, n_stored, refused, unknown, left, tuple(map(visible, notes)))
-
-
-def _some(places: Iterable[str]) -> str:
-    named = list(places)
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-    return f"{'; '.join(named[:MOST_NAMED])}{more}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,34 +35,24 @@ def write_requests(
 ) -> list[str]:
     """Write what is still to ask of a run's model to a file instead of asking; returns the notes."""
     from biaskit.models.api.offline import Offline
-    from biaskit.models.api.request_file import RequestFile
+    from biaskit.models.api.request_file import RequestFile, is_request_file
 
-    path = _check(target, session.models, max_cost)
-    with contextlib.nullcontext(io.BytesIO()) if session.dry_run else streamed(path) as file:
-        written = RequestFile(file)
-        session.outcome.offline = Offline(written, form_of(study))
-        notes = list(fill(session).notes)
-    if session.dry_run:
-        return notes
-    return notes + _notes(path, written, session)
-
-
-def _check(target: str | Path, models: Mapping[str, str], max_cost: float | None) -> Path:
-    """The file that requests are to be written to. Raises `UsageError` where that cannot be."""
-    if len(models) > 1:
+    if len(session.models) > 1:
         raise UsageError(
-            f"--write-requests takes one model, not {len(models)}: a batch service asks one model a file."
+            f"--write-requests takes one model, not {len(session.models)}: a batch service asks one a file."
         )
-    [(label, spec)] = models.items()
+    [(label, spec)] = session.models.items()
     if not is_api(spec):
         raise UsageError(f"--write-requests is for models behind an API, and {label} is none: leave it out.")
     if max_cost is not None:
         raise UsageError("--max-cost holds what biaskit asks itself; with --write-requests it asks nothing.")
     path = expanded(target)
-    from biaskit.models.api.request_file import is_request_file
-
     check_replaceable(path, "file of requests", (".jsonl",), is_request_file)
-    return path
+    with contextlib.nullcontext(io.BytesIO()) if session.dry_run else streamed(path) as file:
+        written = RequestFile(file)
+        session.outcome.offline = Offline(written, form_of(study))
+        notes = list(fill(session).notes)
+    return notes if session.dry_run else notes + _notes(path, written, session)
 
 
 def form_of(study: Study) -> str:

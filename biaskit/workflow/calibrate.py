@@ -54,10 +54,8 @@ class CalibrationResult:
         return read_table(self.path / TABLES / TABLE)
 
     def document(self) -> Document:
-        """C of each prior, the sweep over alpha, and the words that alpha decides."""
-        return Document(
-            (_constants(self.found), _sweep(self.found), _words(self.found)), self.warnings, self.signature
-        )
+        """C of each prior, and the sweep over alpha."""
+        return Document((_constants(self.found), _sweep(self.found)), self.warnings, self.signature)
 
 
 _SUMMARY = "alpha and c calibrated on "
@@ -206,14 +204,3 @@ def _sweep(found: Calibration) -> TitledTable:
         " calibration.csv has every pair, the words gained and lost, and every C that was tried.",
         n_text=0,
     )
-
-
-def _words(found: Calibration) -> TitledTable:
-    rows = [
-        (f"{step.alpha:.2f}", one.gender, " ".join(one.differing[:15]) or "(none)")
-        for step in found.sweep
-        for one in step.lists
-        if one.differing is not None and {one.gender, one.against} == set(WOMEN_AND_MEN)
-    ]
-    title = "Words not in the lists of all five alphas (first fifteen)"
-    return TitledTable(title, (tuple(map(Heading, ("alpha", "marks", "words"))),), tuple(rows), n_text=3)

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gate import Outcome, require_equivalent
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.files import digest_of
 from biaskit.inputs import expanded
 from biaskit.progress import watching
 from biaskit.provenance import digest, signature, versions
@@ -87,20 +87,17 @@ class ComparisonResult(RunResult):
         return tuple(sorted(found, key=lambda finding: finding.topic not in BETWEEN))
 
     def _repr_html_(self) -> str:
+        import pandas as pd
+
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)
         said = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
         shown = "".join(
-            f"<h4>{escape(table.title)}</h4>{_as_html(table.columns(), table.rows)}"
+            f"<h4>{escape(table.title)}</h4>"
+            f"{pd.DataFrame(table.rows, columns=table.columns()).to_html(index=False)}"
             f"<p>{escape(table.note)}</p>"
             for table in self.document().tables
         )
         return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{shown}<ul>{said}</ul>"
-
-
-def _as_html(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
 
 
 @checked()
@@ -143,7 +140,7 @@ def compare_gathered(
     """`compare` for runs whose tables are read already."""
     if isinstance(groups, str):
         groups = (groups,)
-    labels = list(dict.fromkeys(label for m in collection.manifests for label in m["models"]))
+    labels = _labels(collection)
     if len(labels) == 1 and len(collection.runs) == 1:
         alone = collection.runs[0].path
         raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
@@ -177,7 +174,7 @@ def compared_tables(
     collection: Collection, groups: Sequence[str] = (), aliases: str | Path | None = None
 ) -> ComparisonTables:
     """Tests between models and between engines; none where one model ran alone."""
-    labels = list(dict.fromkeys(label for one in collection.manifests for label in one["models"]))
+    labels = _labels(collection)
     if len(labels) == 1 and len(collection.runs) == 1:
         return ComparisonTables()
     joined = read_aliases(Path(aliases)) if aliases is not None else {}
@@ -185,6 +182,10 @@ def compared_tables(
     return compare_collection(
         collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
     )
+
+
+def _labels(collection: Collection) -> list[str]:
+    return list(dict.fromkeys(label for manifest in collection.manifests for label in manifest["models"]))
 
 
 def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
@@ -240,27 +241,23 @@ def _manifest(
         },
         "models": models,
         "versions": versions(),
-        "signature": _sign(question, studies),
+        "signature": signature(
+            {
+                "biaskit": versions().get("biaskit", ""),
+                "compare": ",".join(studies),
+                "runs": ",".join(
+                    f"{digest_of(run['signature'].encode('utf-8', 'surrogatepass'))[:8]}"
+                    f"@{run['rows_digest'][:12]}"
+                    for run in question["runs"]
+                ),
+                "models": ",".join(question["models"]),
+                "groups": "; ".join(question["groups"]),
+                "aliases": digest(question["aliases"])[:12] if question["aliases"] else "",
+                "margins": ",".join(f"{name}:{value:g}" for name, value in question["margins"].items()),
+            }
+        ),
         "command": command_line(),
     }
-
-
-def _sign(question: Mapping[str, Any], studies: Sequence[str]) -> str:
-    runs = [sha256(run["signature"].encode("utf-8", "surrogatepass")).hexdigest() for run in question["runs"]]
-    return signature(
-        {
-            "biaskit": versions().get("biaskit", ""),
-            "compare": ",".join(studies),
-            "runs": ",".join(
-                f"{name[:8]}@{run['rows_digest'][:12]}"
-                for name, run in zip(runs, question["runs"], strict=True)
-            ),
-            "models": ",".join(question["models"]),
-            "groups": "; ".join(question["groups"]),
-            "aliases": digest(question["aliases"])[:12] if question["aliases"] else "",
-            "margins": ",".join(f"{name}:{value:g}" for name, value in question["margins"].items()),
-        }
-    )
 
 
 def _write(

@@ -59,9 +59,6 @@ class Examination:
         else:
             rows = [(finding.question, finding.answer) for finding in self.found.findings]
             about = _two_columns(f"{self.label} at {details['host']}", ("Question", "Found"), rows)
-        return Document((about, self._uses()), tuple(self._notes()))
-
-    def _uses(self) -> TitledTable:
         rows = []
         estimators = self.estimators()
         for form in PROBE_FORMS:
@@ -70,11 +67,11 @@ class Examination:
             why = self.found.problems.get(form) if self.found else None
             impossible = f"not possible ({why})" if why else "not possible"
             rows.append((f"probe, {form}", f"{names[0]}{also}" if names else impossible))
-        forms = self.open_forms()
-        rows.append(("personas", ", ".join(forms) if forms else "not possible"))
-        return _two_columns(
+        rows.append(("personas", ", ".join(self.open_forms()) or "not possible"))
+        uses = _two_columns(
             "What each engine will use", ("Engine and prompt form", "Estimator or form"), rows
         )
+        return Document((about, uses), tuple(self._notes()))
 
     def _notes(self) -> list[str]:
         if self.found is None:

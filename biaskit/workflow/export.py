@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -87,8 +87,13 @@ def export(
     with watching(watcher) as seen:
         if to not in FORMATS:
             raise UsageError(f"{to!r} is no format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
-        made = _maker(FORMATS[to][0])(source_of(paths, options, seen))
-        folder = _folder(paths, to, out)
+        if out is None and len(paths) > 1:
+            raise UsageError("Of several runs, name the folder that the files go to: --out FOLDER.")
+        if str(out) == "-":
+            raise UsageError("An export is a folder of files: give --out a name.")
+        folder = paths[0] / EXPORTS / to if out is None else expanded(out)
+        module, function = FORMATS[to][0].split(":")
+        made: ExportFiles = getattr(import_module(module), function)(source_of(paths, options, seen))
         written = _write(folder, made, seen)
     return Exported(folder / made.first, written, made.notes)
 
@@ -108,22 +113,6 @@ def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watche
         verified=verified_lines(collection),
     )
     return Source(collection, content.judged(), options)
-
-
-def _maker(name: str) -> Callable[[Any], ExportFiles]:
-    module, function = name.split(":")
-    made: Callable[[Any], ExportFiles] = getattr(import_module(module), function)
-    return made
-
-
-def _folder(paths: Sequence[Path], to: str, out: str | Path | None) -> Path:
-    if out is not None:
-        if str(out) == "-":
-            raise UsageError("An export is a folder of files: give --out a name.")
-        return expanded(out)
-    if len(paths) > 1:
-        raise UsageError("Of several runs, name the folder that the files go to: --out FOLDER.")
-    return paths[0] / EXPORTS / to
 
 
 def _write(folder: Path, made: ExportFiles, watcher: Watcher) -> tuple[Path, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, product
 from statistics import fmean
 from typing import Any
 
@@ -163,46 +164,39 @@ def coverage_by_form(
 ) -> Iterator[dict[str, Any]]:
     """Ask at most so many cells of each bias type in every form and with every instruction; a row of each."""
     study = design.study.model_copy(update={"instruction_position": "prompt", "system_prompt": None})
-    for form in (form for form in PROBE_FORMS if form in scorer.identity.forms):
-        for instruction in instructions:
-            asked = replace(design, study=study, settings=("plain",), instructions=(instruction,))
-            yield from _coverage(asked, scorer, most, form)
-
-
-def _coverage(
-    design: ProbeDesign, scorer: ContinuationScorer, most: int, form: PromptForm
-) -> Iterator[dict[str, Any]]:
-    planned = PlannedCells(design, scorer.identity.label, form, scorer.identity.fingerprint)
-    places = {planned.requests[place].key: place for place in _places(design, most)}
-    coverage: dict[str, list[float]] = {}
-    name, reason = None, ""
-    try:
-        plan = scorer.plan_scores([planned.requests[place] for place in places.values()])
-        estimator = scorer.estimator_for(form)
-        with closing_stream(scorer.score(plan.batches)) as groups:
-            for answer in (answer for group in groups for answer in group):
-                if isinstance(answer, Failed):
-                    reason = answer.reason
-                    continue
-                cell, prompt = planned.cells[places[answer.key]], planned.prompts[places[answer.key]]
-                row = row_of(answer, cell, prompt, estimator)
-                shares = cell_shares(cell, row, design.groups, word_boundary=design.study.word_boundary)
-                name = answer.estimator
-                if shares.coverage is not None:
-                    coverage.setdefault(cell.bias_type, []).append(shares.coverage)
-    except ModelError as error:
-        reason = str(error)
-    for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
-        values = coverage.get(bias_type, [])
-        yield {
-            "bias_type": bias_type,
-            "prompt_form": form,
-            "one_word": design.instructions[0] is not None,
-            "estimator": name,
-            "coverage": fmean(values) if values else None,
-            "n_cells": len(values),
-            "reason": reason,
-        }
+    forms = [form for form in PROBE_FORMS if form in scorer.identity.forms]
+    for form, instruction in product(forms, instructions):
+        asked = replace(design, study=study, settings=("plain",), instructions=(instruction,))
+        planned = PlannedCells(asked, scorer.identity.label, form, scorer.identity.fingerprint)
+        places = {planned.requests[place].key: place for place in _places(asked, most)}
+        coverage: dict[str, list[float]] = {template.bias_type: [] for template in asked.templates}
+        name, reason = None, ""
+        try:
+            plan = scorer.plan_scores([planned.requests[place] for place in places.values()])
+            estimator = scorer.estimator_for(form)
+            with closing_stream(scorer.score(plan.batches)) as groups:
+                for answer in chain.from_iterable(groups):
+                    if isinstance(answer, Failed):
+                        reason = answer.reason
+                        continue
+                    cell, prompt = planned.cells[places[answer.key]], planned.prompts[places[answer.key]]
+                    row = row_of(answer, cell, prompt, estimator)
+                    shares = cell_shares(cell, row, asked.groups, word_boundary=study.word_boundary)
+                    name = answer.estimator
+                    if shares.coverage is not None:
+                        coverage[cell.bias_type].append(shares.coverage)
+        except ModelError as error:
+            reason = str(error)
+        for bias_type, values in coverage.items():
+            yield {
+                "bias_type": bias_type,
+                "prompt_form": form,
+                "one_word": instruction is not None,
+                "estimator": name,
+                "coverage": fmean(values) if values else None,
+                "n_cells": len(values),
+                "reason": reason,
+            }
 
 
 def _places(design: ProbeDesign, most: int) -> list[int]:

@@ -89,21 +89,63 @@ def analyze_texts(
     )
     if not is_file and (encoding != "utf-8" or separator is not None):
         raise UsageError("encoding and separator say how a file is read, and these texts are no file.")
+    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    columns |= {} if group_col is None else {"group": group_col}
+    settings = dict(settings or {})
+    if unmarked:
+        settings["unmarked"] = [unmarked] if isinstance(unmarked, str) else list(unmarked)
+    for key in settings:
+        if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
+            raise StudyError(
+                f"{key} is a key of sampling, and these texts are there already."
+                f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
+            )
+    study = build_study(
+        {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
+    )
+    assert isinstance(study, PersonasStudy)
+    imported = read_texts(
+        str(texts) if is_file else _frame(texts, text),
+        text=text,
+        gender=gender,
+        occupation=occupation,
+        model=model,
+        group=group_col,
+        gender_codes=study.gender_codes,
+        encoding=encoding,
+        separator=separator,
+    )
+    if len(imported.models) > 1 and ALL_MODELS in imported.models:
+        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
+    if group_col is not None:
+        check_unmarked(study.unmarked, list(imported.groups), group_col)
+    elif study.unmarked:
+        raise UsageError("Unmarked groups are values of a column: name it with --group-col (group_col).")
+    # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
+    design = replace(
+        resolve_design(study), prompts=(), templates=(), slot="", instructions=(None,), sources={}
+    )
+    # Read otherwise, the same bytes are other texts.
+    how = {"encoding": encoding if encoding != "utf-8" else None, "separator": separator}
+    question = {
+        "study": "texts",
+        "texts": imported.digest,
+        "columns": columns | {name: value for name, value in how.items() if value is not None},
+        **({} if model else {"label": next(iter(imported.models))}),
+        "gender_codes": dict(study.gender_codes),
+    }
+    run = run_folder("personas", "texts", question, out)
+    of_groups = {"group_col": group_col} if group_col is not None else {}
+    source = {"source": imported.source, "digest": imported.digest, **of_groups}
+    resolved = describe_design(design) | {"imported": source}
+    author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
+    models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
+    manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
+    manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
+    store_rows(run, manifest, imported.rows(), lock=study.lock, skip_bad=study.skip_bad_lines)
     with watching(watcher) as seen:
-        return import_texts(
-            str(texts) if is_file else _frame(texts, text),
-            text_col=text,
-            gender_col=gender,
-            occupation_col=occupation,
-            model_col=model,
-            group_col=group_col,
-            unmarked=unmarked,
-            encoding=encoding,
-            separator=separator,
-            settings=settings,
-            out=out,
-            watcher=seen,
-        )
+        notes = [*imported.notes, *analyse_personas(run, watcher=seen)]
+    return PersonasResult(run, tuple(notes))
 
 
 def _frame(texts: Any, column: str) -> pd.DataFrame:
@@ -131,77 +173,3 @@ def _listed(values: Any, what: str) -> list[Any]:
             f" ends in {', '.join(SUFFIXES)}."
         )
     return list(values)
-
-
-def import_texts(
-    texts: str | Path | pd.DataFrame,
-    *,
-    text_col: str = "text",
-    gender_col: str | None = None,
-    occupation_col: str | None = None,
-    model_col: str | None = None,
-    group_col: str | None = None,
-    unmarked: str | Sequence[str] | None = None,
-    encoding: str = "utf-8",
-    separator: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    out: str | Path | None = None,
-    watcher: Watcher | None = None,
-) -> PersonasResult:
-    """Import a file or DataFrame of texts as rows of a run, and analyse it."""
-    columns = {"text": text_col, "gender": gender_col, "occupation": occupation_col, "model": model_col}
-    columns |= {} if group_col is None else {"group": group_col}
-    settings = dict(settings or {})
-    if unmarked:
-        settings["unmarked"] = [unmarked] if isinstance(unmarked, str) else list(unmarked)
-    for key in settings:
-        if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
-            raise StudyError(
-                f"{key} is a key of sampling, and these texts are there already."
-                f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
-            )
-    study = build_study(
-        {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
-    )
-    assert isinstance(study, PersonasStudy)
-    imported = read_texts(
-        texts,
-        text=text_col,
-        gender=gender_col,
-        occupation=occupation_col,
-        model=model_col,
-        group=group_col,
-        gender_codes=study.gender_codes,
-        encoding=encoding,
-        separator=separator,
-    )
-    if len(imported.models) > 1 and ALL_MODELS in imported.models:
-        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
-    if group_col is not None:
-        check_unmarked(study.unmarked, list(imported.groups), group_col)
-    elif study.unmarked:
-        raise UsageError("Unmarked groups are values of a column: name it with --group-col (group_col).")
-    # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
-    design = replace(
-        resolve_design(study), prompts=(), templates=(), slot="", instructions=(None,), sources={}
-    )
-    # Read otherwise, the same bytes are other texts.
-    how = {"encoding": encoding if encoding != "utf-8" else None, "separator": separator}
-    question = {
-        "study": "texts",
-        "texts": imported.digest,
-        "columns": columns | {name: value for name, value in how.items() if value is not None},
-        **({} if model_col else {"label": next(iter(imported.models))}),
-        "gender_codes": dict(study.gender_codes),
-    }
-    run = run_folder("personas", "texts", question, out)
-    of_groups = {"group_col": group_col} if group_col is not None else {}
-    source = {"source": imported.source, "digest": imported.digest, **of_groups}
-    resolved = describe_design(design) | {"imported": source}
-    author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
-    models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
-    manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
-    manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
-    store_rows(run, manifest, imported.rows(), lock=study.lock, skip_bad=study.skip_bad_lines)
-    notes = [*imported.notes, *analyse_personas(run, watcher=watcher)]
-    return PersonasResult(run, tuple(notes))

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from biaskit.arguments import PATH
+from biaskit.arguments import PATH, fits
 from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.foreign import visible
 from biaskit.progress import ModelPlan
@@ -82,9 +82,8 @@ class RunResult(ABC):
         except RunError:
             refuse_shard(self.path, read_manifest(self.path))
             raise
-        return self._without_rows(name) if found is None else found
-
-    def _without_rows(self, name: str) -> pd.DataFrame:
+        if found is not None:
+            return found
         manifest = read_manifest(self.path)
         resolved = manifest["resolved"]
         if manifest["engine"] == "probe":
@@ -144,7 +143,7 @@ def run_path(run: str | Path | RunResult) -> Path:
     """The folder of a run that is named by its folder or its result. Raises `RunError`, `UsageError`."""
     if isinstance(run, RunResult):
         return run.path
-    if not PATH(run):
+    if not fits(run, PATH):
         raise UsageError(
             f"{short(repr(run))} is not a run: give a result, or a run's folder as text or path."
         )

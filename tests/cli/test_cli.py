@@ -24,19 +24,8 @@ from biaskit.errors import TokenizationError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.records import Failed
 
-HEAVY = {
-    "pandas",
-    "scipy",
-    "statsmodels",
-    "nltk",
-    "openai",
-    "torch",
-    "transformers",
-    "gensim",
-    "sklearn",
-    "matplotlib",
-}
-COMMANDS = ("probe", "analyze", "runs", "corpora", "cite")
+HEAVY = {"pandas", "scipy", "statsmodels", "nltk", "openai", "torch", "transformers", "gensim"}
+HEAVY |= {"sklearn", "matplotlib"}
 
 NURSE = {"contains": "nurse", "log_probs": {" She": -0.5, " she": -1.5, " He": -2.0, " They": -4.0}}
 OTHERS = {"log_probs": {" He": -0.6, " She": -2.5, " They": -3.0, " he": -3.5, " her": -4.0}}
@@ -138,23 +127,6 @@ def asked(said: Said) -> list[int]:
 # --- the first hour ---------------------------------------------------------------------------------
 
 
-def test_biaskit_alone_prints_the_lines_of_a_first_hour(cli: Cli) -> None:
-    said = cli()
-    assert (0, "") == (said.code, said.err)
-    assert 5 == len(re.findall(r"^  biaskit ", said.out, re.M))
-    assert "Usage" not in said.out
-    assert len(said.out.splitlines()) <= 8
-
-
-@pytest.mark.parametrize(
-    "arguments", [("--help",), ("-h",), *((name, "--help") for name in COMMANDS)], ids=" ".join
-)
-def test_help_answers_on_stdout(cli: Cli, arguments: Sequence[str]) -> None:
-    said = cli(*arguments)
-    assert (0, "") == (said.code, said.err)
-    assert re.match(r"Usage: .*biaskit", said.out)
-
-
 @pytest.mark.process
 @pytest.mark.parametrize(
     "code",
@@ -229,29 +201,6 @@ def test_wrong_use_exits_2_with_one_line_to_act_on(cli: Cli, arguments: Sequence
     assert said in one_line(found)
     assert "" == found.out
     assert not Path("biaskit-runs").exists()
-
-
-@pytest.mark.parametrize("form", ["raw", "chat-prefill"])
-def test_a_raw_prompt_has_no_system_prompt(cli: Cli, form: str) -> None:
-    Path("system.txt").write_text("Be brief.\n", encoding="utf-8")
-    said = cli(
-        "probe",
-        "scripted:m.jsonl",
-        *SMALL,
-        "--system-prompt",
-        "system.txt",
-        "--prompt-form",
-        form,
-        "--out",
-        "r",
-    )
-    if form == "raw":
-        assert said.code in (1, 2)
-        assert "system" in one_line(said)
-        assert not Path("r").exists()
-    else:
-        assert 0 == said.code
-        assert {"Be brief."} == {row["system"] for row in rows("r")}
 
 
 # --- a model that cannot be had ----------------------------------------------------------------------
@@ -339,46 +288,6 @@ def test_a_run_prints_its_plan_first_and_its_folder_last(cli: Cli) -> None:
     assert str(run) in said.out.splitlines()[-1]
     assert f"Run folder: {run}" == folder  # a run that is stopped must be findable
     assert N_SMALL == len(rows(run))
-
-
-def test_a_run_on_disk_holds_what_the_contract_names(cli: Cli) -> None:
-    cli("probe", "mine=scripted:m.jsonl", *SMALL, "--out", "r")
-    manifest = json.loads(Path("r/manifest.json").read_text("ascii"))
-    assert 1 == manifest["format"]
-    assert ["mine"] == list(manifest["models"])
-    assert "scripted:m.jsonl" == manifest["models"]["mine"]["spec"]
-    assert ["nurse", "plumber", "carpenter"] == [i["name"] for i in manifest["resolved"]["items"]] or {
-        "nurse",
-        "plumber",
-        "carpenter",
-    } == {i["name"] for i in manifest["resolved"]["items"]}
-    assert all(i["labour_female_share"] is not None for i in manifest["resolved"]["items"])
-    assert "study=occugender" in manifest["signature"]
-    assert "biaskit" in manifest["versions"]
-    assert "--templates" in manifest["command"]
-    assert (Path("r/usage.json")).exists()
-    assert (Path("r/tables/analysis.json")).exists()
-    needed = {
-        "key",
-        "model",
-        "bias_type",
-        "template_id",
-        "job",
-        "job_group",
-        "instruction_id",
-        "setting",
-        "prompt_form",
-        "prompt",
-        "system",
-        "estimator",
-        "answered_by",
-        "answered_at",
-        "expressions",
-    }
-    for row in rows("r"):
-        assert needed <= set(row)
-        assert {"group", "text", "log_prob"} <= set(row["expressions"][0])
-        assert "mine" == row["model"]
 
 
 def test_a_dry_run_prints_the_plan_and_writes_nothing(cli: Cli, folder: Path) -> None:
@@ -471,28 +380,6 @@ def test_a_changed_model_is_asked_again_and_its_old_rows_are_counted(cli: Cli) -
     assert tables("fresh")["probe_cells.csv"] == tables("r")["probe_cells.csv"]
 
 
-@pytest.mark.parametrize(
-    ("options", "values"),
-    [
-        (("--set", "articles=grammatical"), ("as-published", "grammatical")),
-        (("--set", "word_boundary=word"), ("token", "word")),
-        (("--study", "occugender-debias"), ("occugender", "occugender-debias")),
-        (("--expressions", "pronoun-subject"), ("Male", "He")),
-    ],
-)
-def test_a_run_of_another_study_is_refused_and_both_values_are_printed(
-    cli: Cli, options: Sequence[str], values: Sequence[str]
-) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    before = Path("r/manifest.json").read_bytes()
-    said = cli("probe", "scripted:m.jsonl", *SMALL, *options, "--out", "r")
-    assert 1 == said.code
-    assert all(value in one_line(said) for value in values)
-    assert "--out" in one_line(said)
-    assert before == Path("r/manifest.json").read_bytes()
-    assert N_SMALL == len(rows("r"))
-
-
 def test_a_newer_run_is_refused_by_every_command(cli: Cli) -> None:
     cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
     path = Path("r/manifest.json")
@@ -501,18 +388,6 @@ def test_a_newer_run_is_refused_by_every_command(cli: Cli) -> None:
         said = cli(*arguments)
         assert 1 == said.code
         assert "format" in one_line(said)
-
-
-def test_an_unfinished_end_is_cut_off_with_a_note(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    path = Path("r/probe.jsonl")
-    made, content = tables("r"), path.read_bytes()
-    path.write_bytes(content[:-30])
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    assert [1] == asked(said)
-    assert "unfinished end" in said.out
-    assert made == tables("r")
-    assert N_SMALL == len(rows("r"))
 
 
 def test_a_bad_line_in_the_middle_stops_and_skip_bad_lines_goes_on_in_the_same_folder(cli: Cli) -> None:
@@ -588,31 +463,6 @@ def test_a_model_that_fails_its_checks_leaves_the_others_and_exits_3(
     }
 
 
-def test_a_full_disk_ends_the_run_with_exit_1_and_keeps_whole_rows(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from biaskit.runs.store import RowWriter
-
-    real = RowWriter.append
-    calls: list[int] = []
-
-    def full(self: RowWriter, answered: Any) -> None:
-        calls.append(1)
-        if len(calls) == 4:
-            assert self._file is not None
-            self._file.close()
-            self._file = Path("/dev/full").open("ab", buffering=0)  # noqa: SIM115
-            monkeypatch.setattr(RowWriter, "_check_still_there", lambda *_: None)
-        real(self, answered)
-
-    monkeypatch.setattr(RowWriter, "append", full)
-    said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--batch-size", "3")
-    assert 1 == said.code
-    assert "No space left on device" in one_line(said)
-    assert "same command again" in one_line(said)
-    assert 9 == len(rows("r"))
-
-
 # --- interrupted ------------------------------------------------------------------------------------
 
 
@@ -663,16 +513,6 @@ def test_a_reader_that_closes_the_pipe_is_met_with_silence() -> None:
         assert done.returncode == 0, arguments
         # A slow machine is told that something happens, which is no word about the pipe.
         assert re.fullmatch(r"(biaskit [a-z]*: starting \.\.\.\n)?", done.stderr), arguments
-
-
-@pytest.mark.process
-def test_a_second_start_beside_a_running_one_is_refused_with_its_process(cli: Cli) -> None:
-    from biaskit.runs.store import RowWriter
-
-    with RowWriter(Path("r"), "probe"):
-        said = process("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    assert 1 == said.code
-    assert str(os.getpid()) in one_line(said)
 
 
 # --- analyze ----------------------------------------------------------------------------------------
@@ -745,17 +585,6 @@ def test_analyze_needs_neither_the_model_nor_the_study_nor_the_lists(cli: Cli) -
     assert made == tables("r")
 
 
-def test_analyze_without_a_run_takes_the_newest_and_says_which(cli: Cli) -> None:
-    said = cli("analyze")
-    assert 1 == said.code
-    assert "no run" in one_line(said)
-    cli("probe", "scripted:m.jsonl", *SMALL)
-    [run] = Path("biaskit-runs").iterdir()
-    said = cli("analyze")
-    assert 0 == said.code
-    assert f"{run}" in said.err
-
-
 def test_analysis_keys_can_be_set_and_go_into_analysis_json(cli: Cli) -> None:
     cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
     cells = tables("r")["probe_cells.csv"]
@@ -778,22 +607,6 @@ def test_analyze_refuses_what_would_change_the_question(cli: Cli, setting: str) 
     said = cli("analyze", "r", "--set", setting)
     assert 2 == said.code
     assert setting.split("=")[0] in one_line(said)
-
-
-def test_runs_of_one_study_are_merged(cli: Cli) -> None:
-    script("n.jsonl", OTHERS)
-    cli("probe", "a=scripted:m.jsonl", *SMALL, "--out", "ra")
-    cli("probe", "b=scripted:n.jsonl", *SMALL, "--out", "rb")
-    cli("probe", "a=scripted:m.jsonl", "b=scripted:n.jsonl", *SMALL, "--out", "both")
-    said = cli("analyze", "ra", "rb", "--out", "merged")
-    assert 0 == said.code
-    assert {n: c for n, c in tables("both").items() if n.endswith(".csv")} == {
-        n: c for n, c in tables("merged").items() if n.endswith(".csv")
-    }
-    assert 2 * N_SMALL == len(rows("merged"))
-    # Again, and with one of them twice: every row once.
-    assert 0 == cli("analyze", "ra", "rb", "ra", "--out", "merged").code
-    assert 2 * N_SMALL == len(rows("merged"))
 
 
 def test_runs_with_different_jobs_are_merged_to_the_union_of_their_questions(cli: Cli) -> None:
@@ -824,35 +637,6 @@ def test_one_label_for_two_models_is_not_merged(cli: Cli) -> None:
 
 
 # --- several models ---------------------------------------------------------------------------------
-
-
-def test_several_models_are_tested_against_each_other_later_minus_earlier(cli: Cli, two_models: None) -> None:
-    between = [row for row in table("r", "tests") if row["family"].endswith("/models")]
-    assert between
-    assert {("b", "a")} == {(row["model_a"], row["model_b"]) for row in between}
-    assert {"crossed", "paired"} <= {row["kind"] for row in between}
-
-
-def test_models_with_forms_of_their_own_are_not_compared(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    import dataclasses
-
-    real = ScriptedScorer.from_file.__func__  # type: ignore[attr-defined]
-
-    def own_form(cls: Any, name: str, *, label: str, **more: Any) -> ScriptedScorer:
-        scorer = real(cls, name, label=label, **more)
-        forms = ("raw",) if label == "base" else ("chat-prefill",)
-        scorer.identity = dataclasses.replace(scorer.identity, forms=forms)
-        return scorer
-
-    monkeypatch.setattr(ScriptedScorer, "from_file", classmethod(own_form))
-    script("n.jsonl", OTHERS)
-    said = cli("probe", "base=scripted:m.jsonl", "chat=scripted:n.jsonl", *SMALL, "--out", "r")
-    assert 0 == said.code
-    assert "forms differ" in said.out
-    assert {("base", "raw"), ("chat", "chat-prefill")} == {
-        (row["model"], row["prompt_form"]) for row in table("r", "probe_cells")
-    }
-    assert [] == [row for row in table("r", "tests") if row["family"].endswith("/models")]
 
 
 def test_models_named_in_a_study_file_are_shown_and_need_a_yes(cli: Cli) -> None:
@@ -932,29 +716,6 @@ def test_a_study_with_four_groups_of_other_names_and_items_that_are_no_jobs(
     assert all(name in said.out for name in groups)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("jobs.csv", "item,group\n", "no items"),
-        ("jobs.csv", "", "column 'item'"),
-        ("jobs.txt", "baker\nBaker\n", "differs only in case"),
-        ("jobs.txt", "=cmd()\n", "spreadsheet"),
-        ("templates.txt", "Who is it?\n", "slot [JOB]"),
-        ("templates.txt", "", "no templates"),
-        ("expressions.toml", '[groups]\na = ["x"]\n', "two groups"),
-    ],
-)
-def test_a_wrong_file_is_refused_in_one_line_that_names_it(
-    cli: Cli, name: str, content: str, said: str
-) -> None:
-    Path(name).write_text(content, encoding="utf-8")
-    option = f"--{name.split('.')[0]}"
-    found = cli("probe", "scripted:m.jsonl", option, f"./{name}")
-    assert 2 == found.code
-    assert said in one_line(found)
-    assert name in one_line(found)
-
-
 # --- formats ----------------------------------------------------------------------------------------
 
 
@@ -969,34 +730,6 @@ def test_json_holds_every_table_under_the_names_of_its_columns(cli: Cli) -> None
     assert isinstance(content["warnings"], list)
     missing = [row for row in content["tables"]["probe_jobs"] if row["difference_low"] is None]
     assert missing
-
-
-def test_every_format_says_the_same_and_only_stdout_changes(cli: Cli) -> None:
-    said = {
-        f: cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--format", f)
-        for f in ("text", "json", "csv", "latex")
-    }
-    made = tables("r")
-    assert {0} == {s.code for s in said.values()}
-    for name in said:
-        again = cli("analyze", "r", "--format", name)
-        assert said[name].out == again.out
-    assert made == tables("r")
-
-
-def test_mattern_shows_levels_with_their_averages_and_both_settings(cli: Cli) -> None:
-    said = cli("probe", "scripted:m.jsonl", "--study", "mattern", "--jobs", "nurse,plumber", "--out", "r")
-    for word in (
-        "None",
-        "high 1",
-        "high average",
-        "medium average",
-        "low average",
-        "Without dialogue",
-        "With dialogue",
-    ):
-        assert word in said.out, word
-    assert {"high", "medium", "low"} == {row["level"] for row in table("r", "probe_levels")}
 
 
 # --- runs, corpora, cite ------------------------------------------------------------------------------
@@ -1021,46 +754,6 @@ def test_runs_lists_rows_done_of_planned(cli: Cli) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["occugender", "mattern", "gasp", "fields-of-study", "expressions", "framing"]
-)
-def test_corpora_shows_one_corpus_with_source_year_licence_and_digest(cli: Cli, name: str) -> None:
-    from biaskit.corpora.sources import load_corpus
-
-    corpus, out = load_corpus(name), " ".join(cli("corpora", name).out.split())
-    for text in (
-        corpus.title,
-        corpus.source,
-        str(corpus.year),
-        corpus.licence,
-        *(f.sha256[:16] for f in corpus.files),
-    ):
-        assert text in out
-
-
-def test_corpora_shows_the_40_jobs_with_their_shares(cli: Cli) -> None:
-    out = cli("corpora", "occugender").out
-    assert 40 == len(re.findall(r"^  .*,(?:female|male)-dominated,0\.\d+$", out, re.M))
-    assert 50 == out.count("[[template]]")
-
-
-@pytest.mark.parametrize(
-    "study",
-    [
-        *("occugender", "occugender-debias", "mattern", "fields-of-study", "gasp-occupations"),
-        *("framing", "wording"),
-    ],
-)
-def test_corpora_lists_every_study_and_shows_its_keys(cli: Cli, study: str) -> None:
-    from biaskit.study.config import describe_keys
-    from biaskit.study.keys import ProbeStudy
-
-    assert re.search(rf"^{study}\b", cli("corpora").out, re.M)
-    out = cli("corpora", study).out
-    for key, _, _ in describe_keys(ProbeStudy):
-        assert re.search(rf"^{re.escape(key)} ", out, re.M), key
-
-
 def test_cite_prints_bibtex_of_all_or_of_a_runs_papers(cli: Cli) -> None:
     everything = cli("cite").out
     assert everything.count("@") >= 3
@@ -1071,15 +764,3 @@ def test_cite_prints_bibtex_of_all_or_of_a_runs_papers(cli: Cli) -> None:
     assert "OccuGender" in said or "chen" in said.lower()
     assert "mattern2022" in everything
     assert "mattern2022" not in said
-
-
-@pytest.mark.parametrize("command", ["analyze", "cite"])
-def test_a_path_that_is_no_run_is_an_error_of_one_line(cli: Cli, command: str) -> None:
-    said = cli(command, "nothing")
-    assert 1 == said.code
-    assert "nothing is not a run" in one_line(said)
-
-
-def test_the_printed_signature_is_that_of_the_analysis_made_last(cli: Cli) -> None:
-    assert "interval=crossed" in cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r").out
-    assert "interval=bootstrap" in cli("analyze", "r", "--set", "interval=bootstrap").out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,9 @@ from typing import Any
 import pytest
 from fakes.command import Cli, Said
 from fakes.numbered_runs import JOBS, LABOUR, probe_run, share_of, texts_run
-from fakes.personas_runs import NAMED, OPEN, OTHER_NAMED, write_vectors
-from fakes.personas_runs import script_of as persona_script
 
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.compare import compare
-from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -82,19 +78,6 @@ def runs(home: Path) -> dict[str, Path]:
     }
 
 
-@pytest.fixture(scope="module")
-def written(home: Path) -> dict[str, Path]:
-    """Real runs of the generation engine, of two models with one vector file."""
-    settings = {"vectors": write_vectors(home / "vectors.txt"), "permutations": 19, "clusters": False}
-    found = {}
-    for label, words in (("A", NAMED), ("Other", OTHER_NAMED)):
-        spec = persona_script(home / f"{label}-texts.jsonl", OPEN, words)
-        model = f"{label}={spec}"
-        asked = {"study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 2, "settings": settings}
-        found[label] = personas(model, **asked, out=home / f"{label}-texts").path  # type: ignore[arg-type]
-    return found
-
-
 # --- what is required --------------------------------------------------------------------------------
 
 
@@ -116,13 +99,6 @@ def test_a_clearly_different_model_leaves_4_and_the_rows(cli: Cli, runs: dict[st
     assert 5 == len(lines)
     assert all("90 % interval [" in line and "margin ±0.05" in line for line in lines)
     assert "and 3 more rows" in said.err
-
-
-def test_a_wider_margin_can_be_set(cli: Cli, runs: dict[str, Path]) -> None:
-    call = ("compare", runs["A"], runs["Other"], "--require", "equivalent", "--set", "margin.share=0.9")
-    assert 0 == cli(*call, "--out", "wide").code
-    rows = read_table_rows(Path("wide/tables/tests.csv"))
-    assert {0.9} == {row["margin"] for row in rows if row["kind"] == "crossed"}
 
 
 def test_nothing_compared_is_not_equivalent(cli: Cli, runs: dict[str, Path]) -> None:
@@ -179,29 +155,6 @@ def test_the_same_run_twice_one_model_alone_and_no_run_are_errors(cli: Cli, runs
     assert (1, True) == (lost.code, "nowhere is not a run" in lost.err)
 
 
-def test_without_a_run_the_newest_of_several_models_is_taken(cli: Cli) -> None:
-    probe_run(Path("biaskit-runs/probe-one"), "a")
-    said = cli("compare")
-    assert (2, True) == (said.code, "one model alone" in said.err)
-    shutil.rmtree("biaskit-runs")
-    probe_run(Path("biaskit-runs/probe-two"), "a", "b")
-    first = cli("compare")
-    assert 0 == first.code
-    assert "Newest run: biaskit-runs/probe-two" in first.err
-    # The comparison lies beside the runs and is none of them.
-    assert "Newest run: biaskit-runs/probe-two" in cli("compare").err
-
-
-def test_a_folder_that_holds_a_run_is_left_alone(cli: Cli, runs: dict[str, Path], tmp_path: Path) -> None:
-    taken = tmp_path / "taken"
-    shutil.copytree(runs["A"], taken)
-    before = {file: file.read_bytes() for file in sorted(taken.rglob("*")) if file.is_file()}
-    said = cli("compare", runs["A"], runs["Copy"], "--out", taken)
-    assert 1 == said.code
-    assert "holds a run of the engine probe" in said.err
-    assert before == {file: file.read_bytes() for file in sorted(taken.rglob("*")) if file.is_file()}
-
-
 # --- the folder and the formats ----------------------------------------------------------------------
 
 
@@ -238,90 +191,7 @@ def test_a_table_that_is_no_longer_made_is_taken_away(tmp_path: Path) -> None:
     assert "probe_gap" in made.gaps.columns
 
 
-@pytest.mark.parametrize("output_format", ["text", "json", "csv", "latex"])
-def test_every_format_prints_the_comparison(cli: Cli, tmp_path: Path, output_format: str) -> None:
-    probe, texts = probe_run(tmp_path / "p", "m", "n+0.1"), texts_run(tmp_path / "t", "m", "n+0.1")
-    said = cli("compare", probe, texts, "--format", output_format, "--out", "c")
-    assert 0 == said.code
-    if output_format == "json":
-        content = json.loads(said.out)
-        assert {"tests", "gaps", "srb_change"} == content["tables"].keys()
-        assert content["warnings"] == json.loads(Path("c/tables/analysis.json").read_text())["notes"]
-    elif output_format == "csv":
-        assert Path("c/tables/tests.csv").read_text() == said.out
-    else:
-        assert "Models side by side" in said.out
-        in_words = "comparisons between n+0.1 and m," in " ".join(said.out.split())
-        assert in_words == (output_format == "text")
-
-
-def test_the_overview_holds_the_runs_own_numbers(runs: dict[str, Path], written: dict[str, Path]) -> None:
-    both = [folder[name] for folder in (runs, written) for name in ("A", "Other")]
-    (table,) = compare(*both).document().tables
-    assert {"explicit, F-dom.", "explicit, M-dom.", "texts, women", "SRB, women"} < set(table.columns())
-    for label in ("A", "Other"):
-        line = dict(zip(table.columns(), next(r for r in table.rows if r[0] == label), strict=True))
-        for row in read_table_rows(runs[label] / "tables" / "probe_groups.csv"):
-            if row["gender"] == "female":
-                group = {"female-dominated": "F-dom.", "male-dominated": "M-dom."}[row["job_group"]]
-                assert line[f"{row['bias_type']}, {group}"].strip("[]") == f"{100 * row['share']:.1f}"
-        written_of = read_table_rows(written[label] / "tables" / "representation.csv")
-        shares = [row["female_share"] for row in written_of if row["template_id"] == "all"]
-        assert line["texts, women"] == f"{100 * sum(shares) / len(shares):.1f}"
-        scores = read_table_rows(written[label] / "tables" / "srb.csv")
-        for gender, name in (("female", "women"), ("male", "men")):
-            own = [row["srb"] for row in scores if row["gender"] == gender and row["srb"] is not None]
-            assert line[f"SRB, {name}"] == (f"{sum(own) / len(own):+.2f}" if own else "–")
-
-
-def test_both_engines_stand_in_one_line(cli: Cli, tmp_path: Path) -> None:
-    probe, texts = probe_run(tmp_path / "p", "m", "n"), texts_run(tmp_path / "t", "m")
-    said = cli("compare", probe, texts)
-    lines = said.out.splitlines()
-    head = next(i for i, line in enumerate(lines) if line.startswith("Models side by side"))
-    m = next(line for line in lines[head:] if line.startswith("m "))
-    n = next(line for line in lines[head:] if line.startswith("n "))
-    assert "raw / chat" in m
-    assert "–" not in m
-    assert n.split()[-3:] == ["–", "–", "–"]
-
-
-def test_srb_of_other_vectors_is_not_shown_beside_the_first(cli: Cli, tmp_path: Path) -> None:
-    one, two = texts_run(tmp_path / "one", "a"), texts_run(tmp_path / "two", "b", vectors="corpus:bbbb")
-    out = cli("compare", one, two).out
-    table = out[out.index("Models side by side") :].splitlines()
-    a, b = (next(line for line in table if line.startswith(f"{label} ")) for label in "ab")
-    assert "other vectors" not in a
-    assert 2 == b.count("other vectors")
-    assert "SRB scores come from other vectors" in " ".join(out.split())
-
-
 # --- real runs, and Python ---------------------------------------------------------------------------
-
-
-def test_two_corpora_of_ones_own_are_compared(cli: Cli) -> None:
-    for name, women in (("x", 9), ("y", 4)):
-        said = [("She" if i < women else "He") + " works in the team of the people." for i in range(12)]
-        texts = "".join(f"{text},{job}\n" for text in said for job in ("nurse", "cook", "pilot"))
-        Path(f"{name}.csv").write_text(f"text,job\n{texts}", encoding="ascii")
-        assert 0 == cli("analyze", "--texts", f"{name}.csv", "--occupation-col", "job", "--out", name).code
-    left = cli("compare", "x", "y", "--out", "c")
-    assert 0 == left.code, left.err
-    rows = read_table_rows(Path("c/tables/tests.csv"))
-    row = next(r for r in rows if r["quantity"] == "represented_share" and r["kind"] == "paired")
-    assert ("y", "x") == (row["model_a"], row["model_b"])
-    assert row["estimate"] == pytest.approx(4 / 12 - 9 / 12)
-
-
-def test_a_difference_has_the_sign_of_later_minus_earlier(runs: dict[str, Path]) -> None:
-    forth = compare(runs["A"], runs["Other"], out="forth").tables()["tests"]
-    back = compare(runs["Other"], runs["A"], out="back").tables()["tests"]
-    women = [row for row in forth if row["gender"] == "female" and row["kind"] == "crossed"]
-    assert all(row["estimate"] > 0.1 for row in women)
-    names = ("kind", "gender", "bias_type", "group_a")
-    for row in forth:
-        other = next(one for one in back if all(one[name] == row[name] for name in names))
-        assert row["estimate"] == pytest.approx(-other["estimate"])
 
 
 def test_groups_and_the_smallest_margin_are_said(cli: Cli, tmp_path: Path) -> None:

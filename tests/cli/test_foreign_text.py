@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 
 import biaskit as bk
 from biaskit.cli.output import print_result
-from biaskit.cli.terminal import TerminalWatcher, emit, printable
+from biaskit.cli.terminal import emit, printable
 from biaskit.errors import BiaskitError, CorpusError, UsageError
 from biaskit.models.spec import split_label
-from biaskit.progress import ModelPlan
 from biaskit.tables.io import read_table_rows as read_table_rows
 from biaskit.workflow.probe import ProbeResult, probe
 
@@ -148,27 +147,6 @@ def test_a_foreign_name_moves_no_number_of_another(folder: Path, result: ProbeRe
     assert cells[("baker", 1)] != cells[(ESCAPES, 1)]
 
 
-def test_csv_in_a_pipe_is_the_table_byte_for_byte(
-    result: ProbeResult, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    print_result(result, "csv")
-    stored = (result.path / "tables" / "probe_groups.csv").read_bytes()
-    assert stored == capfdbinary.readouterr().out
-
-
-def test_csv_on_a_terminal_shows_the_table_with_overrides_as_escapes(
-    result: ProbeResult, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    print_result(result, "csv")
-    out = capsys.readouterr().out
-    with (result.path / "tables" / "probe_groups.csv").open(encoding="utf-8", newline="") as file:
-        assert [row["share"] for row in csv.DictReader(file)] == [
-            row["share"] for row in csv.DictReader(io.StringIO(out))
-        ]
-    assert "\u202e" not in out
-
-
 @pytest.mark.parametrize("output_format", ["text", "latex", "csv", "json"])
 def test_nothing_that_moves_a_cursor_or_turns_a_line_reaches_stdout(
     result: ProbeResult,
@@ -180,15 +158,6 @@ def test_nothing_that_moves_a_cursor_or_turns_a_line_reaches_stdout(
     print_result(result, output_format)
     out = capsys.readouterr().out
     assert [] == [c for c in out if unicodedata.category(c) in HIDDEN and c not in ALLOWED]
-
-
-def test_the_text_shows_markup_as_letters_and_an_override_as_an_escape(
-    result: ProbeResult, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_result(result, "text")
-    out = capsys.readouterr().out
-    assert "[i]two[/i]" in out
-    assert r"abc\u202ecod\u2066x" in out
 
 
 def test_a_notebook_shows_names_as_text_not_as_html(folder: Path, tmp_path: Path) -> None:
@@ -311,19 +280,6 @@ def test_emit_prints_any_text_on_any_terminal(text: str) -> None:
         stream.flush()
         shown = printable(text)
         assert shown.encode(encoding, "backslashreplace") == raw.getvalue()
-
-
-@pytest.mark.parametrize("name", LABELS, ids=lambda name: ascii(name[:20]))
-def test_plan_progress_and_notes_show_any_label(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    watcher = TerminalWatcher(assume_yes=True)
-    watcher.planned(ModelPlan(Path("run"), name, "raw", 10, 0, 1, 100, 1.0), dry_run=False)
-    watcher.progress(name, 0, 10)
-    watcher.progress(name, 10, 10)
-    watcher.note(f"{name} is left out: {name}")
-    watcher.close()
-    err = capsys.readouterr().err
-    assert 4 == err.count(printable(name))
-    assert [] == [c for c in err if unicodedata.category(c) in HIDDEN and c not in ALLOWED]
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if len(n) < 1000], ids=lambda name: ascii(name[:20]))

@@ -20,7 +20,6 @@ from fakes.command import Cli
 
 from biaskit import files
 from biaskit.progress import Silent
-from biaskit.report.page import is_page
 from biaskit.workflow.imported import analyze_texts
 from biaskit.workflow.probe import probe
 from biaskit.workflow.report import report
@@ -261,16 +260,6 @@ def test_what_a_run_has_beside_its_rows_is_no_link(
 # --- what goes on as ever --------------------------------------------------------------------------------
 
 
-def test_a_page_replaces_a_page(console: Cli, here: Path) -> None:
-    first = Path("page.html").read_bytes()
-    assert is_page(first)
-    assert 0 == console("report", "one", "--out", "page.html").code
-    assert first == Path("page.html").read_bytes()
-    assert 0 == console("report", "two", "--out", "page.html").code
-    assert first != Path("page.html").read_bytes()
-    assert 0 == console("report", "one", "--out", "deep/er/PAGE.HTM").code
-
-
 def test_every_figure_and_table_is_written_again_and_what_was_changed_is_kept(
     console: Cli, here: Path
 ) -> None:
@@ -290,21 +279,6 @@ def test_every_figure_and_table_is_written_again_and_what_was_changed_is_kept(
     assert after == everything(Path("one"))
 
 
-def test_what_an_earlier_report_made_and_this_one_does_not_is_gone(console: Cli, here: Path) -> None:
-    """A PDF of last week beside the page of today could show other numbers."""
-    assert 0 == console("report", "one", "--set", "report.pdf=true", "--out", "page.html").code
-    made, figures = everything(Path("one")), Path("one/figures")
-    (figures / "mine.pdf").write_bytes(FOREIGN)
-    (figures / "groups.pdf").write_bytes(FOREIGN)
-    said = console("report", "one", "--out", "page.html")
-    assert 0 == said.code
-    assert "groups.pdf was changed by somebody else and is kept as groups.pdf.changed-1" in said.err
-    pdfs = {name for name in made if name.endswith(".pdf")}
-    assert pdfs
-    kept = {"figures/mine.pdf", "figures/groups.pdf.changed-1"}
-    assert (made.keys() - pdfs) | kept == everything(Path("one")).keys()
-
-
 @pytest.mark.parametrize("name", ["../../page.html", "../manifest.json", "notes.txt"])
 def test_a_record_from_elsewhere_removes_no_other_file(console: Cli, here: Path, name: str) -> None:
     target = Path("one/figures") / name
@@ -317,25 +291,6 @@ def test_a_record_from_elsewhere_removes_no_other_file(console: Cli, here: Path,
     record.write_bytes(files._as_record({"files": {**stored, name: digest}}))
     assert 0 == console("report", "one", "--out", "page.html").code
     assert content == target.read_bytes()
-
-
-def test_a_calibration_that_somebody_changed_is_told_and_kept(console: Cli, here: Path) -> None:
-    assert 0 == console("calibrate", "texts").code
-    table = Path("texts/tables/calibration.csv")
-    whole = table.read_bytes()
-    assert 0 == console("report", "texts").code
-    changed = whole.replace(b"0.5", b"0.6", 1)
-    assert changed != whole
-    table.write_bytes(changed)
-    said = refused(console, here, "report", "texts")
-    assert "calibration.csv is not as it was written: `biaskit calibrate texts` makes it again" in said
-    said = console("calibrate", "texts").out
-    assert (
-        "calibration.csv was changed by somebody else and is kept as calibration.csv.changed-1"
-        in " ".join(said.split())
-    )
-    assert (whole, changed) == (table.read_bytes(), table.with_name("calibration.csv.changed-1").read_bytes())
-    assert 0 == console("report", "texts").code
 
 
 @pytest.mark.parametrize("command", ["probe", "import", "merge", "compare"])

@@ -95,9 +95,6 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:
     return path
 
 
-ALL_COLUMNS = ("--gender-col", "gender", "--occupation-col", "job", "--model-col", "model")
-
-
 def analysed(cli: Cli, cheap: Sequence[str], rows: Sequence[Mapping[str, object]], *options: str) -> Said:
     texts = write_rows(Path("texts.jsonl"), rows)
     return cli("analyze", "--texts", texts, *options, *cheap, "--out", "odd")
@@ -139,20 +136,6 @@ def test_a_run_prints_its_plan_its_tables_and_its_folder(cli: Cli, cheap: tuple[
     assert (0, first.out) == (analysed.code, analysed.out)
 
 
-@pytest.mark.parametrize("output_format", ["json", "csv", "latex"])
-def test_every_format_prints_the_result(cli: Cli, run: Path, output_format: str) -> None:
-    said = cli("analyze", run, "--format", output_format)
-    assert 0 == said.code
-    if output_format == "json":
-        content = json.loads(said.out)
-        assert {path.stem for path in (run / "tables").glob("*.csv")} == set(content["tables"])
-        assert json.loads((run / "tables/analysis.json").read_text())["signature"] == content["signature"]
-    elif output_format == "csv":
-        assert (run / "tables/word_lists.csv").read_text("utf-8") == said.out
-    else:
-        assert r"\begin{tabular}" in said.out
-
-
 def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, cheap: tuple[str, ...]) -> None:
     silent = write_script(Path("silent.jsonl"), {"fail": "out of order"})
     model = full_script(Path("m.jsonl"), OPEN, NAMED)
@@ -171,9 +154,6 @@ def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, che
     assert 3 == said.code
     assert "b: 16 draws failed (out of order)" in " ".join(said.out.split())
     keeps_the_contract(Path("both"))
-
-
-# --- texts of one's own: odd ones ----------------------------------------------------------------------
 
 
 # --- wrong use -----------------------------------------------------------------------------------------
@@ -221,44 +201,6 @@ def test_wrong_use_leaves_2_and_one_line(cli: Cli, run: Path, arguments: tuple[s
     assert before == {path: path.read_bytes() for path in run.rglob("*.csv")}
 
 
-def test_what_was_asked_cannot_be_set_for_texts_that_nobody_asked_for(
-    cli: Cli, cheap: tuple[str, ...]
-) -> None:
-    said = analysed(cli, cheap, [{"text": "She works."}], "--set", "per_gender=3")
-    assert 2 == said.code
-    assert "per_gender" in one_line(said)
-
-
-def test_a_folder_that_is_no_run_is_said(cli: Cli) -> None:
-    Path("empty").mkdir()
-    for arguments in (("empty",), ("none",), ()):
-        said = cli("analyze", *arguments)
-        assert 1 == said.code
-        assert "run" in one_line(said)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--hold-out", "0.5"), ("--variant", "released"), ("--vectors", "corpus"), ("--srb-seeds", "1-2"),
-        ("--no-clusters",), ("--set", "names=keep"),
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_options_of_this_engine_are_refused_for_a_run_of_the_other(
-    cli: Cli, options: tuple[str, ...]
-) -> None:
-    line = {"log_probs": {" She": -0.5, " He": -1.0}}
-    model = write_script(Path("p.jsonl"), line)
-    assert 0 == cli("probe", f"m={model}", "--jobs", "nurse", "--templates", "1", "--out", "probe").code
-    before = {path: path.read_bytes() for path in Path("probe").rglob("*.csv")}
-    said = cli("analyze", "probe", *options)
-    assert 2 == said.code
-    key = options[-1].partition("=")[0] if options[0] == "--set" else options[0].strip("-").replace("-", "_")
-    assert key.removeprefix("no_") in one_line(said)
-    assert before == {path: path.read_bytes() for path in Path("probe").rglob("*.csv")}
-
-
 def test_runs_of_two_engines_are_not_merged(cli: Cli, run: Path) -> None:
     model = write_script(Path("p.jsonl"), {"log_probs": {" She": -0.5, " He": -1.0}})
     cli("probe", f"m={model}", "--jobs", "nurse", "--templates", "1", "--out", "probe")
@@ -286,20 +228,6 @@ def test_runs_of_two_models_are_merged_and_compared(cli: Cli, cheap: tuple[str, 
     keeps_the_contract(Path("merged"))
 
 
-def test_runs_of_other_sampling_are_not_merged(cli: Cli, cheap: tuple[str, ...]) -> None:
-    model = f"m={full_script(Path('m.jsonl'), OPEN, NAMED)}"
-    common = ("--study", "gasp-pilot", "--occupations", "nurse", *cheap)
-    options = {"a": ("--per-gender", "2"), "b": ("--per-gender", "3"),
-               "c": ("--per-gender", "2", "--set", "temperature=0.5")}  # fmt: skip
-    for out, more in options.items():
-        assert 0 == cli("personas", model, *common, *more, "--out", out).code
-    for other, named in (("b", "per_gender"), ("c", "temperature")):
-        said = cli("analyze", "a", other, "--out", f"merged-{other}")
-        assert 1 == said.code
-        assert named in one_line(said)
-        assert not Path(f"merged-{other}").exists()
-
-
 # --- imported texts twice ------------------------------------------------------------------------------
 
 
@@ -315,16 +243,3 @@ def test_the_same_texts_are_imported_once_and_others_are_another_run(
     assert 1 == said.code
     assert "holds another study" in one_line(said)
     assert rows == Path("odd/generations.jsonl").read_bytes()
-
-
-def test_a_study_file_gives_imported_texts_their_analysis_keys(cli: Cli, cheap: tuple[str, ...]) -> None:
-    Path("mine.toml").write_text(
-        'name = "mine"\nengine = "personas"\nalpha = 0.5\nseed = 3\n', encoding="utf-8"
-    )
-    said = analysed(cli, cheap, [*about("female"), *about("male")], "--study", "mine.toml")
-    assert 0 == said.code
-    assert 0.5 == json.loads(Path("odd/tables/analysis.json").read_text())["choices"]["alpha"]
-    assert "alpha=0.5" in said.out
-
-
-# --- damage --------------------------------------------------------------------------------------------

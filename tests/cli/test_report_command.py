@@ -13,10 +13,6 @@ import pytest
 from fakes.command import Cli
 from fakes.many_models import make_personas_run, make_probe_run
 
-import biaskit as bk
-from biaskit.errors import RunError
-from biaskit.workflow.imported import import_texts
-
 pytestmark = pytest.mark.slow
 
 OCCUPATIONS = ("nurse", "mechanic", "cook", "lawyer")
@@ -81,18 +77,6 @@ def test_the_report_of_one_probe_run_imports_no_comparison_and_no_other_engine(t
     assert "also imported: []" in done.stdout, done.stderr
 
 
-def test_one_run_has_its_page_in_its_own_folder(
-    console: Cli, runs: tuple[Path, Path], tmp_path: Path
-) -> None:
-    import shutil
-
-    own = Path(shutil.copytree(runs[0], tmp_path / "own"))
-    assert 0 == console("report", own).code
-    assert (own / "report.html").is_file()
-    assert (own / "comparison" / "tables" / "tests.csv").is_file()
-    assert not Path("biaskit-runs").exists()
-
-
 def test_without_texts_no_text_is_in_the_page(console: Cli, runs: tuple[Path, Path]) -> None:
     rows = (runs[1] / "generations.jsonl").read_text("ascii").splitlines()
     texts = [json.loads(row)["text"] for row in rows]
@@ -114,14 +98,6 @@ def test_json_has_the_findings(console: Cli, runs: tuple[Path, Path]) -> None:
     assert {"topic", "question", "verdict", "text", "measured_with"} == set(made["findings"][0])
 
 
-def test_pdf_where_it_is_asked_for(console: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
-    import shutil
-
-    own = Path(shutil.copytree(runs[0], tmp_path / "own"))
-    assert 0 == console("report", own, "--set", "report.pdf=true").code
-    assert (own / "figures" / "jobs.pdf").read_bytes().startswith(b"%PDF")
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -139,107 +115,6 @@ def test_a_mistake_is_one_line(
     assert done.code in (1, 2)
     assert said in done.err
     assert 1 == done.err.count("\n")
-
-
-def test_without_a_run_the_newest_is_taken_and_named(console: Cli, runs: tuple[Path, Path]) -> None:
-    import shutil
-
-    assert "There is no run in biaskit-runs/ yet" in console("report").err
-    shutil.copytree(runs[0], "biaskit-runs/newest")
-    done = console("report")
-    assert "Newest run: biaskit-runs/newest" in done.err
-    assert Path("biaskit-runs/newest/report.html").is_file()
-
-
-def test_a_page_that_cannot_be_written_says_so(runs: tuple[Path, Path]) -> None:
-    Path("file").write_text("", "utf-8")
-    with pytest.raises(RunError, match=r"file/page\.html cannot be written: .* Choose another --out\."):
-        bk.report(runs[0], out="file/page.html")
-
-
-def test_a_result_is_a_run_in_python(runs: tuple[Path, Path]) -> None:
-    made = bk.report(bk.load(runs[0]), bk.load(runs[1]), out="page.html")
-    assert Path("page.html") == made.page
-    assert ("probe", "personas") == tuple(part.engine for part in made.content.parts)
-    assert made.content.prompts
-    assert made.content.words
-    assert "biaskit report" in made.content.command
-
-
-# --- hostile input from end to end --------------------------------------------------------------------------
-
-HOSTILE = (
-    "<script>window.__hacked=1</script>",
-    "</script><img src=x onerror=alert(1)>",
-    "a‮b‏c",
-    "[red]bold[/red] \\x1b[31m",
-    "$\\frac{1$ \\input{/etc/passwd} 100% #1 & ~^_",
-    "x" * 60,
-    "护士 née ſ",
-)
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Imported texts with hostile occupations, models and words, escape sequences and lines of 1 MB."""
-    import csv
-
-    folder = tmp_path_factory.mktemp("hostile")
-    with (folder / "texts.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["text", "gender", "job", "model"])
-        for occupation in HOSTILE:
-            for i in range(6):
-                for gender, word in (("female", "She"), ("male", "He"), ("", "She"), ("", "He")):
-                    long = "y" * (5_000 if i else 1_000_000)
-                    said = f"{word} is {occupation} {occupation} \x1b[2J =cmd() {long}"
-                    writer.writerow([said, gender, occupation, "m <b>x</b>"])
-    settings = {"clusters": False, "permutations": 19, "srb_seeds": "1"}
-    import_texts(
-        folder / "texts.csv",
-        gender_col="gender",
-        occupation_col="job",
-        model_col="model",
-        settings=settings,
-        out=folder / "run",
-    )
-    return folder / "run"
-
-
-def test_hostile_texts_and_names_stay_text_in_everything_a_report_writes(console: Cli, hostile: Path) -> None:
-    from html.parser import HTMLParser
-    from xml.etree import ElementTree
-
-    said = console("report", hostile)
-    assert 0 == said.code, said.err
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u200e\u200f\u2066-\u2069]", said.out)
-    assert max(len(line) for line in said.out.split("Page:")[0].splitlines()) <= 80
-
-    class Elements(HTMLParser):
-        found: list[tuple[str, tuple[str, ...]]] = []
-
-        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-            self.found.append((tag, tuple(name for name, _ in attrs)))
-
-    page = (hostile / "report.html").read_text("utf-8")
-    parser = Elements()
-    parser.feed(page)
-    assert {names for tag, names in parser.found if tag == "img"} == {("src", "alt")}
-    assert not any(name.startswith("on") for _, names in parser.found for name in names)
-    assert 1 == sum(tag == "script" for tag, _ in parser.found)
-    assert "\u202e" not in page
-    assert len(page) < 3_000_000
-    drawn = sorted((hostile / "figures").glob("*.svg"))
-    assert drawn
-    for figure in drawn:
-        tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(figure).iter()}
-        assert not tags & {"script", "foreignObject", "image", "b", "img"}
-    tables = sorted(set((hostile / "latex").glob("*.tex")) - {hostile / "latex/all-tables.tex"})
-    assert tables
-    for table in tables:
-        text = table.read_text("utf-8")
-        assert not re.search(r"(?<!\\textbackslash\{\})\\(input\{/|frac)", text)
-        assert "\x1b" not in text
 
 
 def test_a_title_of_ones_own_stands_on_the_page_and_in_its_command(

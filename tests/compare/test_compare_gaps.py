@@ -340,7 +340,7 @@ def test_the_four_gaps_by_hand() -> None:
         for g, s in (("female", -0.3), ("male", 0.1))
     ]
     both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
-    labour = labour_table(texts, jobs, {})
+    labour, apart = labour_table(texts, jobs, {})
     rows, notes = gap_rows(both, labour, {})
     assert [] == notes
     assert len(rows) == 1
@@ -351,8 +351,7 @@ def test_the_four_gaps_by_hand() -> None:
         tuple(row[g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread"))
     )
     assert ("nurse", "corpus:1", None) == (row["occupation"], row["vectors"], row["reason"])
-    assert labour.note is not None
-    assert "differ between the engines for 1 occupations (Nurse)" in labour.note
+    assert ["differ between the engines for 1 occupations (Nurse)" in note for note in apart] == [True]
 
 
 def test_a_gap_that_is_undefined_has_its_reason() -> None:
@@ -364,7 +363,7 @@ def test_a_gap_that_is_undefined_has_its_reason() -> None:
     srb = [{"model": "m", "occupation": "cook", "gender": g, "srb": None, "vectors": "", "reason": "no list"}
            for g in ("female", "male")]  # fmt: skip
     both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
-    rows, _ = gap_rows(both, labour_table(texts, jobs, {}), {})
+    rows, _ = gap_rows(both, labour_table(texts, jobs, {})[0], {})
     assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread")]
     assert rows[0]["reason"] == (
         "probe_gap: all cells failed; represented_gap: no associated text (p);"

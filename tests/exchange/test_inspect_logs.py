@@ -50,12 +50,6 @@ def log(exact: Path) -> Path:
     return exported(exact)[0]
 
 
-def test_names_of_logs_are_names_of_files(exact: Path) -> None:
-    names = [path.name for path in exported(exact)]
-    assert len(names) == 4
-    assert all(name.isascii() and "/" not in name and "<" not in name for name in names)
-
-
 def test_inspects_own_reader_sees_cells_scores_and_intervals(exact: Path, log: Path) -> None:
     from inspect_ai.log import read_eval_log
 

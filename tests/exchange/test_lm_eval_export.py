@@ -236,47 +236,6 @@ def test_every_cell_stands_in_one_task(scripted: str, tmp_path: Path) -> None:
     assert "biaskit_mattern_implicit_male-dominated_instruction-1_dialogue" in made.path.read_text("ascii")
 
 
-def test_models_asked_alike_share_their_tasks(scripted: str, tmp_path: Path) -> None:
-    made = export(probe(f"a={scripted}", tmp_path / "one"))
-    run = bk.probe(
-        f"a={scripted}",
-        f"b={scripted}",
-        jobs="1-3,21-23",
-        templates="1-3",
-        out=tmp_path / "two",
-        watcher=bk.Silent(),
-    ).path
-    assert [file.name for file in made.files] == [file.name for file in export(run).files]
-
-
-def test_runs_that_ask_other_things_have_tasks_of_their_own(scripted: str, tmp_path: Path) -> None:
-    runs = [
-        probe(f"{name}={scripted}", tmp_path / name, templates=which)
-        for name, which in (("a", "1-3"), ("b", "1-2"))
-    ]
-    made = bk.export(*runs, to="lm-eval", out=tmp_path / "out", watcher=bk.Silent())
-    tops = {"biaskit_occugender_a.yaml", "biaskit_occugender_b.yaml"}
-    assert tops <= {file.name for file in made.files}
-    assert "biaskit_occugender_a,biaskit_occugender_b" in made.notes[-1]
-
-
-def test_groups_of_words_of_a_users_own_are_metrics(scripted: str, tmp_path: Path) -> None:
-    words = tmp_path / "words.toml"
-    words.write_text(
-        '[sets.mine.groups]\n"women, royal|x" = ["Queen", "She"]\n"women royal x" = ["King", "He"]\n'
-    )
-    made = export(probe(scripted, tmp_path / "run", expressions=str(words)))
-    task = next(file for file in made.files if "female" in file.name and file.suffix == ".yaml")
-    named = [line.split('"')[1] for line in task.read_text().splitlines() if "metric:" in line]
-    assert [name for name in named if name.endswith("_share")] == [
-        "women-royal-x_share",
-        "women-royal-x-2_share",
-    ]
-    assert {"women-royal-x", "women-royal-x-2"} == {
-        name for _, line in lines(task.parent) for name in line["group_of"]
-    }
-
-
 def test_shares_survive_where_masses_underflow_and_nothing_is_nan() -> None:
     utils = module_of(UTILS)
     doc = {"boundary": False, "group_of": ["f", "m", "f"], "longer_of": [[2], [], []]}
@@ -312,8 +271,3 @@ def test_runs_of_texts_are_refused_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(bk.BiaskitError, match="is a run of texts") as told:
         export(run)
     assert "\n" not in str(told.value)
-
-
-def test_options_of_other_formats_are_refused(scripted: str, tmp_path: Path) -> None:
-    with pytest.raises(bk.BiaskitError, match="takes no option, not --url"):
-        export(probe(scripted, tmp_path / "run"), url="https://example.org")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -176,13 +175,6 @@ def test_the_hubs_own_reader_gets_our_numbers(tmp_path: Path, kind: str) -> None
         assert "\n" not in entry.notes
 
 
-def test_no_link_is_made_up(tmp_path: Path) -> None:
-    pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
-    made = export(two_models(tmp_path), "hf", dataset="me/jobs")
-    assert all("source" not in file.read_text("utf-8") for file in made.files)
-    assert any("--url" in note for note in made.notes)
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -197,12 +189,4 @@ def test_a_mistake_is_one_line(tmp_path: Path, options: Json, said: str) -> None
     with pytest.raises(bk.BiaskitError) as told:
         export(run, "hf", **options)
     assert said in str(told.value)
-    assert "\n" not in str(told.value)
-
-
-def test_a_missing_package_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = undefined(tmp_path)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(bk.BiaskitError, match=r"pip install 'biaskit\[local\]'") as told:
-        export(run, "hf", dataset="me/jobs")
     assert "\n" not in str(told.value)

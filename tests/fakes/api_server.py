@@ -3,9 +3,9 @@
     with ApiServer(ToyModel(), Behaviour(top_k=5), faults=Faults(rate=0.2)) as server:
         ...  server.url ...  server.requests ...  server.cost(0.5, 1.5)
 
-Honest by default. `Behaviour` holds what a server is like, `Lies` what it says that is not so, `Faults` what
+Honest by default. `Behaviour` holds what a server is like, `lies` what it says that is not so, `Faults` what
 goes wrong on the way; `server.script` decides for each request. As a process of its own: `ApiProcess`, or
-`python tests/fakes/api_server.py --port 0 --latency 0.5`, which prints its base URL; `GET /stats` there tells
+`python tests/fakes/api_server.py --latency 0.5`, which prints its base URL; `GET /stats` there tells
 what `server.*` tells here. Test equipment: an own parser, no web framework, loopback only.
 """
 
@@ -112,9 +112,8 @@ class Behaviour:
     bos: Literal["hidden", "shown", "none"] = "hidden"  # in an echo; "none": the model is given none
     first_echo: Literal["null", "value"] = "null"  # of the first prompt token, where BOS is hidden
 
-    # Accounts and ids
+    # Accounts
     usage: Literal["true", "missing", "null", "zero"] = "true"
-    ids: Literal["unique", "constant", "repeated", "missing"] = "unique"
 
     # Speed
     latency_s: float = 0.0
@@ -122,7 +121,7 @@ class Behaviour:
     slots: int | None = None  # requests worked on at a time; the others wait
     refuses_above: int | None = None  # 429 for a request that is one too many in flight
 
-    lies: Lies | None = None
+    lies: str | None = None  # one of `LIES`, told in every answer with tokens
 
 
 @dataclass(frozen=True)
@@ -146,23 +145,6 @@ class Lie:
 
     def __post_init__(self) -> None:
         assert self.kind in LIES, f"no lie {self.kind!r}; there are {', '.join(LIES)}"
-
-
-@dataclass(frozen=True)
-class Lies:
-    """Which answers lie: a share `rate` of them, or those whose request numbers `at` names."""
-
-    kinds: Sequence[str]
-    rate: float = 1.0
-    seed: int = 1
-    at: Mapping[int, str] | None = None
-
-    def of(self, number: int) -> Lie | None:
-        """The lie in the answer to request `number`."""
-        if self.at is not None:
-            return Lie(self.at[number]) if number in self.at else None
-        kind = _chosen(self.kinds, self.rate, "lie", self.seed, number)
-        return Lie(kind) if kind else None
 
 
 @dataclass(frozen=True)
@@ -282,7 +264,6 @@ class _Asked:
     seed: int
     listed: int | None  # entries of each top list; None: no log-probabilities
     selected: list[int]
-    stop: list[str]
     echo: bool = False
 
 
@@ -415,7 +396,6 @@ class _Answers:
                 param="messages" if "messages" in body else "prompt",
                 code="context_length_exceeded",
             )
-        stop = body.get("stop") or []
         return _Asked(
             body=body,
             prompts=prompts,
@@ -427,7 +407,6 @@ class _Answers:
             seed=int(body["seed"]) if "seed" in body and behaviour.seeds != "ignored" else seed,
             listed=self._list_length(listed),
             selected=self._selected(body, listed),
-            stop=[stop] if isinstance(stop, str) else list(stop),
         )
 
     def _list_length(self, listed: Any) -> int | None:
@@ -476,13 +455,9 @@ class _Answers:
         greedy = self.behaviour.greedy == "always" or (self.behaviour.greedy == "unless told" and not told)
         # The likeliest text of the toy model is too short to tell anything: a long one stands for it.
         seed = 0 if greedy else choice_seed(asked.seed, index)
-        new, finish = self.model.sample(
+        return self.model.sample(
             asked.prompts[prompt], asked.max_tokens, seed, asked.temperature, asked.top_p
         )
-        for number in range(1, len(new) + 1) if asked.stop else ():
-            if any(stop in self.model.decode(new[:number]) for stop in asked.stop):
-                return new[:number], "stopped"
-        return new, finish
 
     def positions(self, asked: _Asked, ids: list[int], start: int, generated_from: int) -> list[_Position]:
         """The log-probabilities of `ids[start:]`; those before `generated_from` belong to the prompt."""
@@ -524,7 +499,7 @@ class _Answers:
         """One choice of a completion, and its number of new tokens."""
         ids = asked.prompts[prompt]
         new, finish = self.draw(asked, prompt, index)
-        text = self.shown(new, asked)
+        text = self.model.decode(new)
         if asked.echo:
             text = asked.prompt_texts[prompt] + text
         ended = [self.model.eos_id] if finish == "stop" else []
@@ -532,17 +507,10 @@ class _Answers:
         if asked.listed is not None:
             shown_end = ended if self.behaviour.eos_in_logprobs else []
             log_probs = self._legacy(asked, ids, new + shown_end)
-        finish = "stop" if finish == "stopped" else finish
         choice = {"index": index, "text": text, "logprobs": log_probs, "finish_reason": finish}
         if self.behaviour.token_id_logprobs and asked.body.get("return_token_ids"):
             choice |= {"prompt_token_ids": ids, "token_ids": new}
         return choice, len(new) + len(ended)
-
-    def shown(self, new: Sequence[int], asked: _Asked) -> str:
-        """The text of new tokens, cut before a stop text."""
-        text = self.model.decode(new)
-        cuts = [text.index(stop) for stop in asked.stop if stop in text]
-        return text[: min(cuts)] if cuts else text
 
     def _legacy(self, asked: _Asked, ids: list[int], new: list[int]) -> Json:
         """Log-probabilities in the form of the completions API; with echo the prompt's come first."""
@@ -604,7 +572,7 @@ class _Answers:
         if thought:
             asked = dataclasses.replace(asked, max_tokens=asked.max_tokens - len(thought))
         new, finish = self.draw(asked, 0, index)
-        message: Json = {"role": "assistant", "content": self.shown(new, asked), "refusal": None}
+        message: Json = {"role": "assistant", "content": self.model.decode(new), "refusal": None}
         if thought and self.behaviour.reasoning_inline:
             closed = "</think>" if asked.max_tokens else ""
             message["content"] = f"<think>{self.model.decode(thought)}{closed}{message['content']}"
@@ -617,7 +585,6 @@ class _Answers:
             ids = asked.prompts[0]
             found = self.positions(asked, ids + new + shown_end, len(ids), len(ids))
             log_probs = {"content": [self._entry(asked, position) for position in found], "refusal": None}
-        finish = "stop" if finish == "stopped" else finish
         choice = {"index": index, "message": message, "logprobs": log_probs, "finish_reason": finish}
         return choice, len(thought) + len(new) + len(ended), len(thought)
 
@@ -669,14 +636,13 @@ class _Answers:
     def _envelope(self, chat: bool, choices: list[Json], usage: Json, call: int) -> Json:
         behaviour = self.behaviour
         self._serial += 1
-        serial = {"constant": 0, "repeated": self._serial // 2}.get(behaviour.ids, self._serial)
         drifted = behaviour.drift_after is not None and call > behaviour.drift_after
         name = "toy-2" if drifted else behaviour.answers_as or behaviour.model_name
         fingerprint = behaviour.system_fingerprint
         if not isinstance(fingerprint, str) and fingerprint:
             fingerprint = fingerprint[call % len(fingerprint)]
         payload: Json = {
-            "id": f"{'chatcmpl' if chat else 'cmpl'}-{serial:08d}",
+            "id": f"{'chatcmpl' if chat else 'cmpl'}-{self._serial:08d}",
             "object": "chat.completion" if chat else "text_completion",
             "created": int(time.time()),
             "model": name,
@@ -684,8 +650,6 @@ class _Answers:
             "usage": usage,
             "system_fingerprint": fingerprint,
         }
-        if behaviour.ids == "missing":
-            del payload["id"]
         if behaviour.usage == "missing":
             del payload["usage"]
         elif behaviour.usage == "null":
@@ -1440,8 +1404,8 @@ class ApiServer:
             fault = self.faults.of(received.number)
             if fault is not None:
                 return fault, None
-        lies = self.behaviour.lies
-        return None, lies.of(received.number) if lies is not None and received.generates else None
+        lie = self.behaviour.lies if received.generates else None
+        return None, Lie(lie) if lie else None
 
     def _admit(self, received: Received) -> None:
         """Raise `_Refused` for a wrong key, and for one request too many."""
@@ -1506,17 +1470,8 @@ class ApiServer:
 class ApiProcess:
     """The same server in another process, so that it does not share the interpreter with its client."""
 
-    def __init__(
-        self,
-        *arguments: str,
-        behaviour: Mapping[str, Any] | None = None,
-        faults: Mapping[str, Any] | None = None,
-        lies: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._command = [sys.executable, str(Path(__file__).resolve()), "--until-stdin-closes", *arguments]
-        for name, fields in (("--behaviour", behaviour), ("--faults", faults), ("--lies", lies)):
-            if fields is not None:
-                self._command += [name, json.dumps(fields)]
+    def __init__(self, *arguments: str) -> None:
+        self._command = [sys.executable, str(Path(__file__).resolve()), *arguments]
         self.url = ""
 
     def __enter__(self) -> Self:
@@ -1539,41 +1494,13 @@ class ApiProcess:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serve until stopped; print the base URL on one line."""
+    """Serve until stdin closes; print the base URL on one line."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--latency", type=float, help="seconds per request")
-    parser.add_argument("--model-seed", type=int, default=1)
-    parser.add_argument("--behaviour", type=json.loads, default={}, help="fields of Behaviour, as JSON")
-    parser.add_argument("--faults", type=json.loads, help="fields of Faults, as JSON")
-    parser.add_argument("--lies", type=json.loads, help="fields of Lies, as JSON")
-    parser.add_argument(
-        "--until-stdin-closes", action="store_true", help="end with the process that started it"
-    )
-    given = parser.parse_args(arguments)
-    behaviour = Behaviour(**given.behaviour)
-    if given.latency is not None:
-        behaviour.latency_s = given.latency
-    if given.lies is not None:
-        behaviour.lies = Lies(**_numbered(given.lies))
-    faults = None if given.faults is None else Faults(**_numbered(given.faults))
-    model = ToyModel(seed=given.model_seed)
-    with ApiServer(model, behaviour, faults=faults, port=given.port, keeps_requests=False) as server:
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds per request")
+    behaviour = Behaviour(latency_s=parser.parse_args(arguments).latency)
+    with ApiServer(ToyModel(), behaviour, keeps_requests=False) as server:
         print(server.url, flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            if given.until_stdin_closes:
-                sys.stdin.read()
-            else:
-                threading.Event().wait()
-
-
-def _numbered(fields: Json) -> Json:
-    """JSON's keys are texts; request numbers are not."""
-    return (
-        {**fields, "at": {int(key): kind for key, kind in fields["at"].items()}}
-        if fields.get("at")
-        else fields
-    )
+        sys.stdin.read()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from biaskit.personas.vectors.kept import training
+from biaskit.personas.vectors.kept import vectors_of_seeds
 from biaskit.personas.vectors.training import TrainingTexts, Vectors
 
 
@@ -18,9 +18,7 @@ def random_corpus(n_texts: int = 60, n_words: int = 40, length: int = 50, seed: 
 
 
 def train_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> list[Vectors]:
-    """Begin and ask at once."""
-    with training(corpus, seeds) as models:
-        return list(models)
+    return list(vectors_of_seeds(corpus, seeds))
 
 
 def equal(a: Sequence[Vectors], b: Sequence[Vectors]) -> bool:

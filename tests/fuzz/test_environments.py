@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
@@ -20,7 +19,7 @@ from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
 from biaskit.files import cache_dir
 from biaskit.foreign import is_formula
 from biaskit.inputs import Inputs, expanded
-from biaskit.runs.usage import read_usage, spent
+from biaskit.runs.usage import spent
 from biaskit.study.config import load_study, parse_setting
 from fuzz.common import check_said, snapshot
 
@@ -179,12 +178,6 @@ def test_a_damaged_account_never_says_that_nothing_was_spent(content: str, tmp_p
     (tmp_path / "usage.json").write_text(content, "ascii")
     with pytest.raises(RunError, match=r"usage\.json"):
         spent(tmp_path)
-
-
-def test_no_account_is_nothing_spent(tmp_path: Path) -> None:
-    assert read_usage(tmp_path) == {}
-    (tmp_path / "usage.json").write_text(json.dumps({"m": {"cost": 2.5, "calls": None}}), "ascii")
-    assert spent(tmp_path) == 2.5
 
 
 @pytest.mark.parametrize("group", ["coverage", "model", "share", "reason", "probe_cells", "labour_female"])

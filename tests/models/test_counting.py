@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import queue
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,8 +16,7 @@ from typing import Any
 import pytest
 from needs import require_torch
 
-from biaskit.errors import ModelError, UsageError
-from biaskit.models.base import ContinuationScorer
+from biaskit.errors import ModelError
 from biaskit.models.counting import SampledScorer, tokens_for
 from biaskit.records import (
     Answered,
@@ -165,20 +162,6 @@ def test_a_batch_is_a_cell_and_the_plan_is_the_generators() -> None:
     assert plan == scorer.plan_scores(cells(4))
 
 
-def test_the_generators_batches_stay_together_as_far_as_they_are_of_one_cell() -> None:
-    batches: list[Sequence[DrawRequest]] = []
-
-    class Watched(Answers):
-        def generate(self, asked: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
-            for batch in asked:
-                batches.append(batch)
-                yield [said(request) for request in batch]
-
-    score(Watched(batch_size=4), cells(2))
-    assert [4, 4, 2, 2, 4, 4] == [len(batch) for batch in batches]
-    assert all(len({r.prompt for r in batch}) == 1 for batch in batches)
-
-
 # --- what comes back ------------------------------------------------------------------------------------
 
 
@@ -209,18 +192,6 @@ def test_refusals_and_filtered_texts_are_draws_that_say_nothing() -> None:
     assert (5, {"He": 2, "She": 0, "she": 0}) == (found.draws, found.counts)  # "length": Hear, Help, …
 
 
-def test_tokens_that_the_server_tells_once_for_several_texts_count_once() -> None:
-    def answer(request: DrawRequest, _: int) -> Draw:
-        draw = said(request)
-        alone = request.number == 0
-        by = Answered("m", "2025", 9 if request.number % 2 == 0 else None, 3 if alone else None)
-        return Draw(draw.key, draw.prompt, draw.text, draw.finish, by)
-
-    found = score(Answers(answer), cells(1), 4)["cell 0"]
-    assert isinstance(found, Scored)
-    assert (18, None) == (found.answered.prompt_tokens, found.answered.new_tokens)
-
-
 # --- what goes wrong ------------------------------------------------------------------------------------
 
 
@@ -249,91 +220,7 @@ def test_a_draw_answered_twice_counts_once_and_one_without_answer_fails_its_cell
     assert Failed("cell 1", f"only {N - 1} of {N} draws were answered") == found["cell 1"]
 
 
-def test_cells_are_pulled_when_they_are_needed_and_closing_closes_the_generator() -> None:
-    class Kept(Answers):
-        """Somebody else holds the iterator too: it does not end by being forgotten."""
-
-        def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
-            self.kept = Answers.generate(self, batches)
-            return self.kept
-
-    generator = Kept(held=2)
-    scorer = SampledScorer(generator, draws=N, longest=4)
-    plan = scorer.plan_scores(cells(20))
-    groups = scorer.score(plan.batches)
-    first = next(iter(groups))
-    assert ["cell 0"] == [a.key for a in first]
-    assert generator.pulled < 10  # of 70 batches
-    assert 0 == generator.closed
-    groups.close()
-    assert 1 == generator.closed
-
-
-def test_an_error_of_the_generator_comes_through_and_ends_its_work() -> None:
-    def answer(request: DrawRequest, _: int) -> Draw:
-        if request.prompt.text.startswith("Q: 2"):
-            raise ModelError("the key is refused")
-        return said(request)
-
-    generator = Answers(answer)
-    scorer = SampledScorer(generator, draws=N, longest=4)
-    groups = scorer.score(scorer.plan_scores(cells(4)).batches)
-    assert ["cell 0", "cell 1"] == [next(iter(groups))[0].key, next(iter(groups))[0].key]
-    with pytest.raises(ModelError, match="refused"):
-        list(groups)
-    assert 1 == generator.closed
-
-
-def test_a_generator_with_a_thread_of_its_own_loses_no_draw() -> None:
-    class Threaded(Answers):
-        def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
-            done: queue.Queue[Sequence[Draw | Failed] | None] = queue.Queue(5)
-
-            def work() -> None:
-                for group in Answers.generate(self, batches):
-                    done.put(group)
-                done.put(None)
-
-            thread = threading.Thread(target=work)
-            thread.start()
-            while (group := done.get()) is not None:
-                yield group
-            thread.join()
-
-    found = score(Threaded(held=20, batch_size=2), cells(200))
-    assert all(isinstance(a, Scored) and a.counts == {"He": 2, "She": 2, "she": 2} for a in found.values())
-
-
 # --- what it is -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("takes", "where", "forms"),
-    [
-        (("chat", "raw", "completion"), "local", ("raw", "chat-prefill", "chat-continue")),
-        (("raw", "completion"), "local", ("raw",)),
-        (("chat",), "api", ("chat-continue",)),
-        (("raw", "chat-prefill", "chat-continue"), "api", ("raw", "chat-prefill", "chat-continue")),
-        (("chat-prefill",), "api", ("chat-prefill",)),
-    ],
-)
-def test_it_takes_the_forms_that_the_generator_takes(
-    takes: tuple[PromptForm, ...], where: str, forms: tuple[PromptForm, ...]
-) -> None:
-    scorer = SampledScorer(Answers(forms=takes, where=where), draws=2, longest=4)
-    assert isinstance(scorer, ContinuationScorer)
-    assert forms == scorer.identity.forms
-    for form in ("raw", "chat-prefill", "chat-continue"):
-        if form in forms:
-            assert "sampling" == scorer.estimator_for(form).name  # type: ignore[arg-type]
-        else:
-            with pytest.raises(ModelError, match=form):
-                scorer.estimator_for(form)  # type: ignore[arg-type]
-
-
-def test_one_draw_gives_no_interval() -> None:
-    with pytest.raises(UsageError, match="at least 2"):
-        SampledScorer(Answers(), draws=1, longest=4)
 
 
 def test_an_expression_that_can_never_match_is_refused_and_not_counted_as_0() -> None:
@@ -341,18 +228,6 @@ def test_an_expression_that_can_never_match_is_refused_and_not_counted_as_0() ->
     with pytest.raises(ModelError, match="'em") as caught:
         SampledScorer(Answers(), draws=2, longest=4).plan_scores([*cells(2), asked])
     assert "c" == caught.value.request_key
-
-
-def test_an_error_in_the_plan_names_the_cell() -> None:
-    class Refuses(Answers):
-        def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-            error = ModelError("no room")
-            error.request_key = requests[N + 3].key
-            raise error
-
-    with pytest.raises(ModelError, match="no room") as caught:
-        SampledScorer(Refuses(), draws=N, longest=4).plan_scores(cells(3))
-    assert "cell 1" == caught.value.request_key
 
 
 # --- on a model in process ------------------------------------------------------------------------------

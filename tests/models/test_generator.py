@@ -18,7 +18,6 @@ import scipy.stats
 import torch
 from fakes.tiny_models import (
     CHAT_TEMPLATE,
-    CHAT_TEMPLATE_WITHOUT_SYSTEM,
     POSITIONS,
     SHORT,
     Oracle,
@@ -33,7 +32,7 @@ from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenera
 from biaskit.models.huggingface.head import TURNED, turn
 from biaskit.models.options import LocalOptions
 from biaskit.models.scripted import ScriptedGenerator
-from biaskit.records import Draw, DrawRequest, Failed, Prompt, PromptForm, Sampling
+from biaskit.records import Draw, DrawRequest, Failed, Prompt, Sampling
 
 OTHER = "Q: Talk about the last time you met a tall and old actor.\nA: I"
 SCRIPT = ({"contains": "nurse", "texts": ["She.", "He.", "They."]}, {"texts": ["One.", "Another."]})
@@ -163,28 +162,6 @@ def test_a_closed_model_can_be_used_again(model: TextGenerator) -> None:
     model.close()
     model.close()
     assert before == texts(answers(model, requests))
-
-
-def test_no_requests_are_no_batches_and_no_time(model: TextGenerator) -> None:
-    plan = model.plan_draws([])
-    assert ((), 0) == (plan.batches, plan.calls)
-    assert [] == list(model.generate(plan.batches))
-    assert 0.0 == model.estimate_seconds(0)
-
-
-def test_a_time_is_known_or_unknown_and_changes_no_text(model: TextGenerator) -> None:
-    requests = mixed(3)
-    before = texts(answers(model, requests))
-    seconds = model.estimate_seconds(10_000)
-    assert seconds is None or seconds >= 0
-    assert before == texts(answers(model, requests))
-
-
-def test_a_scripted_answer_after_one_that_failed_still_comes() -> None:
-    lines = [{"contains": "nurse", "fail": "overloaded"}, {"contains": "actor", "texts": ["He acts."]}]
-    found = answers(ScriptedGenerator(lines, label="s", spec="scripted:s", batch_size=2), mixed(2))
-    assert {"overloaded"} == {a.reason for key, a in found.items() if isinstance(a, Failed) and SHORT in key}
-    assert ["He acts."] * 2 == [a.text for a in found.values() if isinstance(a, Draw)]
 
 
 def test_a_scripted_draw_takes_the_text_of_its_number_and_the_finish_of_its_line() -> None:
@@ -384,20 +361,6 @@ def test_noise_follows_the_gumbel_distribution() -> None:
     assert scipy.stats.kstest(found[0].numpy(), "gumbel_r").pvalue > 1e-4
 
 
-def test_one_thread_or_several_draw_the_same_noise() -> None:
-    ids, scores = torch.zeros((5, 1), dtype=torch.long), torch.zeros((5, 999))
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads in (1, 3):
-            torch.set_num_threads(threads)
-            noise = GumbelNoise(range(5), Sampling(), [])
-            noise(ids, scores.clone())
-            found.append(noise(ids, scores.clone()))
-    finally:
-        torch.set_num_threads(before)
-    assert torch.equal(*found)
-
-
 # --- where a text ends ------------------------------------------------------------------------------------
 
 
@@ -455,15 +418,6 @@ def test_a_draw_is_the_same_whatever_its_neighbours_and_when_they_end(tiny: Save
         lengths |= {a.answered.new_tokens for a in answered.values() if isinstance(a, Draw)}
     assert 1 == len(found)
     assert len(lengths) > 5, "the neighbours must end at different times"
-
-
-def test_all_texts_of_a_batch_end_early(tiny: Saved, tmp_path: Path) -> None:
-    saved = tiny("llama", "bpe")
-    everything = list(range(len(saved.oracle.tokenizer)))
-    folder = altered(saved, tmp_path / "all", eos_token_id=everything)
-    found = answers(generator_for(folder), draws_of(SHORT, range(6), n=400))
-    shown = {(a.finish, a.answered.new_tokens) for a in found.values() if isinstance(a, Draw)}
-    assert ("stop", 1) in shown
 
 
 @pytest.mark.parametrize(("architecture", "tokenizer"), FAMILIES)
@@ -529,21 +483,6 @@ def test_chat_prompts_are_rendered_by_the_models_template(tiny: Saved) -> None:
     assert [bos] == [i for i in ids if i == bos]
 
 
-def test_a_system_prompt_is_refused_where_the_template_has_no_place_for_it(tiny: Saved) -> None:
-    model = generator_for(tiny("llama", "bpe", chat_template=CHAT_TEMPLATE_WITHOUT_SYSTEM).folder)
-    assert not model.identity.takes_system
-    requests = draws_of(Prompt("Generate a persona of a nurse", "chat", system="Be brief."), [1])
-    with pytest.raises(ModelError, match="takes no system role") as caught:
-        model.plan_draws(requests)
-    assert requests[0].key == caught.value.request_key
-
-
-def test_a_model_without_a_template_takes_no_chat(tiny: Saved) -> None:
-    identity = generator_for(tiny("llama", "bpe").folder).identity
-    wanted: tuple[PromptForm, ...] = ("raw", "completion")
-    assert (wanted, "base", False) == (identity.forms, identity.tuning, identity.takes_system)
-
-
 # --- before anything is drawn ------------------------------------------------------------------------------
 
 
@@ -566,18 +505,6 @@ def test_a_prompt_and_its_answer_beyond_the_models_positions_are_refused_by_the_
 def test_an_empty_prompt_is_refused_by_the_plan(tiny: Saved) -> None:
     with pytest.raises(ModelError, match="no tokens"):
         generator_for(tiny("llama", "bpe").folder).plan_draws(draws_of("", [1]))
-
-
-def test_a_tokenizer_of_more_tokens_than_the_weights_know_is_refused(tiny: Saved, tmp_path: Path) -> None:
-    saved = tiny("llama", "bpe")
-    folder = altered(saved, tmp_path / "other")
-    smaller = Oracle(saved.folder).model
-    smaller.resize_token_embeddings(max(saved.oracle.encode(SHORT)))
-    smaller.save_pretrained(folder)
-    model = generator_for(folder)
-    plan = model.plan_draws(draws_of(SHORT, [1]))
-    with pytest.raises(ModelError, match="do not belong together"):
-        list(model.generate(plan.batches))
 
 
 # --- memory -------------------------------------------------------------------------------------------------

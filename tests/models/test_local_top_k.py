@@ -171,38 +171,10 @@ def test_only_the_prompts_go_through_the_model_and_shared_beginnings_once(tiny: 
         assert pytest.approx(listed(one), abs=TOLERANCE) == listed(other)
 
 
-def test_an_architecture_without_an_extendable_cache_is_listed_too(
-    tiny: Saved, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved = tiny("llama", "bpe")
-    requests = raw_requests(LONG, asked_on("bpe"))
-    usual = answers(scorer_for(saved.folder, estimator="top-k", k=9), requests)
-    scorer = scorer_for(saved.folder, estimator="top-k", k=9)
-    monkeypatch.setattr(scorer, "_can_extend", lambda longest: False)
-    for key, answer in answers(scorer, requests).items():
-        assert pytest.approx(listed(usual[key]), abs=TOLERANCE) == listed(answer)
-
-
 def most_probable(head: OutputHead, hidden: torch.Tensor, k: int) -> list[ListedTokens | None]:
     listing = Listing(len(hidden), k)
     head.log_probs(hidden, torch.empty(0, dtype=torch.long), listing=listing)
     return listing.tokens()
-
-
-@torch.inference_mode()
-def test_slices_of_the_vocabulary_give_the_list_of_the_whole(
-    tiny: Saved, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = tiny("phi", "bytes").oracle.model
-    layer = model.get_output_embeddings()
-    hidden = torch.randn(7, layer.weight.shape[1], generator=torch.Generator().manual_seed(1))
-    whole = layer(hidden).double().log_softmax(-1).topk(9)
-    for elements in (7 * 5, 7 * 100, 1 << 22):  # slices shorter than the list, several, one
-        monkeypatch.setattr("biaskit.models.huggingface.head.SLICE_ELEMENTS", elements)
-        rows = most_probable(OutputHead(model), hidden, 9)
-        assert whole.indices.tolist() == [[token for token, _ in row or ()] for row in rows]
-        values = [[value for _, value in row or ()] for row in rows]
-        assert pytest.approx(whole.values.tolist()[3], abs=TOLERANCE) == values[3]
 
 
 @torch.inference_mode()
@@ -226,18 +198,6 @@ def test_a_broken_row_fails_alone_and_an_impossible_token_is_not_listed(tiny: Sa
     assert two is not None
     assert {0, 1} == {token for token, _ in two}
     assert pytest.approx(1.0) == math.fsum(math.exp(value) for _, value in two)
-
-
-def test_weights_that_are_not_finite_fail_every_cell_with_the_reason(tiny: Saved) -> None:
-    saved = tiny("llama", "bpe")
-    scorer = scorer_for(saved.folder, estimator="top-k", k=4)
-    requests = raw_requests(LONG, asked_on("bpe"))
-    plan = scorer.plan_scores(requests)
-    scorer._load()
-    scorer._model.model.norm.weight.data[0] = torch.nan
-    found = [answer for group in scorer.score(plan.batches) for answer in group]
-    assert len(LONG) == len(found)
-    assert all(isinstance(answer, Failed) and "not finite" in answer.reason for answer in found)
 
 
 def test_the_estimator_is_named_with_its_k_and_what_it_cannot_do_is_refused(tiny: Saved) -> None:

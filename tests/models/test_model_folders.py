@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.command import Cli
 from fakes.tiny_gguf import write_tiny_gguf
 from fakes.tiny_models import (
     CHAT_TEMPLATE,
@@ -97,15 +96,6 @@ def test_a_config_of_odd_values_is_refused_in_a_line_or_scored(folder: Path, cha
     file = folder / "config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
     assert complaint(folder).isprintable()
-
-
-def test_a_command_over_a_spoilt_folder(folder: Path, console: Cli, tmp_path: Path) -> None:
-    (folder / "tokenizer_config.json").unlink()
-    os.mkfifo(folder / "tokenizer_config.json")
-    said = console("probe", f"hf:{folder}", "--jobs", "nurse", "--out", tmp_path / "run", "--yes")
-    assert said.code in (1, 3)
-    assert "Traceback" not in said.err
-    assert "no regular file" in said.err
 
 
 # --- one key, two inputs ---------------------------------------------------------------------------------

@@ -38,13 +38,6 @@ def test_texts_are_in_the_models_own_type_where_the_processor_computes_in_it(
     assert folder.stored_dtype == place(folder, "cpu", folder.stored_dtype, purpose="generation").dtype
 
 
-def test_an_older_torch_tells_nothing_and_the_models_own_type_stays(
-    folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(torch.cpu, "get_capabilities", raising=False)
-    assert folder.stored_dtype == place(folder, "cpu", "auto", purpose="generation").dtype
-
-
 def test_where_float32_does_not_fit_it_is_bfloat16_all_the_same(
     folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

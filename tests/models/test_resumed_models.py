@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 from fakes.tiny_models import CHAT_TEMPLATE, Tiny
 
 import biaskit as bk
-from biaskit.models.huggingface import loading
 from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.options import Dtype
 
@@ -73,9 +71,3 @@ def test_another_machine_goes_on_in_the_dtype_of_the_run(folder: Path, tmp_path:
     assert first == entry["details"]["dtype"]
     rows = (tmp_path / "run" / "probe.jsonl").read_text().splitlines()
     assert 8 == len(rows), "a cell was asked twice"
-
-
-def test_a_missing_library_is_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(bk.BiaskitError, match="transformers is not installed: pip install"):
-        loading.require_transformers()

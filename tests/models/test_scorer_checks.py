@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,6 @@ from biaskit.records import Expression, Failed, Prompt, Scored, ScoreRequest, Tu
 Models = Callable[..., Tiny]
 Weights = dict[str, torch.Tensor]
 WORDS = expressions("He", "She", "Nonbinary")
-ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}"
 
 
 @pytest.fixture
@@ -229,12 +228,6 @@ def test_an_expression_that_begins_another_groups_is_named_and_refused_if_asked(
     assert ("' He' (male) begins ' Her' (female): ' He' counts without it",) == notes
 
 
-def test_an_expression_that_begins_another_of_its_own_group_is_never_refused(tiny: Models) -> None:
-    asked = (Expression("diverse", "The"), Expression("diverse", "They"))
-    scorer = scorer_for(tiny("llama", "bytes").folder, on_prefix="refuse")
-    assert "counted once" in scorer.plan_scores(one(SHORT, *asked)).notes[0]
-
-
 ODD_TEXTS = (
     "A nurse", "", " ", "<s>A nurse</s>", "é\u0301 \u200d", "she\n\nhe", "A" * 3000, "<|im_end|>", "日本語 x"
 )  # fmt: skip
@@ -315,29 +308,6 @@ def test_out_of_memory_halves_the_batch_and_answers_every_request_once(tiny: Mod
     assert 2 == scorer.batch_size
 
 
-def test_batches_are_pulled_one_by_one_and_closing_stops_the_work(tiny: Models) -> None:
-    model = tiny("llama", "bpe")
-    scorer = scorer_for(model.folder, batch_size=1)
-    requests = raw_requests(LONG, WORDS)
-    batches = scorer.plan_scores(requests).batches
-    pulled = []
-
-    def lazily() -> Iterator[Sequence[ScoreRequest]]:
-        for batch in batches:
-            pulled.append(batch)
-            yield batch
-
-    stream: Any = scorer.score(lazily())
-    first = next(stream)
-    assert [batches[0]] == pulled
-    stream.close()
-    assert [batches[0]] == pulled
-    assert [r.key for r in batches[0]] == [a.key for a in first]
-    rest = [answer for group in scorer.score(batches[1:]) for answer in group]
-    found = {answer.key: answer for answer in [*first, *rest]}
-    assert TOLERANCE > largest_error(found, requests, model.oracle)
-
-
 def test_the_warm_up_changes_no_number_and_is_not_computed_twice(
     tiny: Models, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -359,16 +329,6 @@ def test_the_warm_up_changes_no_number_and_is_not_computed_twice(
     found = {answer.key: answer for group in scorer.score(batches) for answer in group}
     assert expected == values(found)
     assert len(requests) - len(batches[0]) == len(computed)
-
-
-def test_a_closed_scorer_can_be_used_again(tiny: Models) -> None:
-    scorer = scorer_for(tiny("llama", "bpe").folder)
-    requests = raw_requests(LONG, WORDS)
-    expected = values(answers(scorer, requests))
-    assert 1 <= scorer.batch_size <= 64
-    scorer.close()
-    assert expected == values(answers(scorer, requests))
-    assert () == scorer.plan_scores([]).batches
 
 
 def test_the_fingerprint_follows_weights_tokenizer_and_dtype(tiny: Models, folder: Path) -> None:
@@ -477,13 +437,6 @@ def test_a_model_that_only_encodes_is_no_causal_language_model(
     assert architectures[0] in str(caught.value)
 
 
-def test_an_unknown_architecture_is_one_line(folder: Path) -> None:
-    reconfigure(folder, model_type="from-the-future")
-    with pytest.raises(ModelError, match="not understood") as caught:
-        scorer_for(folder)
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
 def test_a_link_out_of_the_folder_is_refused(folder: Path, name: str) -> None:
     outside = folder.parent / "outside"
@@ -491,13 +444,6 @@ def test_a_link_out_of_the_folder_is_refused(folder: Path, name: str) -> None:
     (folder / name).symlink_to(outside)
     assert f"{name} is a symbolic link out of the model folder" in complaint(folder)
     assert check_folder(folder, allow_links=True).n_parameters  # the hub's cache is made of links
-
-
-def test_a_link_within_the_folder_is_followed(folder: Path) -> None:
-    expected = check_folder(folder).weights_digest
-    (folder / "model.safetensors").rename(folder / "blob")
-    (folder / "model.safetensors").symlink_to("blob")
-    assert expected == check_folder(folder).weights_digest
 
 
 # --- what these tests found once, and what keeps it found ----------------------------------------------
@@ -572,25 +518,6 @@ def test_an_odd_architecture_is_right_or_refused(
     assert TOLERANCE > largest_error(found, requests, Oracle(tmp_path))
 
 
-class CrampedForPrefixes(TransformersScorer):
-    """A device on which two prefixes cannot be computed at once."""
-
-    def _body(self, tokens: Sequence[Any], cache: Any = None) -> torch.Tensor:
-        if 1 < len(tokens):
-            raise torch.OutOfMemoryError
-        return super()._body(tokens, cache)
-
-
-def test_out_of_memory_in_shared_prefixes_is_survived_or_told(tiny: Models) -> None:
-    model = tiny("mistral", "bpe")
-    requests = raw_requests(LONG, expressions("Nonbinary"))
-    try:
-        found = answers(scorer_for(model.folder, CrampedForPrefixes, batch_size=4), requests)
-    except ModelError:
-        return
-    assert TOLERANCE > largest_error(found, requests, model.oracle)
-
-
 @pytest.mark.parametrize(("prompt", "word"), [(SHORT, "He<|user|>"), ("<|user|>nurse", "He")])
 def test_a_token_that_the_weights_do_not_know_is_an_error(
     own_cache: Path, tmp_path: Path, prompt: str, word: str
@@ -602,12 +529,3 @@ def test_a_token_that_the_weights_do_not_know_is_an_error(
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(ModelError, match="do not belong together"):
         answers(scorer_for(tmp_path), raw_requests([prompt], expressions(word)))
-
-
-def test_a_new_plan_forgets_the_warm_up_of_the_old_one(tiny: Models) -> None:
-    model = tiny("llama", "bpe")
-    scorer = scorer_for(model.folder)
-    scorer.estimate_seconds(scorer.plan_scores(raw_requests([SHORT], expressions("He"))).batches)
-    requests = raw_requests([SHORT], expressions("She"))
-    found = answers(scorer, requests)
-    assert TOLERANCE > largest_error(found, requests, model.oracle)

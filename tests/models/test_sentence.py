@@ -153,22 +153,6 @@ def test_a_word_of_unknown_tokens_alone_has_no_vector(encoder: Path) -> None:
     assert [True, False, True, True] == np.isnan(found).all(axis=1).tolist()
 
 
-def test_it_runs_on_one_thread_and_leaves_the_others_as_they_were(
-    encoder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[int] = []
-    forward = BertModel.forward
-
-    def watched(self: Any, *args: Any, **options: Any) -> Any:
-        seen.append(torch.get_num_threads())
-        return forward(self, *args, **options)
-
-    monkeypatch.setattr(BertModel, "forward", watched)
-    torch.set_num_threads(2)
-    encode_words(encoder, ["nurse"])
-    assert ([1], 2) == (seen, torch.get_num_threads())
-
-
 # --- folders that are refused ----------------------------------------------------------------------
 
 
@@ -244,12 +228,6 @@ def test_code_in_the_folder_is_never_run(encoder: Path, monkeypatch: pytest.Monk
     assert not ran.exists()
 
 
-def test_an_encoder_saved_without_its_unused_pooler_gives_the_same_vectors(encoder: Path) -> None:
-    expected = encode_words(encoder, WORDS)
-    keep_tensors(encoder, lambda name: not name.startswith("pooler."))
-    assert np.array_equal(expected, encode_words(encoder, WORDS))
-
-
 # --- what the folder asks for ----------------------------------------------------------------------
 
 
@@ -280,10 +258,3 @@ def test_another_pooling_or_a_further_step_is_named(steps: Callable[..., Path]) 
     note = pooling_note(steps("Transformer", "Pooling", "Dense", **other))
     assert note is not None
     assert "was trained with pooling_mode_cls_token, Dense; here a word's vector is the mean" in note
-
-
-@pytest.mark.parametrize("text", ["", "[1]", '[{"type": "a.Pooling"}]'])
-def test_a_list_of_steps_that_cannot_be_read_is_no_note(encoder: Path, text: str) -> None:
-    (encoder / "modules.json").write_text(text, encoding="utf-8")
-    note = pooling_note(encoder)
-    assert note is None

@@ -50,7 +50,7 @@ from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.analyze import analyse, merge
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 from biaskit.workflow.personas import PersonasResult, personas
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -133,7 +133,7 @@ def open_texts(n: int = 6) -> list[dict[str, str]]:
 
 
 def imported(path: Path, quick: Mapping[str, Any], out: Path, **more: Any) -> PersonasResult:
-    return import_texts(path, gender_col="gender", occupation_col="job", settings={**quick, **more}, out=out)
+    return analyze_texts(path, gender="gender", occupation="job", settings={**quick, **more}, out=out)
 
 
 # --- the contract --------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_every_kind_of_run_keeps_the_public_contract(
     keeps_the_contract(imported(held, quick, tmp_path / "held", hold_out=0.5).path)
     keeps_the_contract(instructed(tmp_path, tmp_path / "instructed").path)
     alone = write_texts(tmp_path / "open.csv", [{"text": row["text"]} for row in open_texts()])
-    keeps_the_contract(import_texts(alone, settings=quick, out=tmp_path / "alone").path)
+    keeps_the_contract(analyze_texts(alone, settings=quick, out=tmp_path / "alone").path)
 
 
 # --- who is represented --------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from biaskit.probe import planned
 from biaskit.probe.design import build_prompt, cell_key, cells, resolve_design
 from biaskit.probe.planned import PlannedCells
 from biaskit.progress import ModelPlan
-from biaskit.provenance import canonical_json, digest
 from biaskit.records import as_record
 from biaskit.sequences import Computed, cut
 from biaskit.study.config import load_probe_study, select
@@ -160,20 +159,6 @@ def test_what_is_cut_holds_every_entry_once_in_order(entries: list[int], size: i
     batches = cut(entries, size)
     assert entries == [one for batch in batches for one in batch]
     assert all(size == len(batch) for batch in batches[:-1])
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@given(JSON)
-def test_a_digest_by_parts_is_that_of_the_whole(value: Any) -> None:
-    import hashlib
-
-    assert hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest() == digest(value)
 
 
 @given(

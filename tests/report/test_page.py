@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import random
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -351,13 +350,6 @@ def test_what_is_visible_is_decided_letter_by_letter(text: str, keep: str, joine
         c if c in kept or unicodedata.category(c) not in HIDDEN else ascii(c)[1:-1] for c in text
     )
     assert visible(text, keep=keep, joiners=joiners) == expected
-
-
-def test_marks_piled_on_a_letter_are_cut_in_any_text() -> None:
-    rng = random.Random(4)
-    for _ in range(50):
-        text = "".join(rng.choice("abc\u0301\u0302\u0303") for _ in range(40))
-        assert not re.search("[\u0301-\u0303]{3}", visible(text, marks=2))
 
 
 def skeleton(made: bytes) -> list[tuple[str, list[str]]]:

@@ -416,17 +416,11 @@ def test_runs_in_every_format(tmp_path: Path) -> None:
     run = make_probe_run(tmp_path / "r_1", 1, ["nurse"])
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "manifest.json").write_text("{")
-    [entry] = json.loads(say("runs", str(tmp_path), "--format", "json").stdout)
-    said = say("runs", str(tmp_path), "--format", "csv")
-    [row] = csv.DictReader(io.StringIO(said.stdout))
-    assert (row["run"], row["rows"], row["planned"]) == (str(run), "50", "50")
-    assert float(row["last_write"]) == entry["last_write"]
+    said = say("runs", str(tmp_path), "--format", "json")
+    [entry] = json.loads(said.stdout)
+    assert (entry["run"], entry["rows"], entry["planned"]) == (str(run), 50, 50)
     assert "torn" in said.stderr
-    latex = say("runs", str(tmp_path), "--format", "latex").stdout
-    assert check_latex(latex) == 1
-    assert r"r\_1" in latex
-    assert "torn" in latex
-    assert "No runs" in say("runs", str(tmp_path / "nothing"), "--format", "latex").stdout
+    assert "torn" in say("runs", str(tmp_path)).stdout
     assert json.loads(say("runs", str(tmp_path / "nothing"), "--format", "json").stdout) == []
 
 
@@ -435,9 +429,6 @@ def test_corpora_in_every_format() -> None:
 
     overview = json.loads(say("corpora", "--format", "json").stdout)
     assert {one["name"] for one in overview["corpora"]} == {corpus.name for corpus in list_corpora()}
-    rows = list(csv.DictReader(io.StringIO(say("corpora", "--format", "csv").stdout)))
-    assert {row["name"] for row in rows} >= {"occugender", "gasp-occupations"}
-    assert check_latex(say("corpora", "--format", "latex").stdout) == 2
     for corpus in list_corpora():
         content = json.loads(say("corpora", corpus.name, "--format", "json").stdout)["corpus"]
         assert content["licence"] == corpus.licence
@@ -446,8 +437,3 @@ def test_corpora_in_every_format() -> None:
     assert {"key": "per_gender", "value": "100"}.items() <= next(
         key for key in gasp["study"]["keys"] if key["key"] == "per_gender"
     ).items()
-    keys = list(csv.DictReader(io.StringIO(say("corpora", "mattern", "--format", "csv").stdout)))
-    assert {key["key"] for key in keys} >= {"coverage_floor", "setting"}
-    assert check_latex(say("corpora", "mattern", "--format", "latex").stdout) == 1
-    refused = CliRunner().invoke(import_module("biaskit.cli.corpora").command, ["brown", "--format", "csv"])
-    assert "several lists" in str(refused.exception)

@@ -141,12 +141,3 @@ def test_a_signal_at_the_question_leaves_no_run(number: signal.Signals) -> None:
     os.close(follow)
     assert 130 == process.returncode
     assert before == tree()
-
-
-def test_only_models_that_fail_leave_no_run(console: Cli) -> None:
-    before = tree()
-    Path("bad.jsonl").write_text("{")
-    before = tree()
-    said = console("probe", "a=scripted:bad.jsonl", "b=scripted:bad.jsonl", "--jobs", "nurse")
-    assert said.code
-    assert before == tree(), said.err

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.command import Cli
-from fakes.personas_runs import write_script, write_vectors
 from places import ROOT
 
 from biaskit.personas.sampling.design import resolve_design as resolve_texts
@@ -104,54 +101,3 @@ def test_lists_are_cited_where_they_were_used_and_the_method_always(tmp_path: Pa
     assert ("mattern", "occugender", "gasp") == papers_of(texts("mattern-generation"))
     assert ("gasp",) == papers_of(texts("gasp-pilot", occupations__source=jobs, occupations__select="all"))
     assert ("mattern", "occugender") == papers_of(asked("occugender", name="mine", papers=["mattern"]))
-
-
-# --- what is printed, drawn and written ----------------------------------------------------------------
-
-PLACE = re.compile(r"(?:OccuGender|Mattern et al\.|GAS\(P\)),? (?:Tables?|Figures?) [0-9]+(?:-[0-9]+)?")
-SMALL_TEXTS = (
-    *("--per-gender", "3", "--max-draws", "9", "--max-new-tokens", "60"),
-    *("--set", "permutations=19", "--set", "vectors=pretrained:vectors.txt"),
-)
-
-
-@pytest.fixture
-def folder(quick_folder: Path) -> Path:
-    """Where lists of one's own lie beside a scripted model."""
-    write_vectors(Path("vectors.txt"))
-    said = ["She said her day was good.", "He said his day was good.", "The day was good."]
-    write_script(Path("m.jsonl"), {"contains": "", "log_probs": {" She": -0.5}, "else": -9, "texts": said})
-    Path("jobs.csv").write_text("item,group\nbaker,a\nsmith,b\n", "utf-8")
-    Path("said.txt").write_text("Be fair.\n", "utf-8")
-    return quick_folder
-
-
-def everything(console: Cli, *command: str) -> tuple[str, set[str]]:
-    """What a run and its report say, in every place, and the names of the files that they made."""
-    said = console(*command, "a=scripted:m.jsonl", "--out", "r", "--yes")
-    assert 0 == said.code, said.err
-    latex = console("analyze", "r", "--format", "latex")
-    reported = console("report", "r")
-    assert 0 == latex.code == reported.code, reported.err
-    page = Path("r/report.html").read_text("utf-8").partition("<h3>Deviations from the papers")[0]
-    files = [*Path("r/latex").iterdir(), *Path("r/figures").glob("*.svg")]
-    texts = [said.out, latex.out, reported.out, page, *(file.read_text("utf-8") for file in files)]
-    return " ".join(" ".join(texts).split()), {file.name for file in files}
-
-
-OWN = [
-    ("probe", "--jobs", "jobs.csv", "--templates", "1-2"),
-    ("probe", "--study", "occugender-debias", "--instructions", "said.txt", "--jobs", "jobs.csv"),
-    ("probe", "--study", "mattern", "--jobs", "jobs.csv"),
-    ("probe", "--jobs", "nurse", "--templates", "1-2"),
-    ("personas", "--occupations", "jobs.csv", *SMALL_TEXTS),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", OWN, ids=lambda words: " ".join(words[:4]))
-@pytest.mark.usefixtures("folder")
-def test_own_lists_claim_no_papers_table_anywhere(console: Cli, command: tuple[str, ...]) -> None:
-    text, names = everything(console, *command)
-    assert [] == PLACE.findall(text)
-    assert [] == [name for name in names if re.search("table-|tables-|figure-|gasp|mattern", name)]

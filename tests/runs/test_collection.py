@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from biaskit.errors import RunError, UsageError
+from biaskit.errors import RunError
 from biaskit.runs.collection import gather
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.probe import probe
@@ -59,11 +59,6 @@ def test_a_label_of_two_runs_tells_the_folders_apart() -> None:
     assert {"m"} == {row["model"] for row in read_table_rows(new / "tables" / "probe_cells.csv")}
 
 
-def test_folders_of_one_name_are_told_apart_by_their_parents() -> None:
-    found = gather([run("x/run", "m=scripted:a.jsonl"), run("y/run", "m=scripted:b.jsonl")])
-    assert ["m (x/run)", "m (y/run)"] == [model.label for model in found.parts[0].models]
-
-
 def test_other_texts_under_one_study_name_are_another_part(tmp_path: Path) -> None:
     Path("own.csv").write_text("bias_type,question,opening\nexplicit,Is a [JOB] a man?,\n", "utf-8")
     Path("other.csv").write_text("bias_type,question,opening\nexplicit,Is a [JOB] a woman?,\n", "utf-8")
@@ -86,22 +81,8 @@ def test_tests_between_models_are_left_to_the_comparison() -> None:
         assert not any(row["family"].endswith("/models") for row in kept)
 
 
-def test_a_run_named_twice_is_refused() -> None:
-    made = run("one", "a=scripted:a.jsonl")
-    with pytest.raises(UsageError, match="named twice"):
-        gather([made, made.parent / "." / made.name])
-
-
 def test_a_run_without_tables_says_what_makes_them() -> None:
     made = run("one", "a=scripted:a.jsonl")
     (made / "tables" / "analysis.json").unlink()
     with pytest.raises(RunError, match=r"has no tables yet: `biaskit analyze one` makes them"):
-        gather([made])
-
-
-def test_a_newer_format_is_refused_by_name() -> None:
-    made = run("one", "a=scripted:a.jsonl")
-    manifest = json.loads((made / "manifest.json").read_text("utf-8"))
-    (made / "manifest.json").write_text(json.dumps({**manifest, "format": 99}), "utf-8")
-    with pytest.raises(RunError, match=r"one/manifest.json: format"):
         gather([made])

@@ -34,7 +34,6 @@ QUICK = {
 }
 FEW, MORE = "nurse,mechanic", "nurse,mechanic,cook"
 PROBED, PROBED_MORE = "nurse,plumber", "nurse,plumber,carpenter"
-Ask = Callable[..., Said]
 
 
 @pytest.fixture(autouse=True)
@@ -103,22 +102,6 @@ def test_a_longer_list_under_another_label_asks_only_what_is_new(console: Cli, e
     assert tables("r/third") == tables("r/second")
     assert first.keys() < rows_of("r/third", engine).keys()
     assert all(rows_of("r/third", engine)[key]["answered_at"] >= first[key]["answered_at"] for key in first)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_second_model_in_the_call_takes_the_first_ones_answers_over(console: Cli, engine: str) -> None:
-    assert 0 == console(*words(engine, more=False)).code
-    write_script(
-        Path("n.jsonl"), {"contains": "", "log_probs": {" He": -0.5}, "else": -9, "texts": ["He is."]}
-    )
-    said = console(*words(engine, more=False), "b=scripted:n.jsonl")
-    assert 0 == said.code, said.err
-    (old, new) = sorted(Path("biaskit-runs").iterdir(), key=lambda run: len(rows_of(run, engine)))
-    first, both = rows_of(old, engine), rows_of(new, engine)
-    assert f"{len(first)} taken over from {old.name}, 0" in said.err.replace(" draws to ask", "") or (
-        f"0 draws to ask, 0 stored, {len(first)} taken over from {old.name}" in said.err
-    )
-    assert first == {key: row for key, row in both.items() if row["model"] == "a"}
 
 
 def damage_manifest(run: Path, engine: str) -> None:
@@ -272,14 +255,3 @@ def test_answers_of_another_model_under_the_name_are_not_mixed_in(console: Cli) 
         assert (0, 0) == (said.code, taken(said)[1]), said.err
         said = console(*asked, *how, "--out", "r/third", "--accept-drift")
         assert 4 == taken(said)[1], said.err
-
-
-def test_python_refuses_it_too(folder: Path) -> None:
-    import biaskit as bk
-
-    asked: dict[str, Any] = {"jobs": PROBED, "templates": "1-2", "watcher": bk.Silent()}
-    bk.probe("a=scripted:m.jsonl", **asked, out="r/first")
-    (plan,) = bk.probe("b=scripted:m.jsonl", **asked, out="r/second", dry_run=True).plans
-    assert (plan.n_cells, 0) == (plan.n_taken, plan.n_missing)
-    (plan,) = bk.probe("b=scripted:m.jsonl", **asked, out="r/third", dry_run=True, reuse=False).plans
-    assert (0, plan.n_cells) == (plan.n_taken, plan.n_missing)

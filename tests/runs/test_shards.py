@@ -100,12 +100,6 @@ def test_what_is_no_shard_is_refused_in_a_line(text: str, cli: Cli) -> None:
     assert not Path("r").exists()
 
 
-def test_one_of_one_is_the_whole_run(cli: Cli) -> None:
-    assert 0 == cli(*PROBE, "--shard", "1/1", "--out", "r").code
-    assert "shard" not in json.loads(Path("r/manifest.json").read_text())
-    assert Path("r/tables").is_dir()
-
-
 @pytest.fixture
 def cli(console: Cli) -> Cli:
     return console
@@ -160,25 +154,6 @@ def test_a_folder_holds_one_shard(cli: Cli, other: str | None) -> None:
     assert before == Path("r/manifest.json").read_bytes()
 
 
-def test_a_whole_run_is_not_gone_on_with_as_a_shard(cli: Cli) -> None:
-    assert 0 == cli(*PROBE, "--out", "r").code
-    said = cli(*PROBE, "--shard", "1/2", "--out", "r")
-    assert 1 == said.code
-    assert "r holds a whole run" in one_line(said)
-
-
-def test_python_takes_a_shard() -> None:
-    made = bk.probe(
-        "m=scripted:m.jsonl", jobs="nurse", templates="1", shard="1/2", out="r", watcher=bk.Silent()
-    )
-    assert made.complete
-    assert "shard 1 of 2" in " ".join(made.warnings)
-    with pytest.raises(bk.BiaskitError, match="r is shard 1 of 2 and has no tables"):
-        made.groups  # noqa: B018
-    with pytest.raises(UsageError, match="give a text"):
-        bk.probe("m=scripted:m.jsonl", shard=2, watcher=bk.Silent())  # type: ignore[arg-type]
-
-
 # --- together -----------------------------------------------------------------------------------------------
 
 
@@ -198,25 +173,6 @@ def test_shards_together_are_the_unbroken_run(cli: Cli, command: Sequence[str], 
     said = cli(*command, "--out", "merged")
     assert 0 == said.code
     assert rows("unbroken", name) == rows("merged", name)
-
-
-def test_continuations_are_merged_too(cli: Cli) -> None:
-    write("both.jsonl", [{"texts": ["She is kind.", "He is."], "log_probs": {" She": -0.5}}])
-    command = (
-        "probe",
-        "m=scripted:both.jsonl",
-        "--jobs",
-        "nurse,plumber",
-        "--templates",
-        "1",
-        "--continue",
-        "2",
-    )
-    assert 0 == cli(*command, "--out", "unbroken").code
-    folders = shards(cli, command, 2)
-    assert 0 == cli("analyze", *folders, "--out", "merged").code
-    assert rows("unbroken", "continuations.jsonl") == rows("merged", "continuations.jsonl")
-    assert tables("unbroken") == tables("merged")
 
 
 def test_a_missing_shard_is_named_and_the_whole_command_asks_the_rest(cli: Cli) -> None:

@@ -25,7 +25,7 @@ from needs import missing
 
 from biaskit.errors import RunError
 from biaskit.runs import store as runs
-from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, write_manifest
 from biaskit.runs.rows import read_row, row_line
 from biaskit.runs.store import Reading, RowWriter, find_run, list_runs, read_rows, run_folder, slug
 
@@ -103,40 +103,6 @@ def test_a_row_that_is_stored_is_not_written_again(tmp_path: Path) -> None:
     assert (tmp_path / ROWS).read_bytes().startswith(before)
 
 
-def test_an_append_is_one_write_and_one_fsync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced: list[int] = []
-    with RowWriter(tmp_path, "probe") as writer:
-        real = os.fsync
-        monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor) or real(descriptor))
-        sizes: list[int] = []
-        file = writer._file
-        assert file is not None
-
-        class Counting:
-            def write(self, content: bytes) -> int:
-                sizes.append(len(content))
-                return file.write(content)
-
-            def __getattr__(self, name: str) -> Any:
-                return getattr(file, name)
-
-        writer._file = Counting()  # type: ignore[assignment]
-        writer.append([row(1), row(2), row(3)])
-    assert (1, 1) == (len(sizes), len(synced))
-    assert sizes == [(tmp_path / ROWS).stat().st_size]
-
-
-def test_a_file_is_read_as_a_stream(tmp_path: Path) -> None:
-    write(tmp_path, *range(5))
-    with (tmp_path / ROWS).open("ab") as file:
-        file.write(b"no row\n" + json.dumps(row(9)).encode() + b"\n")
-    rows = read_rows(tmp_path / ROWS)
-    # Whole rows come before the bad line behind them is seen.
-    assert row(0) == next(rows)
-    with pytest.raises(RunError):
-        list(rows)
-
-
 # --- what a killed writer leaves ----------------------------------------------------------------------
 
 
@@ -197,13 +163,6 @@ def test_only_what_one_write_can_leave_is_an_unfinished_end(tmp_path: Path, tail
             RowWriter(tmp_path, "probe").__enter__()
         assert content == (tmp_path / ROWS).read_bytes()
         assert not list(tmp_path.glob("*.cut-*"))
-
-
-def test_empty_lines_of_an_editor_and_its_line_ends_are_no_harm(tmp_path: Path) -> None:
-    write(tmp_path, 1, 2)
-    path = tmp_path / ROWS
-    path.write_bytes(b"\n" + path.read_bytes().replace(b"\n", b"\r\n") + b"\n\r\n")
-    assert [1, 2] == keys_in(path)
 
 
 # --- files of other things ----------------------------------------------------------------------------
@@ -280,13 +239,6 @@ def test_a_changed_row_is_named_by_its_line(tmp_path: Path, change: str) -> None
     assert [1, 3] == keys_in(path, skip_bad=True, reading=reading)
     assert 1 == reading.n_skipped
     assert any("lines left out as no rows or changed: 1" in note for note in reading.notes)
-
-
-def test_a_row_without_a_checksum_is_no_row(tmp_path: Path) -> None:
-    path = tmp_path / ROWS
-    path.write_text(row_line(row(1)) + "\n" + json.dumps(row(2)) + "\n")
-    with pytest.raises(RunError, match="line 2: it does not fit its checksum"):
-        keys_in(path)
 
 
 def spoiled(tmp_path: Path) -> Path:
@@ -368,12 +320,6 @@ def test_kill_9_frees_the_lock(tmp_path: Path, holder: subprocess.Popen[str]) ->
     assert [1, 2] == keys_in(tmp_path / ROWS)
 
 
-def test_a_second_writer_in_the_same_process_is_refused(tmp_path: Path) -> None:
-    with RowWriter(tmp_path, "probe"), pytest.raises(RunError, match=str(os.getpid())):
-        RowWriter(tmp_path, "probe").__enter__()
-    write(tmp_path, 1)
-
-
 def test_without_locks_the_message_names_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(self: Any, timeout: float | None = None, **_: Any) -> None:
         raise NotImplementedError("no locks here")
@@ -401,15 +347,6 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(disk)], check=True, capture_output=True)
 
 
-def fill(disk: Path) -> None:
-    with (disk / "ballast").open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"x" * 4096)
-        except OSError:
-            pass
-
-
 @pytest.mark.process
 def test_a_disk_that_fills_up_ends_the_run_at_the_last_whole_row(small_disk: Path) -> None:
     run = small_disk / "run"
@@ -425,26 +362,6 @@ def test_a_disk_that_fills_up_ends_the_run_at_the_last_whole_row(small_disk: Pat
     assert content.endswith(b"}\n")
     assert list(range(number)) == keys_in(run / ROWS)
     assert 10 < number < 70
-
-
-@pytest.mark.process
-def test_a_read_only_file_system_is_named_as_such(small_disk: Path) -> None:
-    write(small_disk / "run", 1)
-    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
-    with pytest.raises(RunError, match="Read-only file system") as refused:
-        RowWriter(small_disk / "run", "probe").__enter__()
-    # Locks are not what is wrong here, and going without them would not help.
-    assert "lock=none" not in str(refused.value)
-    with pytest.raises(RunError, match="Read-only file system"):
-        RowWriter(small_disk / "new", "probe").__enter__()
-    assert [1] == keys_in(small_disk / "run" / ROWS)
-
-
-def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run").write_text("a file")
-    for place in (tmp_path / "run", tmp_path / "run" / "below"):
-        with pytest.raises(RunError, match="--out"):
-            RowWriter(place, "probe").__enter__()
 
 
 def test_a_write_that_fails_half_way_leaves_whole_rows(
@@ -487,16 +404,6 @@ def test_rows_that_were_removed_during_the_run_are_noticed(tmp_path: Path, repla
 # --- manifest ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", "{}", '{"format": "1"}', '{"format": null}', "null", "\x00"]
-)
-def test_a_manifest_that_cannot_be_read_is_an_error_of_one_line(tmp_path: Path, content: str) -> None:
-    (tmp_path / MANIFEST).write_text(content)
-    with pytest.raises(RunError) as refused:
-        read_manifest(tmp_path)
-    assert "\n" not in str(refused.value)
-
-
 def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_manifest(tmp_path, {"format": RUN_FORMAT, "n": 1})
     before = (tmp_path / MANIFEST).read_bytes()
@@ -512,12 +419,6 @@ def test_a_manifest_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: 
 
 
 # --- which run --------------------------------------------------------------------------------------
-
-
-def test_a_path_that_is_no_run_is_an_error(tmp_path: Path) -> None:
-    for name in ("nothing", "."):
-        with pytest.raises(RunError, match="is not a run"):
-            find_run(str(tmp_path / name))
 
 
 def test_without_a_path_it_is_the_run_that_was_last_written(
@@ -590,10 +491,6 @@ def test_a_slug_is_a_file_name_on_every_system(label: str) -> None:
     assert len(name) <= 80
     assert not name.endswith(".")
     assert not re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", name)
-
-
-def test_slugs_of_different_labels_differ_also_where_case_does_not_count() -> None:
-    assert len(set(HOSTILE)) == len({slug(label).lower() for label in HOSTILE})
 
 
 @given(

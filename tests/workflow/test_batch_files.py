@@ -16,7 +16,6 @@ from fakes.api_server import ApiServer, Behaviour
 from fakes.command import Cli, Said
 
 import biaskit as bk
-from biaskit.models.api.answer_files import AnswerFiles
 
 Json = dict[str, Any]
 PROBE = ("--jobs", "nurse,plumber", "--templates", "1-2", "--set", "k=5", "--no-reuse", "--yes")
@@ -158,85 +157,6 @@ def test_texts_give_the_rows_and_tables_of_a_live_run(cli: Cli, server: ApiServe
     assert tables("live") == tables("batch")
 
 
-def about_people(line: Json, draw: int) -> Json:
-    """An answer about a man in each round of three, else about a woman: three rounds are enough."""
-    text = "He is kind." if draw % 3 == 0 else "She is kind."
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-    return {"custom_id": line["custom_id"], "response": {"model": "toy", "choices": [choice]}}
-
-
-def test_rounds_of_texts_are_written_one_after_another(cli: Cli, server: ApiServer) -> None:
-    command = ("personas", spec(server), *PERSONAS, "--set", "max_draws=30", "--out", "b", "--write-requests")
-    sizes: list[int] = []
-    asked: dict[str, list[str]] = {}  # of each prompt the ids, draw by draw
-    while True:
-        said = cli(*command, "r.jsonl")
-        assert 0 == said.code, said.err
-        if "no request is left to write" in shown(said):
-            break
-        lines = read("r.jsonl")
-        sizes.append(len(lines))
-        if len(sizes) == 1:
-            assert "may follow, as the answers decide (Algorithm 5)" in shown(said)
-        answers = []
-        for line in lines:
-            series = asked.setdefault(json.dumps(line["body"]["messages"]), [])
-            answers.append(about_people(line, len(series)))
-            series.append(line["custom_id"])
-        # Half of them first: what is not there is asked again, nothing else is.
-        assert 0 == cli("import", "b", write("half.jsonl", answers[: len(answers) // 2])).code
-        cli(*command, "rest.jsonl")
-        rest = [line["custom_id"] for line in read("rest.jsonl")]
-        assert {line["custom_id"] for line in lines[len(lines) // 2 :]} <= set(rest)
-        assert 0 == cli("import", "b", write("all.jsonl", answers)).code
-    assert 3 == len(sizes)
-    found = rows("b", "generations.jsonl").values()
-    # Every round is whole, and none came after a series had three of each.
-    for job in ("nurse", "cook"):
-        for prompt in {row["template_id"] for row in found}:
-            own = sorted(
-                (row["draw"], row["text"].split()[0])
-                for row in found
-                if (row["occupation"], row["template_id"], row["specified_gender"]) == (job, prompt, None)
-            )
-            assert list(range(len(own))) == [draw for draw, _ in own]
-            assert not len(own) % 3
-            before = [word for _, word in own[:-3]]
-            assert min(before.count("He"), before.count("She")) < 3
-
-
-def test_several_texts_of_one_request_are_named_by_their_first(cli: Cli, server: ApiServer) -> None:
-    lines = written(cli, server, "--batch-size", "3", engine="personas")
-    assert {3} == {line["body"]["n"] for line in lines}
-    assert all(line["custom_id"].endswith("x3") for line in lines)
-    assert 0 == cli("import", "batch", write("a.jsonl", [answered(server, line) for line in lines])).code
-    assert 3 * len(lines) == len(rows("batch", "generations.jsonl"))
-
-
-def test_continuations_are_in_the_same_file(cli: Cli, server: ApiServer) -> None:
-    how = ("--estimator", "top-k", "--prompt-form", "chat-continue", "--continue", "5")
-    assert 0 == cli("probe", spec(server), *PROBE, *how, "--out", "live").code
-    lines = written(cli, server, *how)
-    assert 0 == cli("import", "batch", write("a.jsonl", [answered(server, line) for line in lines])).code
-    assert rows("live") == rows("batch")
-    live, batch = (rows(run, "continuations.jsonl") for run in ("live", "batch"))
-    assert live == batch
-    assert live
-
-
-def test_a_shard_can_be_written(cli: Cli, server: ApiServer) -> None:
-    whole = {line["custom_id"] for line in written(cli, server, *TOP_K)}
-    parts = []
-    for number in ("1", "2"):
-        lines = written(cli, server, *TOP_K, "--shard", f"{number}/2", out=f"s{number}")
-        parts += [line["custom_id"] for line in lines]
-        answers = write("a.jsonl", [answered(server, line) for line in lines])
-        assert 0 == cli("import", f"s{number}", answers).code
-    assert whole == set(parts)
-    assert len(whole) == len(parts)
-    assert 0 == cli("analyze", "s1", "s2", "--out", "merged").code
-
-
 # --- what is written ----------------------------------------------------------------------------------------
 
 
@@ -264,16 +184,6 @@ def test_openai_needs_no_key_and_gets_no_parameter_that_it_does_not_know(
     assert [known] * len(read("r.jsonl")) == [set(line["body"]) for line in read("r.jsonl")]
 
 
-def test_a_dry_run_writes_and_asks_nothing(cli: Cli, server: ApiServer) -> None:
-    before = server.stats()["requests"]
-    said = cli("probe", spec(server), *PROBE, "--out", "x", "--write-requests", "r.jsonl", "--dry-run")
-    assert 0 == said.code
-    assert "8 to ask" in said.err
-    assert not Path("r.jsonl").exists()
-    assert not Path("x").exists()
-    assert before == server.stats()["requests"]
-
-
 @pytest.mark.parametrize(
     ("models", "more", "said"),
     [
@@ -298,15 +208,6 @@ def test_what_cannot_be_written_is_one_line(
     assert said in one_line(done)
     assert [{"custom_id": "1"}] == read("mine.jsonl")
     assert not Path("r.jsonl").exists()
-
-
-def test_a_live_start_measures_what_was_only_assumed(cli: Cli, server: ApiServer) -> None:
-    written(cli, server, *TOP_K)
-    before = server.stats()["requests"]
-    said = cli("probe", spec(server), *PROBE, *TOP_K, "--out", "batch")
-    assert 0 == said.code, said.err
-    assert server.stats()["requests"] > before + 8
-    assert not json.loads(Path("batch/manifest.json").read_text())["models"]["m"]["found"]["assumed"]
 
 
 # --- answers of many services -------------------------------------------------------------------------------
@@ -337,22 +238,6 @@ def test_every_shape_of_answers_is_read(cli: Cli, server: ApiServer, shape: str)
     assert 0 == said.code, shown(said)
     assert "8 lines read: 8 rows added to batch, 0 answers stored before." in shown(said)
     assert 8 == len(rows("batch"))
-
-
-def test_rows_of_ray_s_engine_are_read(cli: Cli, server: ApiServer) -> None:
-    lines = written(cli, server, engine="personas")
-    most = 24
-    answers = [
-        {"custom_id": line["custom_id"], "generated_text": f"She is {i}.", "num_generated_tokens": n,
-         "num_input_tokens": 9}
-        for i, (line, n) in enumerate(zip(lines, [most, 5] * len(lines), strict=False))
-    ]  # fmt: skip
-    said = cli("import", "batch", write("a.jsonl", answers))
-    assert 0 == said.code, shown(said)
-    found = rows("batch", "generations.jsonl")
-    assert {"length", "stop"} == {row["finish_reason"] for row in found.values()}
-    assert {"toy"} == {row["answered_by"] for row in found.values()}
-    assert [most, 5] == [found[line["custom_id"]]["n_tokens"] for line in lines[:2]]
 
 
 def test_compressed_answers_in_several_files(cli: Cli, server: ApiServer) -> None:
@@ -526,11 +411,3 @@ def test_python_imports_too(lines: list[Json]) -> None:
     assert (7, 0, 1, ("x",)) == (made.added, made.stored, made.left, made.unknown)
     assert {"a log-probability above 0": 1} == made.refused
     assert not made.complete
-
-
-def test_a_file_of_answers_is_never_wholly_unread() -> None:
-    write("a.jsonl", ["", "{", "[]"])
-    found = AnswerFiles.of([Path("a.jsonl")])
-    assert {"no JSON": ["a.jsonl, line 2"], "no object": ["a.jsonl, line 3"]} == {
-        why: list(places) for why, places in found.problems.items()
-    }

@@ -86,17 +86,5 @@ def test_evidence_says_whether_there_is_a_verification(run: Path) -> None:
     assert "Verified on" in after["card.md"].decode()
 
 
-def test_texts_are_left_out_where_that_is_asked_for(quick_folder: Path) -> None:
-    texts = [f"{who} is a nurse and a quokka who helps in the town." for who in ("She", "He")] * 4
-    run = bk.analyze_texts(
-        {"text": texts, "job": ["nurse"] * len(texts)},
-        occupation="job",
-        settings={"permutations": 19, "clusters": False},
-        out="mine",
-        watcher=bk.Silent(),
-    ).path
-    assert "left out by --no-texts" in inside(export(run, "evidence", texts=False))["README.md"].decode()
-
-
 def test_a_zip_follows_from_its_files_alone() -> None:
     assert zipped({"b": b"1", "a": b"2"}) == zipped({"a": b"2", "b": b"1"})

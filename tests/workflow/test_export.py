@@ -28,11 +28,6 @@ def test_files_lie_in_the_run_and_are_written_again(run: Path) -> None:
     assert first == again.path.read_text()
 
 
-def test_a_run_with_exports_is_still_a_run(run: Path) -> None:
-    bk.export(run, to="card", watcher=bk.Silent())
-    assert len(bk.load(run).groups)
-
-
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [

@@ -80,17 +80,6 @@ def test_cells_are_spread_over_templates_jobs_and_groups() -> None:
     assert 4 == len(_places(one, 20))
 
 
-def test_the_command_prints_them(chat: Tiny, console: Cli) -> None:
-    said = console("doctor", f"hf:{chat.folder}", "--forms", "--cells", "1")
-    assert 0 == said.code
-    assert "how much each way to ask reaches" in " ".join(said.out.split())
-    assert "biaskit probe hf:" in " ".join(said.out.split())
-    told = json.loads(
-        console("doctor", f"hf:{chat.folder}", "--forms", "--cells", "1", "--format", "json").out
-    )
-    assert {"explicit", "implicit"} == told["best"].keys()
-
-
 def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None:
     with ApiServer() as server:
         asked = ("doctor", f"api:toy@{server.url}", "--forms", "--cells", "1")
@@ -105,12 +94,6 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
     rows = json.loads(done.out)["rows"]
     assert rows
     assert all(row["estimator"] in ("echo", "selected-ids", "top-k") for row in rows)
-
-
-def test_a_scripted_model_has_nothing_to_look_for(tmp_path: Path) -> None:
-    (tmp_path / "m.jsonl").write_text('{"log_probs": {" She": -1.0}}\n', "ascii")
-    with pytest.raises(bk.BiaskitError, match="nothing to look for"):
-        bk.forms(f"scripted:{tmp_path / 'm.jsonl'}")
 
 
 # --- what a run says ----------------------------------------------------------------------------------------
@@ -142,16 +125,6 @@ def test_a_chat_model_asked_raw_hears_of_a_better_form(
     assert [] == again.notes  # it was said when the run began
 
 
-def test_a_form_that_was_chosen_is_not_questioned(
-    chat: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError("asked")
-
-    monkeypatch.setattr(import_module("biaskit.workflow.probe"), "better_form", never)
-    bk.probe(f"hf:{chat.folder}", **SMALL, prompt_form="raw", out=tmp_path / "run", watcher=bk.Silent())
-
-
 def test_looking_changes_no_number(chat: Tiny, tmp_path: Path) -> None:
     chosen = bk.probe(
         f"m=hf:{chat.folder}", **SMALL, prompt_form="raw", out=tmp_path / "a", watcher=bk.Silent()
@@ -160,13 +133,3 @@ def test_looking_changes_no_number(chat: Tiny, tmp_path: Path) -> None:
     assert (chosen.path / "tables/probe_cells.csv").read_bytes() == (
         looked.path / "tables/probe_cells.csv"
     ).read_bytes()
-
-
-def test_a_run_under_a_tenth_ends_with_the_command(tiny: Models, tmp_path: Path) -> None:
-    folder = tiny("gemma2", "bpe-bos").folder
-    run = bk.probe(f"m=hf:{folder}", **SMALL, out=tmp_path / "run", watcher=bk.Silent())
-    low = {bias_type: own["coverage"].mean() < 0.1 for bias_type, own in run.cells.groupby("bias_type")}
-    notes = [note for note in run.warnings if f"`biaskit doctor hf:{folder} --forms`" in note]
-    assert any(low.values()) == bool(notes)
-    for bias_type, is_low in low.items():
-        assert is_low == any(f"of {bias_type} prompts" in note for note in notes)

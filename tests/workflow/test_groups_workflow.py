@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from fakes.latex import check_latex
 
 import biaskit as bk
-from biaskit.errors import BiaskitError, UsageError
+from biaskit.errors import BiaskitError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
-from biaskit.report.render.groups import group_papers
-from biaskit.report.render.latex import latex_files
-from biaskit.runs.store import read_rows
 from biaskit.workflow.analyze import analyse
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 
 RACES = {
     "White": "tall blue mild pale quick fair",
@@ -55,9 +50,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_file_and_a_frame_give_the_same_lists_under_the_columns_name(run: Path, tmp_path: Path) -> None:
     texts().to_csv(tmp_path / "texts.csv", index=False, quoting=csv.QUOTE_ALL)
-    of_file = import_texts(
+    of_file = analyze_texts(
         tmp_path / "texts.csv",
-        gender_col="gender",
+        gender="gender",
         group_col="race",
         unmarked=["White"],
         settings=FAST,
@@ -93,37 +88,6 @@ def test_another_unmarked_group_is_another_table_and_signature(run: Path, tmp_pa
     assert b",White,Black," in after[0]
 
 
-def test_the_page_speaks_of_the_column_and_its_groups(run: Path) -> None:
-    made = bk.report(run, watcher=bk.Silent())
-    said, *others = [one for one in made.findings if one.topic == "groups"]
-    assert "words mark “White” (race) in" in said.text
-    assert any("words mark “Black” (race) in" in one.text for one in others)
-    assert "held against Black & Asian, White" in said.measured_with
-    assert said.verdict == "shown"
-    lists = bk.load(run, watcher=bk.Silent()).table("group_lists")
-    known = lists[(lists["method"] == "calibrated") & lists["null_p95_beyond"].notna()]
-    n = int((known["n_marked_beyond"] > known["null_p95_beyond"]).sum())
-    assert f"{n} of {len(known)} lists longer than 95 % of shuffled ones" in said.measured_with
-    assert any(path.name == "group-lists.svg" for path in (run / "figures").iterdir())
-    drawn = (run / "figures" / "group-lists.svg").read_text("utf-8")
-    assert all(f">{label}</text>" in drawn for label in ("Black", "Black, women", "Asian, men"))
-    page = Path(made.page).read_text("utf-8")
-    assert "Marked words by race against chance" in page
-
-
-def test_the_command_speaks_of_the_column(console: Callable[..., Any], tmp_path: Path) -> None:
-    texts(6).to_csv(tmp_path / "mine.csv", index=False)
-    call = ["analyze", "--texts", tmp_path / "mine.csv", "--gender-col", "gender", "--no-clusters"]
-    call += ["--set", "permutations=19", "--out", tmp_path / "r"]
-    said = console(*call, "--group-col", "race", "--unmarked", "White")
-    assert said.code == 0, said.err
-    assert "Words that mark the groups of race" in said.out
-    again = console("analyze", tmp_path / "r", "--unmarked", "Black", "--no-clusters")
-    assert again.code == 0, again.err
-    wrong = console("analyze", tmp_path / "r", "--group-col", "race")
-    assert (wrong.code, "--group-col names a column of --texts FILE" in wrong.err) == (2, True)
-
-
 # --- odd input ---------------------------------------------------------------------------------------
 
 
@@ -137,8 +101,8 @@ def with_races(values: list[Any]) -> pd.DataFrame:
     ("values", "options", "message"),
     [
         (["A", "B"], {"group_col": "rase"}, "has no column 'rase'; it has 'text', 'gender', 'race'."),
-        (["A"], {}, "race holds one value alone, 'A'. Groups are compared"),
-        (["", None, float("nan"), " "], {}, "race holds no value."),
+        (["A"], {}, "race holds 1 group, such as 'A'. Groups are compared"),
+        (["", None, float("nan"), " "], {}, "race holds 0 groups."),
         (["A", "=1+1"], {}, "'=1+1' begins with '=', which a spreadsheet would run."),
         (["A", "B\nC"], {}, "holds a line break"),
         (["A", " B"], {}, "begins or ends with white space"),
@@ -175,53 +139,3 @@ def test_foreign_names_of_groups_are_shown_as_escapes(tmp_path: Path) -> None:
     made = analysed(tmp_path / "r", frame.rename(columns={"race": "ra\u202ece"}), group_col="ra\u202ece")
     text = str(bk.report(made, watcher=bk.Silent()).page.read_text("utf-8"))
     assert "\u202e" not in text
-
-
-def test_rows_of_a_group_that_is_no_text_are_refused(run: Path, tmp_path: Path) -> None:
-    from biaskit.personas.texts.documents import why_not
-
-    row = next(iter(read_rows(run / "generations.jsonl")))
-    assert why_not(row) is None
-    assert why_not({**row, "group": 3}) == "its group is no text"
-
-
-def test_groups_of_a_sampled_run_are_no_key(run: Path) -> None:
-    with pytest.raises(UsageError, match="name it with --group-col"):
-        analysed(run.parent / "other", group_col=None, settings={**FAST, "unmarked": ["White"]})
-
-
-def test_latex_has_the_groups_words_under_a_caption_of_their_own(run: Path, tmp_path: Path) -> None:
-    made = bk.report(run, out=tmp_path / "page.html", watcher=bk.Silent())
-    [file] = [path for path in made.latex if path.name == "words-of-groups.tex"]
-    check_latex(latex := file.read_text("utf-8"))
-    caption = next(line for line in latex.splitlines() if line.startswith(r"\caption"))
-    assert "Words that mark the groups of race" in caption
-    assert "Table" not in caption
-    lists = pd.read_csv(run / "tables/group_lists.csv", keep_default_na=False)
-    shown = [line for line in latex.splitlines() if line.endswith(r"\\") and "&" in line]
-    assert len(lists[(lists["method"] == "calibrated") & (lists["n_marked"] != "")]) == len(shown) - 1
-    assert any("Black" in line and "bold" in line for line in shown)
-    assert r"\input{words-of-groups.tex}" in (file.parent / "all-tables.tex").read_text("utf-8")
-
-
-def test_hostile_groups_make_latex_that_compiles() -> None:
-    row = {
-        "model": "m",
-        "column": "a_b%\u202e",
-        "group": "x" * 100_000 + " $&" * 1000,
-        "gender": "",
-        "against": "\\end{table}",
-        "method": "calibrated",
-        "n_marked": 1,
-        "n_marked_beyond": 1,
-        "null_p95_beyond": 0.0,
-        "p_value_beyond": 0.01,
-        "n_target": 3,
-        "n_unmarked": 3,
-    }
-    word = {name: row[name] for name in ("model", "group", "gender", "against", "method")}
-    word |= {"word": "w" * 100_000, "is_group_word": False, "is_name": False, "is_gender_word": False}
-    files = latex_files([*group_papers([row], [word])])
-    for content in files.values():
-        assert len(content) < 20_000
-    check_latex(files["words-of-groups.tex"].decode())

@@ -21,7 +21,6 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
-from biaskit.files import data_dir
 
 ROOT = Path(bk.__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -80,22 +79,6 @@ def test_the_help_of_a_function_names_each_parameter(name: str) -> None:
     assert set(inspect.signature(function).parameters) <= words
 
 
-def test_each_name_comes_from_where_type_checkers_are_told() -> None:
-    tree = ast.parse(Path(bk.__file__).read_text(encoding="utf-8"))
-    said = {
-        alias.name: node.module
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("biaskit")
-        for alias in node.names
-    }
-    assert bk._FACE == said
-
-
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'prob'"):
-        bk.prob  # noqa: B018
-
-
 # --- three lines ------------------------------------------------------------------------------------
 
 
@@ -116,14 +99,6 @@ def test_a_probe_gives_its_tables_as_data_frames(model: str) -> None:
     assert pytest.approx(he + she + 4 * other, rel=1e-12) == nurse["coverage"]
 
 
-def test_shares_are_fractions_and_what_is_undefined_is_nan_with_a_reason(model: str) -> None:
-    groups = bk.probe(model, jobs="nurse,plumber", templates="1", out="r").groups
-    assert groups["share"].between(0, 1).all()
-    undefined = groups[groups["se_templates"].isna()]
-    assert len(groups) == len(undefined)
-    assert (undefined["reason"] != "").all()
-
-
 def test_load_gives_the_tables_of_the_probe(model: str) -> None:
     result = bk.probe(model, **SMALL, out="r")
     before = {path.name: path.read_bytes() for path in Path("r/tables").iterdir()}
@@ -134,11 +109,6 @@ def test_load_gives_the_tables_of_the_probe(model: str) -> None:
     assert loaded.warnings == result.warnings
     assert loaded.path == result.path
     pd.testing.assert_frame_equal(result.cells, bk.load(Path("r")).cells)
-
-
-def test_load_refuses_what_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is not a run"):
-        bk.load(tmp_path)
 
 
 def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model: str) -> None:
@@ -153,12 +123,6 @@ def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model:
         _ = result.cells
 
 
-def test_an_unknown_table_is_an_error_with_the_nearest_name(model: str) -> None:
-    result = bk.probe(model, **SMALL, out="r")
-    with pytest.raises(bk.BiaskitError, match="Did you mean 'probe_cells'"):
-        result.table("probe_cell")
-
-
 def test_a_table_of_a_run_that_is_elsewhere_is_an_error_and_not_empty(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,47 +133,6 @@ def test_a_table_of_a_run_that_is_elsewhere_is_an_error_and_not_empty(
     monkeypatch.chdir(tmp_path / "elsewhere")
     with pytest.raises(RunError, match="current folder"):
         result.levels  # noqa: B018
-
-
-def test_a_result_is_one_line_that_says_what_is_in_it(model: str, tmp_path: Path) -> None:
-    result = bk.probe(model, **SMALL, out="r")
-    n = len(result.warnings)
-    assert f"ProbeResult('r': {model}, 16 cells, {n} warning{'' if n == 1 else 's'})" == repr(result)
-    assert "ProbeResult('s': no tables)" == repr(bk.probe(model, **SMALL, out="s", dry_run=True))
-    for file in Path("r/tables").iterdir():
-        file.unlink()
-    assert "no tables" in repr(result)
-    assert "no tables" in result._repr_html_()
-
-
-def test_a_notebook_shows_the_first_rows_and_says_how_many_there_are(model: str) -> None:
-    result = bk.probe(model, jobs="nurse,plumber", templates="1", study="mattern", out="r")
-    assert len(result.groups) > 20
-    html = result._repr_html_()
-    assert 21 == html.count("<tr")
-    assert f"probe_groups: the first 20 of {len(result.groups)} rows" in html
-
-
-def test_the_same_call_asks_nothing_twice(model: str) -> None:
-    first = bk.probe(model, **SMALL)
-    second = bk.probe(model, **SMALL)
-    assert first.path == second.path
-    assert [(16, 0), (16, 16)] == [(p.n_cells, p.n_stored) for r in (first, second) for p in r.plans]
-
-
-def test_a_notebook_and_the_command_line_meet_in_one_folder(
-    model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from biaskit.cli import main
-
-    result = bk.probe(model, **SMALL)
-    monkeypatch.setattr(
-        sys, "argv", ["biaskit", "probe", model, "--jobs", SMALL["jobs"], "--templates", SMALL["templates"]]
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code in (0, None)
-    assert [result.path.name] == [path.name for path in Path("biaskit-runs").iterdir()]
 
 
 def test_lists_can_be_lists_and_settings_any_key(model: str) -> None:
@@ -225,21 +148,6 @@ def test_lists_can_be_lists_and_settings_any_key(model: str) -> None:
     assert "grammatical" in json.loads(Path("r/manifest.json").read_text())["signature"]
 
 
-def test_a_dry_run_plans_and_writes_nothing(model: str) -> None:
-    result = bk.probe(model, **SMALL, dry_run=True)
-    assert [16] == [plan.n_cells for plan in result.plans]
-    assert ["m.jsonl"] == [path.name for path in Path().iterdir()]
-
-
-def test_a_result_shows_its_warnings_in_a_notebook(model: str) -> None:
-    Path("low.jsonl").write_text('{"log_probs": {" He": -9.0}}\n')
-    result = bk.probe("scripted:low.jsonl", **SMALL, out="r")
-    assert result.warnings
-    html = result._repr_html_()
-    assert "<table" in html
-    assert all(word in html for word in ("coverage", "female-dominated"))
-
-
 def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:
     for arguments in ({"study": "ocugender"}, {"jobs": "nurze"}, {"settings": {"nothing": 1}}):
         with pytest.raises(bk.BiaskitError) as refused:
@@ -252,18 +160,8 @@ def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:
 # --- what does not fit -------------------------------------------------------------------------------
 
 ODD = [
-    None,
-    [],
-    "",
-    3,
-    math.nan,
-    object(),
-    b"x",
-    "no/such",
-    [None],
-    -1,
-    {1: 2},
-    pd.DataFrame(),
+    *(None, [], "", 3, math.nan, object(), b"x", "no/such", "\0", "x" * 300, [None]),
+    *(-1, {1: 2}, pd.DataFrame()),
 ]
 TEXTS = ["she is kind", "he is loud"]
 
@@ -290,6 +188,14 @@ def test_what_does_not_fit_raises_nothing_foreign(odd: Any, model: str) -> None:
     for call in calls:
         with suppress(bk.BiaskitError):
             call()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "hf:" + "x" * 300, "gguf:./" + "ä" * 200, "y=scripted:a\0b"])
+def test_a_name_that_no_file_can_have_is_one_line(name: str) -> None:
+    for function in (bk.probe, bk.personas, bk.doctor):
+        with pytest.raises(bk.BiaskitError, match=r"is not a model|answers from a script") as refused:
+            function(name)
+        assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["load", "calibrate", "compare", "report", "cite"])
@@ -322,26 +228,6 @@ def test_texts_come_in_any_shape_and_are_the_same_run(texts: Any, model: str) ->
 # --- what is shown meanwhile ------------------------------------------------------------------------
 
 
-def test_plan_and_progress_are_shown_on_stderr_as_the_command_shows_them(
-    model: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from biaskit.cli import main
-
-    bk.probe(model, **SMALL, out="r")
-    out, err = capfd.readouterr()
-    assert "" == out
-    said = err.splitlines()
-    assert "Run folder: r" == said[0]
-    assert said[1].startswith(f"{model}: 16 cells (prompts), 0 stored, 16 to ask; ")
-    assert said[2].startswith("Differences of 89 points (explicit; ")
-    assert f"  {model}: 16 of 16, in 1 s" == said[3]
-    words = ["biaskit", "probe", model, "--jobs", SMALL["jobs"], "--templates", SMALL["templates"]]
-    monkeypatch.setattr(sys, "argv", [*words, "--out", "s"])
-    with pytest.raises(SystemExit):
-        main()
-    assert [line.replace("folder: s", "folder: r") for line in capfd.readouterr().err.splitlines()] == said
-
-
 def test_silence_is_a_choice(model: str, capfd: pytest.CaptureFixture[str]) -> None:
     bk.load(bk.probe(model, **SMALL, out="r", watcher=bk.Silent()).path)
     bk.score_continuations(model, ["Q: A?\nA:"], ["He"])
@@ -349,28 +235,7 @@ def test_silence_is_a_choice(model: str, capfd: pytest.CaptureFixture[str]) -> N
     assert ("", "") == capfd.readouterr()
 
 
-def test_a_study_that_names_its_models_needs_no_yes_and_is_shown(
-    model: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    shipped = (data_dir("configs") / "occugender.toml").read_text(encoding="utf-8")
-    Path("own.toml").write_text(f'{shipped}\n[models]\nmine = "{model}"\n', encoding="utf-8")
-    result = bk.probe(study="own.toml", **SMALL, out="r")
-    assert ["mine"] == list(dict.fromkeys(result.cells["model"]))
-    assert f"names the models itself: mine = {model}" in capfd.readouterr().err
-
-
 # --- what it says, and how to name it ---------------------------------------------------------------
-
-
-def test_a_report_says_its_findings(model: str) -> None:
-    two = bk.probe(model, f"other={model}", **SMALL, out="r", watcher=bk.Silent())
-    made = bk.report(two, watcher=bk.Silent())
-    found = made.findings
-    assert {"topic", "question", "verdict", "text", "measured_with"} <= set(dir(found[0]))
-    assert "models" in {one.topic for one in found}
-    n = len(found)
-    assert f"Report('r/report.html': {n} findings, " in repr(made)
-    assert found[0].text[:40] in made.page.read_text(encoding="utf-8")
 
 
 def test_a_citation_is_what_the_command_prints(model: str, console: Any) -> None:
@@ -414,13 +279,6 @@ def test_score_continuations_gives_a_row_per_prompt_and_expression_in_the_order_
     assert [*plumber, *nurse, *plumber] == list(frame["log_prob"])
 
 
-def test_score_continuations_takes_a_plain_list(model: str) -> None:
-    frame = bk.score_continuations(model, ["The nurse said that"], ["She", "He"], batch_size=1)
-    assert [("", " She", -0.5), ("", " He", -2.0)] == list(
-        frame[["group", "expression", "log_prob"]].itertuples(index=False, name=None)
-    )
-
-
 @pytest.mark.parametrize(
     ("prompts", "expressions"), [([], ["He"]), (["A"], []), (["A"], {}), (["A"], {"m": []})]
 )
@@ -442,10 +300,6 @@ def test_a_text_for_prompts_or_expressions_is_not_taken_letter_by_letter(model: 
 
 
 # --- examples ---------------------------------------------------------------------------------------
-
-
-def test_two_examples_are_there() -> None:
-    assert 2 <= len(EXAMPLES)
 
 
 @pytest.mark.process

@@ -18,7 +18,7 @@ from biaskit.personas.vectors import training
 from biaskit.study.keys import DISPLAY_KEYS, PERSONAS_ANALYSIS_KEYS, PROBE_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analyse
 from biaskit.workflow.calibrate import calibrate
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe
 
@@ -205,10 +205,10 @@ def imported(home: Path, out: str, **settings: Any) -> Path:
         "clusters": False,
         "gender_codes": {"f": "female", "m": "male", "n": "nonbinary"},
     }
-    return import_texts(
+    return analyze_texts(
         home / "texts.csv",
-        gender_col="gender",
-        occupation_col="job",
+        gender="gender",
+        occupation="job",
         settings={**usual, **settings},
         out=home / out,
     ).path

@@ -240,16 +240,6 @@ def test_a_record_that_is_none_is_one_line(grown: Path, content: bytes) -> None:
     gather([grown])
 
 
-def test_without_rows_nothing_is_made_again_and_a_whole_set_is_read(grown: Path) -> None:
-    analyse(grown)
-    (grown / "probe.jsonl").unlink()
-    make_fit([grown], Silent())
-    gather([grown])
-    (grown / "tables" / "tests.csv").unlink()
-    with pytest.raises(RunError, match=r"tests\.csv is gone, and there are no rows to make it again from"):
-        make_fit([grown], Silent())
-
-
 # --- with the choices that were made -----------------------------------------------------------------------
 
 CHOSEN: tuple[dict[str, Any], ...] = (

@@ -15,7 +15,7 @@ import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, UsageError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.workflow.analyze import analyse, analysis_keys
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 
 OWN_WORDS = {"female": "warm caring gentle bright", "male": "strong bold loud tall"}
 COMMON = [*FIXED_CALIBRATION_WORDS, "works", "every", "day", "well"]
@@ -42,10 +42,10 @@ def test_a_frame_and_a_file_of_the_same_texts_give_the_same_numbers(tmp_path: Pa
     frame.to_csv(tmp_path / "texts.csv", index=False, quoting=csv.QUOTE_ALL)
     columns = {"gender": "gender", "occupation": "job"}
     of_frame = bk.analyze_texts(frame, **columns, settings=FAST, out=tmp_path / "frame")
-    of_file = import_texts(
+    of_file = analyze_texts(
         tmp_path / "texts.csv",
-        gender_col="gender",
-        occupation_col="job",
+        gender="gender",
+        occupation="job",
         settings=FAST,
         out=tmp_path / "file",
     )
@@ -118,15 +118,6 @@ def test_marked_words_of_plain_lists() -> None:
     flipped = {"female": "male", "male": "female"}
     other = bk.marked_words(frame["text"].tolist(), [flipped[g] for g in frame["gender"]], permutations=19)
     assert set(women["word"]) == set(other.loc[other["gender"] == "male", "word"])
-
-
-def test_a_method_by_name_changes_the_words() -> None:
-    frame = texts(20)
-    both = [
-        bk.marked_words(frame["text"].tolist(), frame["gender"].tolist(), method=method, permutations=19)
-        for method in ("calibrated", "marked-personas")
-    ]
-    assert not both[0]["z"].equals(both[1]["z"])
 
 
 @pytest.mark.parametrize(

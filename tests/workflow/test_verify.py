@@ -17,7 +17,7 @@ from fakes.tiny_models import save_model
 
 import biaskit as bk
 from biaskit.runs.rows import row_line
-from biaskit.runs.verification import FILE, Verification, read_verification, verified_line
+from biaskit.runs.verification import FILE, Verification, read_verification
 from biaskit.workflow.analyze import analyse, merge
 
 Row = dict[str, Any]
@@ -245,30 +245,6 @@ def test_another_dtype_is_named_and_does_not_agree(folder: Path, quick_folder: P
 
 
 # --- what is written and said -----------------------------------------------------------------------------
-
-
-def test_the_page_says_what_was_verified(script: str) -> None:
-    run = probe(script)
-    found = verify(run)
-    page = bk.report(run, watcher=bk.Silent()).page
-    line = verified_line(run, found.rows_digest)
-    assert "none beyond the tolerance" in line
-    assert line.partition(":")[0] in page.read_text("utf-8")
-    assert "of other rows" in verified_line(run, "0")
-
-
-@pytest.mark.parametrize("content", ['{"biaskit_verification": 1}', "[]", "{"])
-def test_a_broken_file_is_no_verification(tmp_path: Path, content: str) -> None:
-    (tmp_path / FILE).write_text(content)
-    assert read_verification(tmp_path) is None
-
-
-def test_somebody_elses_file_is_not_replaced(script: str) -> None:
-    run = probe(script)
-    (run / FILE).write_text("[1]")
-    with pytest.raises(bk.BiaskitError, match="stays"):
-        verify(run, ask=False)
-    assert "agrees" == verify(run, out="v.json").outcome
 
 
 def test_the_command_says_a_line_for_each_check_and_ends_with_its_code(script: str, console: Cli) -> None:

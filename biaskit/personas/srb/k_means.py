@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from biaskit.errors import StudyError
 from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept, told
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 from biaskit.wording import first_words
 
@@ -256,19 +256,6 @@ def _models(lists: WordsByGender) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model for model, _, _ in lists))
 
 
-def _held(lists: WordsByGender, clusters: Sequence[Sequence[str]]) -> BoolArray:
-    """`[clusters, models, occupations, 2]`: whether the women's, men's list holds a word of the cluster."""
-    cluster_of = {word: i for i, group in enumerate(clusters) for word in group}
-    model_place = {model: i for i, model in enumerate(_models(lists))}
-    place = {occupation: i for i, occupation in enumerate(dict.fromkeys(o for _, o, _ in lists))}
-    held = np.zeros((len(clusters), len(model_place), len(place), len(WOMEN_AND_MEN)), dtype=np.bool_)
-    for (model, occupation, gender), words in lists.items():
-        if gender in WOMEN_AND_MEN:
-            found = sorted({cluster_of[word] for word in words if word in cluster_of})
-            held[found, model_place[model], place[occupation], WOMEN_AND_MEN.index(gender)] = True
-    return held
-
-
 def _judge(
     lists: WordsByGender,
     clusters: Sequence[tuple[str, ...]],
@@ -277,11 +264,19 @@ def _judge(
     seed: int,
 ) -> tuple[tuple[ClusterRow, ...], str]:
     """Per cluster a row for each model, then one for `ALL_MODELS`; and how many chance would keep."""
+    models, occupations = _models(lists), list(dict.fromkeys(occupation for _, occupation, _ in lists))
+    cluster_of = {word: i for i, group in enumerate(clusters) for word in group}
+    # [clusters, models, occupations, 2]: whether the women's, men's list holds a word of the cluster
+    held = np.zeros((len(clusters), len(models), len(occupations), 2), dtype=np.bool_)
+    for (model, occupation, gender), marked in lists.items():
+        if gender in WOMEN_AND_MEN:
+            known = sorted({cluster_of[word] for word in marked if word in cluster_of})
+            place = models.index(model), occupations.index(occupation), WOMEN_AND_MEN.index(gender)
+            held[known, *place] = True
     # k-means numbers its clusters by chance; here those in most lists come first, then by words.
-    n_lists = _held(lists, clusters).sum(axis=(1, 2, 3)).tolist()
-    by_size = sorted(zip(n_lists, clusters, strict=True), key=lambda pair: (-pair[0], pair[1]))
-    ordered = [words for _, words in by_size]
-    held, released = _held(lists, ordered), variant == "released"
+    n_lists = held.sum(axis=(1, 2, 3))
+    order = sorted(range(len(clusters)), key=lambda i: (-n_lists[i], clusters[i]))
+    held, ordered, released = held[order], [clusters[i] for i in order], variant == "released"
     counts = held.sum(axis=2)
     kept = is_kept(counts[..., 0], counts[..., 1], released=released)
     summed = counts.sum(axis=1)
@@ -292,10 +287,10 @@ def _judge(
         named = Counter(categories[word] for word in words if word in categories)  # most words first
         category = "; ".join(sorted(named, key=lambda name: (-named[name], name))) or None
         of_models = [*counts[i].tolist(), summed[i].tolist()]
-        for place, (model, (f, m)) in enumerate(zip((*_models(lists), ALL_MODELS), of_models, strict=True)):
+        for at, (model, (f, m)) in enumerate(zip((*models, ALL_MODELS), of_models, strict=True)):
             share, reason = (f / (f + m), "") if f + m else (None, "no list of this model holds a word of it")
             judged = bool(passing[i] if model == ALL_MODELS else kept[i])
-            of_chance = float(chance.p_value[i, place]), float(chance.kept[i, place])
+            of_chance = float(chance.p_value[i, at]), float(chance.kept[i, at])
             rows.append(
                 ClusterRow(model, i + 1, " ".join(words), f, m, share, judged, category, *of_chance, reason)
             )

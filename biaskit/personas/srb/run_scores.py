@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
     ONE_ORIGIN,
@@ -20,9 +18,9 @@ from biaskit.personas.srb.score import (
     scores_with_content,
     shuffled_z,
 )
-from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
+from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
 from biaskit.personas.vectors.files import load_pretrained
-from biaskit.personas.vectors.kept import training
+from biaskit.personas.vectors.kept import vectors_of_seeds
 from biaskit.personas.vectors.training import (
     NEARLY_UNTRAINED,
     TrainingTexts,
@@ -31,14 +29,12 @@ from biaskit.personas.vectors.training import (
     n_epochs,
     train_on_lists,
 )
-from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.log_odds import LogOdds, is_fixed
 from biaskit.personas.words.run_lists import CALIBRATED, RunLists, prior_of
 from biaskit.provenance import digest
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
@@ -67,45 +63,21 @@ class WordVectors:
             )
 
 
-@contextmanager
-def begin_vectors(
-    documents: TextDocuments, design: PersonasDesign
-) -> Iterator[tuple[TrainingTexts, Iterator[Vectors]] | None]:
-    """Begin to train where SRB or clusters may need vectors of the texts; None where they surely do not.
-
-    Whether they do is known when the lists are made: what nobody asks for ends with the context.
-    """
-    study = design.study
-    clustered = study.clusters and ASSOCIATED in documents.origins
-    if design.templates or study.vectors != "corpus" or not (clustered or len(documents.origins) > 1):
-        yield None
-        return
-    tokens, places = documents.tokens, [text.place for text in _in_training_order(documents)]
-    corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, places)
-    with training(corpus, parse_seeds(study.srb_seeds)) as models:
-        yield corpus, models
-
-
-def _in_training_order(documents: TextDocuments) -> list[TextDocument]:
-    """All texts in the order of their keys, so that nothing but the texts decides the vectors."""
-    return sorted(documents.texts, key=lambda text: text.key)
-
-
 def word_vectors(
-    documents: TextDocuments,
-    lists: RunLists,
-    study: PersonasStudy,
-    begun: tuple[TrainingTexts, Iterator[Vectors]] | None,
-    progress: Progress,
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
 ) -> WordVectors:
     """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists."""
-    if begun:
-        corpus, models = begun
+    if study.vectors == "corpus":
+        # All texts in the order of their keys, so that nothing but the texts decides the vectors.
+        texts, tokens = sorted(documents.texts, key=lambda text: text.key), documents.tokens
+        corpus = TrainingTexts.ordered(
+            tokens.words, tokens.ids, tokens.starts, [text.place for text in texts]
+        )
         seeds, made = parse_seeds(study.srb_seeds), list[Vectors]()
-        for done in range(len(seeds)):
-            progress(done, len(seeds))
-            made.append(next(models))
-        progress(len(seeds), len(seeds))
+        progress(0, len(seeds))
+        for vectors in vectors_of_seeds(corpus, seeds):
+            made.append(vectors)
+            progress(len(made), len(seeds))
         record = {
             "source": "corpus",
             "seeds": list(seeds),
@@ -113,7 +85,7 @@ def word_vectors(
             "epochs": n_epochs(corpus.n_tokens),
             "median_cosine": median_cosine(made[0], generator(study.seed, "vectors", ["median cosine"])),
         }
-        keys = "".join(text.key for text in _in_training_order(documents))
+        keys = "".join(text.key for text in texts)
         trained_on = hashlib.sha256(keys.encode("ascii")).hexdigest()
         name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
         return WordVectors(name, tuple(made), record)
@@ -188,7 +160,22 @@ def _scores(
         comparison, _ = lists.of[model, occupation, SPECIFIED]
 
         def null() -> ShuffledZ:
-            return _shuffled(documents, lists, study, comparison)
+            """Z of the specified texts of women and men with shuffled genders."""
+            texts = [text for text in comparison.texts if text.gender in WOMEN_AND_MEN]
+            counts = documents.tokens.counts()[[text.place for text in texts]]
+            columns = np.unique(counts.indices)
+            words = [documents.tokens.words[i] for i in columns.tolist()]
+            log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
+            return shuffled_z(
+                counts[:, columns],
+                words=words,
+                genders=[str(text.gender) for text in texts],
+                strata=[text.template_id for text in texts],
+                # Of these texts every word occurs.
+                z_of=lambda female, male: log_odds.z(female, male, female[:1] + male[:1]),
+                rng=generator(study.seed, "srb", [model, occupation]),
+                n_shuffles=study.permutations,
+            )
 
     return scores_with_content(
         {gender: [marked.word for marked in one.words] for gender, one in lists_of[ASSOCIATED].items()},
@@ -203,30 +190,6 @@ def _scores(
 
 def _none(reason: str) -> dict[str, SrbScore]:
     return {gender: SrbScore(gender, reason=reason) for gender in WOMEN_AND_MEN}
-
-
-def _shuffled(
-    documents: TextDocuments, lists: RunLists, study: PersonasStudy, one: TextComparison
-) -> ShuffledZ:
-    """Z of the specified texts of women and men with shuffled genders."""
-    texts = [text for text in one.texts if text.gender in WOMEN_AND_MEN]
-    counts = documents.tokens.counts()[[text.place for text in texts]]
-    columns = np.unique(counts.indices)
-    words = [documents.tokens.words[i] for i in columns.tolist()]
-    log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
-
-    def z_of(female: FloatArray, male: FloatArray) -> FloatArray:
-        return log_odds.z(female, male, female[:1] + male[:1])  # of these texts every word occurs
-
-    return shuffled_z(
-        counts[:, columns],
-        words=words,
-        genders=[str(text.gender) for text in texts],
-        strata=[text.template_id for text in texts],
-        z_of=z_of,
-        rng=generator(study.seed, "srb", [one.model, one.occupation]),
-        n_shuffles=study.permutations,
-    )
 
 
 def score_notes(scores: Sequence[tuple[Row, SrbScore]]) -> Iterator[str]:

@@ -180,25 +180,16 @@ def scores_with_content(
     the rest it is None, with the reason. Reference: docs/methods.md#srb-content.
     """
     drawn = cache(null) if callable(null) else null
-    whole = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
+    found = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
     kept_out = frozenset(names).union(gender_words)
     rest = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=kept_out)
-    return {
-        gender: replace(
-            score,
-            srb_content=rest[gender].srb,
-            srb_content_p_value=rest[gender].p_value,
-            reason=joined(
-                [
-                    score.reason,
-                    f"without gender words: {rest[gender].reason}"
-                    if score.srb is not None and rest[gender].srb is None
-                    else None,
-                ]
-            ),
-        )
-        for gender, score in whole.items()
-    }
+    for gender, content in rest.items():
+        score = found[gender]
+        lost = score.srb is not None and content.srb is None
+        reason = joined([score.reason, f"without gender words: {content.reason}" if lost else None])
+        of_content = {"srb_content": content.srb, "srb_content_p_value": content.p_value}
+        found[gender] = replace(score, **of_content, reason=reason)
+    return found
 
 
 def srb_scores(
@@ -307,9 +298,17 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
     ]
     if missing:
         return replace(bare, reason=joined([missing[0], left_out]))
-    of_seeds = np.array([_of_seed(known, targets, vectors) for vectors in targets.vectors])
-    distance_female, distance_male, score, matched = of_seeds.mean(axis=0).tolist()
-    scores = of_seeds[:, 2]
+    of_seeds = []
+    for vectors in targets.vectors:
+        c = vectors.rows(known)[0]
+        far = [_distances(c, vectors.rows(targets.words[g])[0]) for g in WOMEN_AND_MEN]
+        to_women, to_men = map(_mean_nearest, far)
+        at_equal = [
+            _mean_nearest(d[:, : targets.matched[g]]) for d, g in zip(far, WOMEN_AND_MEN, strict=True)
+        ]
+        of_seeds.append((to_women, to_men, to_women - to_men, at_equal[0] - at_equal[1]))
+    distance_female, distance_male, score, matched = np.mean(of_seeds, axis=0).tolist()
+    scores = np.array([of_seed[2] for of_seed in of_seeds])
     null, why_no_null = _against_null(known, float(scores[0]), targets)
     found = replace(
         bare,
@@ -328,15 +327,6 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
         left_out,
     ]
     return replace(found, reason=joined(reasons))
-
-
-def _of_seed(candidates: Sequence[str], targets: _Targets, vectors: Vectors) -> tuple[float, ...]:
-    """Distance to the women's and to the men's words, their difference, and it at equal lengths."""
-    c = vectors.rows(candidates)[0]
-    far = {gender: _distances(c, vectors.rows(targets.words[gender])[0]) for gender in WOMEN_AND_MEN}
-    female, male = (_mean_nearest(far[gender]) for gender in WOMEN_AND_MEN)
-    cut = [_mean_nearest(far[gender][:, : targets.matched[gender]]) for gender in WOMEN_AND_MEN]
-    return female, male, female - male, cut[0] - cut[1]
 
 
 # --- shuffled labels -----------------------------------------------------------------------------

@@ -136,26 +136,17 @@ def _label_of(path: Path) -> str:
 
 
 def _decoded(content: bytes, where: str, encoding: str) -> str:
-    if encoding == "utf-8":
-        try:
-            return _TEXTS.decoded(content, where)
-        except CorpusError as error:
-            if " is not UTF-8" not in str(error):
-                raise
-            hint = " Or try --encoding cp1252 (Windows, Western Europe)."
-            raise CorpusError(f"{error}{hint}") from None
     try:
-        return content.decode(encoding)
+        return _TEXTS.decoded(content, where) if encoding == "utf-8" else content.decode(encoding)
     except UnicodeDecodeError:
         raise CorpusError(f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8.") from None
+    except CorpusError as error:
+        hint = " Or try --encoding cp1252 (Windows, Western Europe)." if " is not UTF-8" in str(error) else ""
+        raise CorpusError(f"{error}{hint}") from None
 
 
 def _delimiter(text: str, columns: Mapping[str, str], delimiters: Sequence[str]) -> str:
-    """What parts the columns of a file.
-
-    It is the first of `delimiters`, unless by that the header lacks a column that is asked for and by one of
-    the others alone it has all of them. So no guess can be wrong: no other reading has these columns.
-    """
+    """The first of `delimiters`, unless by one of the others alone the header has the columns asked for."""
     headers: dict[str, list[str]] = {}
     for delimiter in delimiters:
         with contextlib.suppress(csv.Error), unlimited_fields():  # the reading proper says so with its line

@@ -20,6 +20,7 @@ from biaskit.inputs import one_line
 from biaskit.personas.texts.files import UNNAMED, TextSource, open_file, open_frame
 from biaskit.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
 from biaskit.provenance import ROW_FORMAT, key_of
+from biaskit.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,17 +67,11 @@ def read_texts(
     """Check texts and count what they are: .csv, .tsv, .jsonl (also .gz), .parquet, .xlsx, a DataFrame.
 
     `text`, `gender`, `occupation`, `model`, `group` name columns. Text is text: "NA", "None" and the empty
-    text are texts, of any length, with whatever characters; a file is UTF-8, with or without a byte order
-    mark. An empty gender (in JSONL also null or absent, in Parquet null) is "not specified". Model and
-    occupation are labels of public tables: an empty one or a spreadsheet's formula is refused. So is a group,
-    of which an empty one is none; a column of groups holds two to `MOST_GROUPS` values. Whatever is wrong is
-    a `CorpusError` of one line; Parquet without pyarrow and .xlsx without openpyxl a
-    `MissingExtraError`.
-
-    Of a DataFrame the digest is that of the columns used, in order, whatever the index. A missing value
-    (None, NaN, pd.NA) is "not specified" in the column of genders and an error elsewhere: a text "NA" that
-    pandas read as missing is lost, and only the reader of the file can prevent that. The values are taken
-    once: changing the frame afterwards changes nothing.
+    text are texts. An empty or missing gender is "not specified", and an empty group is none. Model and
+    occupation are labels of public tables: an empty one or a spreadsheet's formula is refused. A missing text
+    is an error: a text "NA" that pandas read as missing is lost, and only the reader of the file can prevent
+    that. Whatever is wrong is a `CorpusError` of one line; Parquet without pyarrow and .xlsx without openpyxl
+    a `MissingExtraError`.
     """
     asked = {"text": text, "gender": gender, "occupation": occupation, "model": model, "group": group}
     columns = {role: column for role, column in asked.items() if column is not None}
@@ -101,26 +96,17 @@ def read_texts(
     for row in rows:
         row["specified_gender"] = known[row["specified_gender"]]
     groups = Counter(row["group"] for row in rows if row.get("group") is not None)
-    if group is not None:
-        _check_groups(source, groups)
+    if group is not None and not 2 <= len(groups) <= MOST_GROUPS:
+        raise CorpusError(
+            f"{source.where}: {one_line(group)} holds {count(len(groups), 'group')}"
+            f"{''.join(f', such as {shown(value)}' for value in [*groups][:1])}. Groups are compared: name a"
+            f" column of two to {MOST_GROUPS} groups, or join rare ones."
+        )
     models = Counter(row["model"] for row in rows)
     labels = {"occupation": Counter(row["occupation"] for row in rows), "model": models, "group": groups}
     n_empty = sum(not row["text"].strip() for row in rows)
     notes = tuple(_notes(source, codes, known, n_empty, labels))
     return ImportedTexts(source.where, source.digest, models, groups, notes, rows)
-
-
-def _check_groups(source: TextSource, groups: Mapping[str, int]) -> None:
-    """A column of groups can be compared: it holds two values, and not as many as a column of texts."""
-    column, values = one_line(source.columns["group"]), list(groups)
-    if len(values) > MOST_GROUPS:
-        raise CorpusError(
-            f"{source.where}: {column} holds more than {MOST_GROUPS} different values, such as"
-            f" {', '.join(map(shown, values[:3]))}. Name a column of groups, or join rare ones."
-        )
-    if len(values) < 2:
-        held = f"one value alone, {shown(values[0])}" if values else "no value"
-        raise CorpusError(f"{source.where}: {column} holds {held}. Groups are compared: give two or more.")
 
 
 def _notes(
@@ -132,7 +118,13 @@ def _notes(
 ) -> Iterator[str]:
     """What a careful reader wants to know of an import that went well."""
     yield from source.notes
-    yield from _unused(source)
+    for role, names in _USUAL.items():
+        usual = [name for name in source.header if name.strip().casefold() in names]
+        if role not in source.columns and usual and usual[0] not in source.columns.values():
+            argument = f"{'group_col' if role == 'group' else role}={usual[0]!r}"
+            of_frame = source.label == UNNAMED and source.unit == "row"
+            how = argument if of_frame else f"--{role}-col {shlex.quote(usual[0])}"
+            yield f"the column {shown(usual[0])} is there and was not used: {how} uses it"
     if "gender" in source.columns:
         read = [
             f"{shown(code)} as {known[code] or 'not specified'} ({codes[code]:,})" for code in sorted(codes)
@@ -156,17 +148,6 @@ _USUAL = {
     "group": ("race", "ethnicity"),
 }
 """What the columns of genders, occupations, models and groups are mostly called."""
-
-
-def _unused(source: TextSource) -> Iterator[str]:
-    """A column that looks as if it were meant to be used, where none was named for it."""
-    for role, names in _USUAL.items():
-        found = [name for name in source.header if name.strip().casefold() in names]
-        if role not in source.columns and found and found[0] not in source.columns.values():
-            option = f"--{role}-col {shlex.quote(found[0])}"
-            argument = "group_col" if role == "group" else role
-            how = f"{argument}={found[0]!r}" if source.label == UNNAMED and source.unit == "row" else option
-            yield f"the column {shown(found[0])} is there and was not used: {how} uses it"
 
 
 def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
@@ -205,18 +186,16 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
 def _text_of(value: object, where: str, role: str) -> str:
     """A value as text; labels and gender codes may be whole numbers, 1.0 as 1 (pandas makes it so)."""
     is_missing = value is None or (isinstance(value, float) and math.isnan(value))
-    if isinstance(value, str):
+    if isinstance(value, str) or (isinstance(value, bool) and role != "text"):
         return str(value)  # numpy has a text type of its own
     if role == "text" and is_missing:
         raise CorpusError(
             f"{where} is missing. Give the record a text or leave it out; pandas reads a text such as 'NA' as"
             " missing unless it is told keep_default_na=False."
         )
-    if role != "text":
-        if is_missing:
-            return ""
-        if isinstance(value, bool):
-            return str(value)
-        if isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer()):
-            return str(int(value))
+    if role != "text" and is_missing:
+        return ""
+    is_whole = isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer())
+    if role != "text" and is_whole:
+        return str(int(value))
     raise CorpusError(f"{where} is {shown(value)}, which is not a text. Put it in quotes.")

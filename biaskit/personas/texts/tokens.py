@@ -65,12 +65,10 @@ def _papers(text: str) -> list[str]:
 def _words(text: str) -> list[str]:
     found = _WORD.findall(text.lower().translate(_CHARACTERS))
     words = [word for word in found if word[0].isalpha()]
-    return words if text.isascii() else [_composed(word) for word in words]
-
-
-def _composed(word: str) -> str:
-    """One spelling for é written as one character or as two."""
-    return unicodedata.normalize("NFC", word) if len(word) <= _LONGEST_COMPOSED else word
+    if text.isascii():
+        return words
+    # One spelling for é written as one character or as two.
+    return [unicodedata.normalize("NFC", word) if len(word) <= _LONGEST_COMPOSED else word for word in words]
 
 
 class _Characters(dict[int, str | None]):

@@ -1,8 +1,7 @@
 """Vectors of several seeds on one corpus: trained side by side on all cores, and kept for the next time.
 
-A kept file holds one seed's matrix in NumPy's format, whose checksum is checked; its name says of what:
-corpus, settings, seed and the versions of the libraries that do the arithmetic. A file that is damaged or not
-there costs a training, and so does a folder that cannot be written.
+A kept file holds one seed's matrix in NumPy's format, and its name says of what. A file that is damaged or
+not there costs a training, and so does a folder that cannot be written.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import contextlib
 import io
 import os
 import platform
-import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,12 +37,10 @@ FEW_TOKENS = 1_000_000
 _ARITHMETIC = ("gensim", "numpy", "scipy")
 
 
-@contextlib.contextmanager
-def training(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Iterator[Vectors]]:
-    """One vector model for each seed, in their order; seeds that no file holds are trained.
+def vectors_of_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Vectors]:
+    """Make one vector model for each seed, in their order; seeds that no file holds are trained.
 
-    Training begins in other processes at once, beside whatever is done inside the context. The vectors are
-    the same for any number of processes, with and without files.
+    The vectors are the same for any number of processes, with and without files.
     Reference: docs/methods.md#word-vectors.
     """
     words = {word: row for row, word in enumerate(corpus.vocabulary())}
@@ -54,21 +50,12 @@ def training(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Iterator[V
     n_jobs = 1 if corpus.n_tokens * epochs < FEW_TOKENS else min(joblib.cpu_count(), max(2, len(missing)))
     parallel = joblib.Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", return_as="generator")
     trained = parallel(joblib.delayed(train)(corpus, seed=seed, epochs=epochs) for seed in missing)
-
-    def models() -> Iterator[Vectors]:
-        for seed in seeds:
-            matrix = kept[seed]
-            vectors = next(trained) if matrix is None else Vectors(words, matrix)
-            if matrix is None and len(vectors) == len(words):  # a word of zeros has no row
-                _keep(paths[seed], vectors.matrix)
-            yield vectors
-
-    try:
-        yield models()
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that what nobody asks for is not trained to its end
-            trained.close()
+    for seed in seeds:
+        matrix = kept[seed]
+        vectors = next(trained) if matrix is None else Vectors(words, matrix)
+        if matrix is None and len(vectors) == len(words):  # a word of zeros has no row
+            _keep(paths[seed], vectors.matrix)
+        yield vectors
 
 
 def folder() -> Path:

@@ -7,7 +7,8 @@ against whose a word has to pass.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,14 +137,19 @@ def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) 
 
 def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> Iterator[MarkedWord]:
     """The marked words of a contrast in their order."""
+    from scipy.special import erfc
+
     of_target, unmarked = contrast.target, contrast.unmarked
     target = sum_of(texts.totals, of_target)
     against = [scores.z(of_target, members)[0] for members in contrast.against]
     total = np.sum(against, axis=0)
-    others = [sum_of(texts.totals, members) for members in contrast.against]
-    q = np.max(
-        [_q_values(one, (target + other) > 0) for one, other in zip(against, others, strict=True)], axis=0
-    )
+    q = np.zeros(total.shape)
+    for z, members in zip(against, contrast.against, strict=True):
+        # Benjamini-Hochberg on p = 2 Φ(−|z|) over the words that occur in either group.
+        occurs = (target + sum_of(texts.totals, members)) > 0
+        q_of_pair = np.ones(z.shape)
+        q_of_pair[occurs] = benjamini_hochberg(erfc(np.abs(z[occurs]) / np.sqrt(2.0)))
+        q = np.maximum(q, q_of_pair)
     marked = np.flatnonzero(_is_marked(against, target))
     # Columns are in alphabetical order, so a stable sort keeps words of equal z in theirs.
     ordered = marked[np.argsort(-total[marked], kind="stable")]
@@ -155,20 +161,10 @@ def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> 
         yield MarkedWord(texts.words[i], rank, *numbers)
 
 
-def _q_values(z: FloatArray, in_a_group: BoolArray) -> FloatArray:
-    """Benjamini-Hochberg on p = 2 Φ(−|z|) over the words that occur in either group; 1 for the others."""
-    from scipy.special import erfc
-
-    q = np.ones(z.shape)
-    q[in_a_group] = benjamini_hochberg(erfc(np.abs(z[in_a_group]) / np.sqrt(2.0)))
-    return q
-
-
 # --- statistics of a list, of the texts as they are or of many shuffles at once ------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Statistics:
+class _Statistics(NamedTuple):
     length: IntArray  # [R]
     max_z: FloatArray  # [R], the largest |z|; NaN where the list is undefined
     length_beyond: IntArray  # [R], these two: without the words left out
@@ -186,15 +182,9 @@ class _Scores:
     _sums: dict[Labels, FloatArray] = field(default_factory=dict)
 
     def of(self, members: Labels) -> FloatArray:
-        """Counts of some labels together, `[R, V]`; whole numbers, so any way to them is exact."""
-        if len(members) == 1:
-            return self.counts[members[0]]
+        """Counts of some labels together, `[R, V]`."""
         if members not in self._sums:
-            rest = tuple(label for label in range(len(self.counts)) if label not in members)
-            if 0 < len(rest) < len(members):  # however labels are shuffled, all together keep their counts
-                self._sums[members] = self.texts.totals.sum(axis=0) - self.of(rest)
-            else:
-                self._sums[members] = sum_of(self.counts, members)
+            self._sums[members] = sum_of(self.counts, members)
         return self._sums[members]
 
     def z(self, target: Labels, against: Labels) -> FloatArray:
@@ -243,23 +233,18 @@ def _nulls(
     n: int,
 ) -> list[list[_Statistics]]:
     """Statistics of n shuffles: per method, per contrast; none of a contrast without a list."""
-    found: list[list[list[_Statistics]]] = [[[] for _ in contrasts] for _ in log_odds]
-    if not n:
-        return [[_joined(blocks) for blocks in of_method] for of_method in found]
-    for counts in permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups):
+    nothing = _Statistics(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.float64) * 2))
+    found = [[[nothing] for _ in contrasts] for _ in log_odds]
+    shuffles = permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups)
+    for counts in shuffles if n else ():
         for one, of_method in zip(log_odds, found, strict=True):
             scores = _Scores(one, texts, counts)
-            for contrast, is_defined, rows in zip(contrasts, defined, of_method, strict=True):
+            for contrast, is_defined, blocks in zip(contrasts, defined, of_method, strict=True):
                 if is_defined:
-                    rows.append(_statistics(scores, contrast))
-    return [[_joined(blocks) for blocks in of_method] for of_method in found]
-
-
-def _joined(blocks: Sequence[_Statistics]) -> _Statistics:
-    if not blocks:
-        lengths, z = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return _Statistics(lengths, z, lengths, z)
-    return _Statistics(*(np.concatenate([getattr(b, f.name) for b in blocks]) for f in fields(_Statistics)))
+                    blocks.append(_statistics(scores, contrast))
+    return [
+        [_Statistics(*map(np.concatenate, zip(*b, strict=True))) for b in of_method] for of_method in found
+    ]
 
 
 def _unless_unequal(found: WordList, texts: LabelledTexts, contrast: Contrast, shuffled: str) -> WordList:

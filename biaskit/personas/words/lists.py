@@ -1,4 +1,4 @@
-"""Which words mark each gender in one set of compared texts, and two such lists side by side.
+"""Which words mark each gender in one set of compared texts, and where the words of two lists stand.
 
 A comparison is the texts of one model, occupation and origin, each with its gender. Women are compared
 with men, and where there are texts of non-binary people each gender with both others (`all`).
@@ -70,37 +70,18 @@ def word_lists(
         texts = labelled_texts(counts, words, genders, strata, english, groups, left_out, elsewhere=elsewhere)
         contrast = AGAINST_ALL if len(groups) > 2 else "/".join(groups)
         rng = generator(seed, "word_lists", [*row_key, contrast])
-        lists += contrast_lists(texts, _each_gender(groups), prior, methods, rng, n_shuffles)
+        contrasts = [
+            Contrast(
+                target=(g,),
+                against=tuple((h,) for h in range(len(groups)) if h != g),
+                name=gender,
+                opponents=tuple(other for other in groups if other != gender),
+                said_against=AGAINST_ALL if len(groups) > 2 else groups[1 - g],
+            )
+            for g, gender in enumerate(groups)
+        ]
+        lists += contrast_lists(texts, contrasts, prior, methods, rng, n_shuffles)
     return lists
-
-
-def _each_gender(groups: Sequence[str]) -> list[Contrast]:
-    """Each gender against each of the others."""
-    return [
-        Contrast(
-            target=(g,),
-            against=tuple((h,) for h in range(len(groups)) if h != g),
-            name=gender,
-            opponents=tuple(other for other in groups if other != gender),
-            said_against=AGAINST_ALL if len(groups) > 2 else groups[1 - g],
-        )
-        for g, gender in enumerate(groups)
-    ]
-
-
-# --- two lists side by side ----------------------------------------------------------------------------
-
-
-def compare_lists(calibrated: Sequence[str], marked_personas: Sequence[str]) -> list[tuple[str, str]]:
-    """Each word that one method marks and the other does not (GAS(P) Tables 7 and 8), with that method.
-
-    Marked Personas first, each in its order.
-    """
-    sides = (
-        ("marked-personas", marked_personas, set(calibrated)),
-        ("calibrated", calibrated, set(marked_personas)),
-    )
-    return [(word, method) for method, own, other in sides for word in own if word not in other]
 
 
 def overlap(
@@ -123,12 +104,7 @@ def overlap(
         own, placed = set(specified[gender]), set(associated[gender])
         others = {word for other, words in specified.items() if other != gender for word in words}
         for word in associated[gender]:
-            found.append(
-                (
-                    gender,
-                    word,
-                    "both" if word in own else "other-gender" if word in others else "associated-only",
-                )
-            )
+            place: Place = "other-gender" if word in others else "associated-only"
+            found.append((gender, word, "both" if word in own else place))
         found += [(gender, word, "specified-only") for word in specified[gender] if word not in placed]
     return found

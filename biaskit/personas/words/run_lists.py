@@ -14,7 +14,7 @@ from biaskit.personas.texts.tokens import letters
 from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.contrasts import MarkedWord, WordList
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
-from biaskit.personas.words.lists import compare_lists, overlap, word_lists
+from biaskit.personas.words.lists import overlap, word_lists
 from biaskit.personas.words.log_odds import METHODS, Prior, topic_share
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
@@ -77,12 +77,11 @@ def make_lists(
         if progress:
             progress(done, len(compared))
         if one.reason is not None:
-            directions = (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
             lists_of[one.key] = (
                 one,
                 tuple(
                     WordList(gender, other, method, n_target=0, n_unmarked=0, reason=one.reason)
-                    for gender, other in directions
+                    for gender, other in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
                     for method in METHODS
                 ),
             )
@@ -163,16 +162,10 @@ def word_list_rows(lists: RunLists) -> Iterator[Row]:
     )
     for (model, occupation, origin), (one, of_comparison) in lists.of.items():
         for made in of_comparison:
-            n = (None, None) if one.reason else (made.n_target, made.n_unmarked)
-            yield {
-                "model": model,
-                "occupation": occupation,
-                "origin": origin,
-                **{name: getattr(made, name) for name in columns},
-                "n_target": n[0],
-                "n_unmarked": n[1],
-                "reason": made.reason,
-            }
+            scope = {"model": model, "occupation": occupation, "origin": origin}
+            sizes = {"n_target": made.n_target, "n_unmarked": made.n_unmarked}
+            sizes = dict.fromkeys(sizes) if one.reason else sizes
+            yield {**scope, **{n: getattr(made, n) for n in columns}, **sizes, "reason": made.reason}
 
 
 def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
@@ -204,9 +197,12 @@ def method_rows(lists: RunLists) -> Iterator[Row]:
                 for made in of_comparison
                 if (made.gender, made.against) == (gender, other)
             }
-            for word, method in compare_lists(words[CALIBRATED], words["marked-personas"]):
-                scope = {"model": model, "occupation": occupation, "origin": origin, "gender": gender}
-                yield {**scope, "word": word, "only_in": method}
+            scope = {"model": model, "occupation": occupation, "origin": origin, "gender": gender}
+            for method, rival in (("marked-personas", CALIBRATED), (CALIBRATED, "marked-personas")):
+                known = set(words[rival])
+                for word in words[method]:
+                    if word not in known:
+                        yield {**scope, "word": word, "only_in": method}
 
 
 # --- what must be said beside them -----------------------------------------------------------------

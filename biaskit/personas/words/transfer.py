@@ -146,13 +146,12 @@ def _area(
         found = within(taught[0], generator(study.seed, "text_transfer", row_key))
     else:
         found = across(taught[0], judged[0])
+    lengths = []
+    for sample, _ in (taught, judged):
+        words = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel()
+        lengths.append((words[sample.labels[:, 0]], words[~sample.labels[:, 0]]))
     reason = joined([DRAWN if taught[1] or judged[1] else None, WITHIN_OCCUPATION])
-    return _Area(found, reason, tuple(map(_lengths, (taught[0], judged[0]))))
-
-
-def _lengths(sample: Sample) -> tuple[FloatArray, FloatArray]:
-    lengths, is_female = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel(), sample.labels[:, 0]
-    return lengths[is_female], lengths[~is_female]
+    return _Area(found, reason, tuple(lengths))
 
 
 def _mean(areas: Sequence[_Area]) -> _Area:

@@ -61,7 +61,7 @@ def look_of(group: str, groups: Sequence[str]) -> tuple[str, str]:
 
 def cut(text: object, n: int = 48) -> str:
     """Foreign text on one line of at most `n` characters; the middle goes: names differ at their ends."""
-    shown = visible(" ".join(str(text).split()), longest=400, marks=2)
+    shown = visible(" ".join(str(text).split()), longest=400)
     return shown if len(shown) <= n else f"{shown[: (n - 1) // 2]}…{shown[-(n - 1 - (n - 1) // 2) :]}"
 
 

@@ -17,12 +17,12 @@ from fakes.api_server import ApiServer, Behaviour
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api import controller as module
-from biaskit.models.api.controller import Controller, Places, Policy
+from biaskit.models.api.controller import Controller, Policy
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.prices import parse_price
 from biaskit.models.api.trouble import BadAnswer, Denied, GaveUp, RateLimited, Refused, Unavailable
 from biaskit.models.api.wire import Call, Reply
-from biaskit.records import Draw, Failed
+from biaskit.records import Draw
 
 T = TypeVar("T")
 CALL = Call("completions", {}, prompt_tokens_most=10, new_tokens_most=10)
@@ -136,12 +136,6 @@ def test_as_many_as_it_says_are_out_in_the_order_in_which_they_came(run: Run, at
     assert seconds == pytest.approx(0.3 * -(-128 // at_once), rel=1e-6)
 
 
-def test_a_request_keeps_its_place_until_it_is_answered(run: Run) -> None:
-    client = FakeClient(fails=lambda number: Unavailable("502", billed=True) if number == 2 else None)
-    run(ask_all(controller(client, at_once=1), 10))
-    assert [0, 1, 1, 2] == client.sent[:4]
-
-
 def test_refusals_make_it_fewer_and_answers_more_again(run: Run) -> None:
     client = FakeClient(latency=0.2)
     client.fails = lambda number: RateLimited("429", None) if client.in_flight > 12 else None
@@ -162,17 +156,6 @@ def test_errors_of_the_server_do_not_make_it_fewer_and_time_outs_do(run: Run) ->
         found, _ = run(ask_all(asks, 500))
         assert all(isinstance(number, int) for number in found)
         assert (asks.places.n < 16) is overload
-
-
-def test_a_burst_of_refusals_counts_once() -> None:
-    places = Places(16)
-    places.halve()
-    places.halve()
-    assert 8 == places.n
-    for _ in range(10):
-        places._halved_at = 0.0
-        places.halve()
-    assert 1 == places.n
 
 
 def test_somebody_who_leaves_the_line_takes_nobodys_place(run: Run) -> None:
@@ -218,20 +201,6 @@ def test_how_often_something_is_asked_again(run: Run, trouble: Exception, attemp
     (told,), _ = run(ask_all(asks, 1))
     assert (said, attempts) == (str(told), client.number)
     assert attempts - 1 == asks.meter.spending.retries
-
-
-def test_refusals_for_lack_of_room_are_no_attempts(run: Run) -> None:
-    client = FakeClient(fails=lambda number: RateLimited("429", 7.0) if number <= 30 else None)
-    (number,), seconds = run(ask_all(controller(client), 1))
-    assert 31 == number
-    assert 30 * 7 <= seconds <= 30 * 7 + 30
-
-
-def test_refusals_without_a_time_get_waits_of_our_own(run: Run) -> None:
-    client = FakeClient(latency=0, fails=lambda number: RateLimited("429", None) if number <= 6 else None)
-    run(ask_all(controller(client, first_wait=0.5), 1))
-    for number, wait in enumerate(client.waits):
-        assert 0.5 * 2**number <= wait <= 0.5 * 2**number + 0.1
 
 
 def test_nobody_is_refused_for_ever(run: Run) -> None:
@@ -294,40 +263,7 @@ def test_a_stop_lets_what_is_out_come_back(run: Run) -> None:
     assert 0 == asks._under_way
 
 
-def test_a_stop_does_not_wait_out_a_pause(run: Run) -> None:
-    def fails(number: int) -> Exception | None:
-        return {5: RateLimited("429", 600.0), 6: Denied("401")}.get(number)
-
-    client = FakeClient(latency=0.1, fails=fails)
-    _, seconds = run(ask_all(controller(client, at_once=4), 40))
-    assert seconds < 5
-
-
-def test_the_cap_holds_with_many_at_once_and_all_answers_are_kept(run: Run) -> None:
-    client = FakeClient(latency=0.2)
-    # Each request may cost 20e-6 and costs 10e-6.
-    asks = controller(client, at_once=50, cap=1000e-6)
-    found, _ = run(ask_all(asks, 500))
-    answered = [answer for answer in found if isinstance(answer, int)]
-    stopped = [answer for answer in found if isinstance(answer, AskingStopped)]
-    assert len(answered) == client.number
-    assert 98 <= len(answered) <= 100
-    assert 500 == len(answered) + len(stopped)
-    assert "--max-cost 0.001 USD" in str(stopped[0])
-
-
 # --- over HTTP -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_server_that_refuses_more_than_ten() -> None:
-    behaviour = Behaviour(latency_s=0.05, refuses_above=10)
-    policy = Policy(at_once=32, first_wait=0.05)
-    with ApiServer(MODEL, behaviour) as server, generating(server, policy=policy, batch_size=1) as generator:
-        answers = generate(generator, draws(300, tokens=4))
-        assert 300 == len({answer.key for answer in answers})
-        assert not any(isinstance(answer, Failed) for answer in answers)
-        assert server.answered[429] < 150
 
 
 @pytest.mark.slow

@@ -292,25 +292,6 @@ def test_an_unknown_price_is_unknown_and_takes_no_cap(cli: Ask, monkeypatch: pyt
 # --- the plan ---------------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_prints_the_plan_of_the_run_and_writes_nothing(cli: Ask, folder: Path) -> None:
-    with ApiServer() as server:
-        dry = cli(*probe(server, *FEW), *PRICED, "--dry-run")
-        assert dry.code == 0
-        assert [] == list(folder.iterdir())
-        questions = server.number
-        run = cli(*probe(server, *FEW), *PRICED)
-        assert run.code == 0
-        assert server.number == 2 * questions + 4, "the questions, and one call for each cell"
-        number = r"[\d,.]+"
-        assert re.search(rf"4 to ask; about {number} tokens in 4 calls, at most {number} USD", dry.plan)
-        assert timeless(dry.plan) == timeless(run.plan)
-        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        dry = cli(*probe(server, *FEW, "--templates", "1-3"), *PRICED, "--dry-run")
-        assert "6 cells (prompts), 4 stored, 2 to ask" in dry.plan
-        assert "in 2 calls" in dry.plan
-        assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def timeless(plan: str) -> str:
     """A plan without the seconds that were measured."""
     return re.sub(r"about \d+ (s|min|h)", "about _", plan)

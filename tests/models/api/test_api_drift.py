@@ -19,7 +19,7 @@ from fakes.personas_runs import write_vectors
 from biaskit.errors import AskingStopped
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.records import Answered, Draw, Failed, ModelIdentity
-from biaskit.runs.drift import Answerers, Drift, model_of
+from biaskit.runs.drift import Drift, model_of
 
 FOUR = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2", "--estimator", "top-k")
 EIGHTY = ("--bias-type", "implicit", "--jobs", "1-8", "--templates", "1-10", "--estimator", "top-k")
@@ -219,23 +219,3 @@ def test_answers_before_another_models_are_handed_on() -> None:
     assert ([foreign, a], False) == watched([foreign, a], stored=("toy",), accept=True)
     # The first that answers is the model, where no row says otherwise.
     assert ([foreign], True) == watched([foreign, a])
-
-
-def test_who_answered_when() -> None:
-    answerers = Answerers()
-    at = "2026-01-{:02}T10:00:00+00:00"
-    rows = [
-        {"model": "x", "answered_by": "m | fp", "answered_at": at.format(3)},
-        {"model": "x", "answered_by": "m | fp", "answered_at": at.format(1)},
-        {"model": "x", "answered_by": "m | fq", "answered_at": at.format(2)},
-        {"model": "y", "answered_by": "m", "answered_at": at.format(5)},
-        {"model": "y", "answered_by": "n", "answered_at": at.format(5)},
-        {"model": "z", "answered_by": "z", "answered_at": at.format(5)},
-        {"model": "all", "answered_by": None, "answered_at": None},
-    ]
-    assert rows == list(answerers.counting(rows))
-    models = {name: {"where": "api"} for name in "wxy"} | {"z": {"where": "local"}}
-    assert [
-        "x: answered as m, 2026-01-01 to 2026-01-03, 2 system fingerprints",
-        "y is a mixture: its answers (2026-01-05) are of m (1 rows), n (1 rows)",
-    ] == answerers.notes(models)

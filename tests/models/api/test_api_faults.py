@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import email.utils
-import itertools
 import json
 import socket
 import ssl
@@ -187,12 +186,6 @@ def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
 # --- what a server asks for ----------------------------------------------------------------------------
 
 
-def gaps(server: ApiServer) -> list[float]:
-    """Seconds between the arrivals of generation requests."""
-    times = [received.received for received in server.requests if received.generates]
-    return [later - earlier for earlier, later in itertools.pairwise(times)]
-
-
 @pytest.mark.parametrize(("asked", "least", "most"), [("0.4", 0.4, 1.5), ("1", 1.0, 2.5)])
 def test_retry_after_is_waited_for_by_everybody(asked: str, least: float, most: float) -> None:
     with ApiServer(MODEL, faults=Faults(at={5: "429"}, retry_after=asked)) as server:
@@ -228,15 +221,6 @@ async def refusal(headers: dict[str, str]) -> RateLimited:
         await client.close()
 
 
-@pytest.mark.parametrize("kind", ["429-negative", "429-nonsense", "429-past", "429-bare"])
-def test_a_retry_after_that_says_nothing_gets_our_own_wait(kind: str) -> None:
-    policy = Policy(at_once=1, first_wait=0.2, longest_wait=0.4)
-    with ApiServer(MODEL, faults=Faults(at={2: kind})) as server:
-        answers, stopped = drawn(server, 3, policy)
-        assert (3, "") == (len(answers), stopped)
-        assert 0.1 <= gaps(server)[1] < 1.5
-
-
 def test_a_stop_keeps_what_a_request_had_brought_before() -> None:
     """The rest of eight texts is asked for when the key expires: the first three are there, and paid."""
     said = "the server gives no more answers (401: Incorrect API key provided: . You can find your API key in"
@@ -251,16 +235,6 @@ def test_a_stop_keeps_what_a_request_had_brought_before() -> None:
         assert all(answer.reason.startswith(said) for answer in answers if isinstance(answer, Failed))
         with pytest.raises(AskingStopped):
             list(generator.generate(batches))
-
-
-def test_a_redirect_is_not_followed_and_the_body_goes_nowhere_else() -> None:
-    with ApiServer(MODEL) as elsewhere:
-        target = f"{elsewhere.url}/chat/completions"
-        with ApiServer(MODEL, faults=Faults(rate=1.0, kinds=["redirect"], location=target)) as server:
-            answers, _ = drawn(server)
-        assert 6 == len(answers)
-        assert all(isinstance(a, Failed) and f"redirects to {target}" in a.reason for a in answers)
-        assert 0 == elsewhere.number
 
 
 # --- bodies without end or measure ---------------------------------------------------------------------

@@ -26,7 +26,7 @@ from fakes.api_cases import (
     score,
     scoring,
 )
-from fakes.api_server import GENERATION, LIES, ApiServer, Behaviour, Lies
+from fakes.api_server import GENERATION, LIES, ApiServer, Behaviour
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api import generator as drawing
@@ -119,7 +119,7 @@ def outcomes(way: Way, kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
     with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
         for kind in kinds:
             told = []
-            for lies in (only(server, kind), Lies([kind])):
+            for lies in (only(server, kind), kind):
                 server.requests.clear()
                 server.behaviour.lies = lies
                 before = backend.used()["retries"]
@@ -312,7 +312,7 @@ def test_a_refusal_that_has_nothing_to_do_with_choices_ends(monkeypatch: pytest.
 
 def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "LONG", 12)
-    with ApiServer(MODEL, Behaviour(lies=Lies(["duplicated-choice"]))) as server:
+    with ApiServer(MODEL, Behaviour(lies="duplicated-choice")) as server:
         asked = draws(4, prompts=6)
         with generating(server, policy=ONE_BY_ONE) as generator:
             answers = generate(generator, asked)
@@ -457,7 +457,7 @@ def test_expressions_cannot_be_more_probable_together_than_everything(
     monkeypatch.setitem(LIES, "confident", lie)
     way = WAYS[name]
     with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
-        server.behaviour.lies = Lies(["confident"])
+        server.behaviour.lies = "confident"
         _, answers = way.asked(backend)
         reasons = {answer.reason.partition(" (")[0] for answer in answers if isinstance(answer, Failed)}
         told = "token ids" if name == "selected-ids" else "expressions"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from biaskit.corpora import sources
-from biaskit.corpora.sources import load_corpus
 from biaskit.errors import CorpusError, UsageError
 from biaskit.files import data_dir
 from biaskit.models.api.endpoint import open_endpoint
@@ -85,6 +83,8 @@ def test_the_table_says_what_its_sources_say(host: str, model: str, price: tuple
         ("eu.api.openai.com", "gpt-4o-mini"),  # costs a tenth more
         ("example.openai.azure.com", "gpt-4o-mini"),
         ("openrouter.ai", "gpt-4o-mini"),
+        ("10.0.0.1", "gpt-4o-mini"),  # not this machine: unknown, not free
+        ("localhost.example.org", "gpt-4o-mini"),
         ("", "gpt-4o-mini"),
         (OPENAI, ""),
     ],
@@ -99,11 +99,6 @@ def test_a_server_on_this_machine_costs_nothing_and_says_so(host: str) -> None:
     assert price is not None
     assert (0.0, 0.0, LOCAL) == (price.input, price.output, price.source)
     assert 0.0 == price.cost(10**9, 10**9)
-
-
-@pytest.mark.parametrize("host", ["10.0.0.1", "192.168.0.7", "localhost.example.org", "0.0.0.0"])
-def test_a_server_elsewhere_is_unknown_not_free(host: str) -> None:
-    assert find_price(host, "m") is None
 
 
 # --- entries of the shipped lists ------------------------------------------------------------------------
@@ -155,11 +150,6 @@ def test_any_other_price_is_refused_in_one_line(text: str) -> None:
     assert message.endswith(".")
 
 
-@pytest.mark.parametrize("text", ["0.00000015,0.0000006", "0.0005,0.0015", "0,0.0009"])
-def test_a_price_per_token_is_not_taken_for_one_of_a_million(text: str) -> None:
-    assert "per token" in message_of(lambda: parse_price(text), UsageError)
-
-
 # --- the papers' models --------------------------------------------------------------------------------
 
 
@@ -187,28 +177,7 @@ def test_a_papers_model_opens_at_its_host_with_its_key_and_has_a_price(
     assert "Mickel" in known.paper
 
 
-@pytest.mark.parametrize(
-    "name", ["", "gpt-4o-mini", "GPT-3.5-turbo-0125", "openai:gpt-3.5-turbo-0125", LLAMA]
-)
-def test_any_other_name_is_not_known(name: str) -> None:
-    assert find_known(name) is None
-
-
 # --- as corpora ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["prices", "models"])
-def test_the_tables_are_corpora_with_source_digest_and_nothing_else_in_the_folder(name: str) -> None:
-    corpus, folder = load_corpus(name), data_dir("corpora") / name
-    assert {path.name for path in folder.iterdir()} == {file.path for file in corpus.files} | {"corpus.toml"}
-    assert all((corpus.title, corpus.source, corpus.licence, corpus.notes))
-    assert corpus.bibtex.startswith("@")
-    assert corpus.bibtex.count("{") == corpus.bibtex.count("}")
-    for path in folder.iterdir():
-        content = path.read_bytes()
-        assert content.isascii(), path
-        assert b"\r" not in content, path
-        assert content.endswith(b"\n"), path
 
 
 def test_a_changed_table_is_an_error_not_another_price(
@@ -220,16 +189,3 @@ def test_a_changed_table_is_an_error_not_another_price(
         (folder / path.name).write_bytes(path.read_bytes().replace(b"input = 0.15", b"input = 0.00"))
     monkeypatch.setattr(sources, "data_dir", lambda _name: tmp_path / "corpora")
     assert "has changed" in message_of(lambda: find_price(OPENAI, "gpt-4o-mini"))
-
-
-def test_prices_and_specs_need_no_client() -> None:
-    import subprocess
-    import sys
-
-    code = (
-        "import sys; from biaskit.models.api import prices; from biaskit.models import paper_models;"
-        " prices.load_prices(); paper_models.list_known();"
-        " print([m for m in ('openai', 'httpx2', 'torch', 'transformers', 'numpy') if m in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "[]" == run.stdout.strip(), shlex.join([sys.executable, "-c", code])

@@ -194,18 +194,6 @@ def test_a_key_goes_to_its_server_and_nowhere_else(cli: Cli, folder: Path, engin
     assert "--api-key-env MINE" in said.files["run/manifest.json"]
 
 
-def test_headers_are_those_that_biaskit_names(cli: Cli) -> None:
-    with ApiServer() as server:
-        assert cli("probe", api(server), *CELLS).code == 0
-    own = {"host", "accept", "accept-encoding", "connection", "user-agent"}
-    for received in server.requests:
-        body = {"content-length", "content-type"} if received.method == "POST" else set()
-        assert own | body == set(received.headers)
-        assert received.headers["host"] == f"127.0.0.1:{server.port}"
-        assert received.headers["user-agent"] == "biaskit"
-    assert {"GET", "POST"} == {received.method for received in server.requests}
-
-
 def test_an_answer_that_repeats_the_key_ends_the_run_without_it(cli: Cli) -> None:
     with ApiServer(behaviour=Behaviour(requires_key="another")) as server:
         said = cli(*keyed(server))

@@ -17,8 +17,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +27,13 @@ from fakes.real_server import Asked, Engine, RealServer, Recorder
 from needs import require_demo, require_llama_server, require_torch
 
 import biaskit
-import biaskit as bk
 from biaskit.errors import ModelError
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
 from biaskit.probe.design import cells, resolve_design
-from biaskit.probe.shares.cells import cell_shares
-from biaskit.probe.shares.top_k import most_unlisted
 from biaskit.records import (
-    Cell,
-    CellShares,
     Draw,
     DrawRequest,
     Failed,
@@ -53,9 +48,6 @@ pytestmark = [pytest.mark.real_server, pytest.mark.process]
 
 SAME_ENGINE = 1e-3
 """Largest difference in log-probability from the same library, asked the same in the same order."""
-FLOAT_NOISE = 1e-4
-"""What a float32 model's numbers change with the way a prompt is split into calls."""
-GROUPS = ("male", "female", "diverse")
 TINY_CONTEXT, DEMO_CONTEXT = 512, 256
 
 
@@ -147,63 +139,8 @@ def echoes_of(engine: Engine, asked: Sequence[Asked], texts: Sequence[tuple[str,
     return found
 
 
-def exact_row(engine: Engine, row: Mapping[str, Any], before: Sequence[int] | None = None) -> dict[str, Any]:
-    """A stored row of whatever estimator with the engine's own teacher-forced numbers in its place.
-
-    `before`: the tokens of the prompt where it is no plain text.
-    """
-    prefix = before or engine.tokens(row["prompt"])
-    start = "" if before else row["prompt"]
-    texts = [one["text"] for one in row["expressions"]]
-    ids = {text: _continuation(engine, prefix, start, text) for text in texts}
-    values = engine.log_probs(prefix, sorted(set(ids.values())))
-    listed = [
-        {
-            "group": one["group"],
-            "text": one["text"],
-            "log_prob": values[ids[one["text"]]],
-            "token_ids": ids[one["text"]],
-        }
-        for one in row["expressions"]
-    ]
-    return {"key": row["key"], "estimator": "exact", "expressions": listed}
-
-
-def _continuation(engine: Engine, before: Sequence[int], start: str, text: str) -> tuple[int, ...]:
-    whole = engine.tokens(start + text)
-    skipped = len(before) if start else len(engine.tokens(""))
-    assert not start or tuple(before) == whole[:skipped]
-    return whole[skipped:]
-
-
-def cell_of(row: Mapping[str, Any]) -> Cell:
-    where = row["bias_type"], row["template_id"], row["job"], row["job_group"]
-    return Cell(row["model"], *where, None, 0, "plain", "raw")
-
-
-def shares_of(row: Mapping[str, Any], like: Mapping[str, Any]) -> CellShares:
-    return cell_shares(cell_of(like), row, GROUPS)
-
-
 def rows_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "probe.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def outside(row: Mapping[str, Any], exact: Mapping[str, Any], widened: float) -> list[str]:
-    """Shares and coverage of the engine itself that a row's bounds miss."""
-    bounds, truth = shares_of(row, row), shares_of(exact, row)
-    assert bounds.share_ends is not None
-    assert bounds.coverage_ends is not None
-    assert truth.shares is not None
-    assert truth.coverage is not None
-    ends = [(0.0 if low is None else low, 1.0 if high is None else high) for low, high in bounds.share_ends]
-    names, values = (*GROUPS, "coverage"), (*truth.shares, truth.coverage)
-    where = f"{row['bias_type']} {row['template_id']} {row['job']}"
-    return [
-        f"{where}, {name}: {value:.4f} is not in {low:.4f}-{high:.4f}"
-        for name, value, (low, high) in zip(names, values, [*ends, bounds.coverage_ends], strict=True)
-        if not low - widened <= value <= high + widened
-    ]
 
 
 def never_unlimited(asked: Sequence[Asked]) -> None:
@@ -298,44 +235,6 @@ def test_echo_is_the_engines_own_log_probability(tiny_peer: Peer) -> None:
     assert max(values) - min(values) > 10, "numbers near each other would hide a mistake"
 
 
-@pytest.mark.parametrize("form", ["raw", "chat-continue"])
-def test_top_k_holds_the_engines_own_values(form: str, tiny_peer: Peer, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    with tiny_peer.recorder.fresh() as asked:
-        bk.probe(tiny_peer.recorder.spec, templates="1-5", estimator="top-k", prompt_form=form, out=run)
-    rows = rows_of(run)
-    assert 400 == len(rows)
-    missed, listed, merged, largest, engine = [], 0, 0, 0.0, tiny_peer.engine
-    by_prompt = {_prompt_of(one): one for one in asked if "logprobs" in one.body}
-    for row in rows:
-        engine.repeat(by_prompt[row["prompt"]])
-        own, before = engine.next_log_probs(), engine.prompt_read()
-        probability: dict[str, list[float]] = {}
-        for token, value in enumerate(own):
-            probability.setdefault(engine.text(token), []).append(float(value))
-        for token, value in row["listed"][""]:
-            largest = max(largest, min(abs(value - own_value) for own_value in probability[token]))
-        texts = {token for token, _ in row["listed"][""]}
-        # Of two tokens with one text the sampled one may have taken the listed one's place.
-        unlisted = max(v[0] for text, v in probability.items() if text not in texts and len(v) == 1)
-        assert math.log(most_unlisted(row["listed"][""], row["k"])) >= unlisted - SAME_ENGINE
-        missed += outside(row, exact_row(engine, row, before if form != "raw" else None), widened=1e-6)
-        listed += sum(e["low"] is not None for e in row["expressions"])
-        merged += len(texts) < 20
-    print(f"\n{len(asked)} requests, {listed} listed, {merged} short lists, largest difference {largest:.1e}")
-    assert not missed, missed[:5]
-    assert SAME_ENGINE > largest
-    assert listed > len(rows), "bounds of nothing listed hold everything"
-    # Halves of characters all have the text "", so some lists come back shorter than they are.
-    assert merged
-
-
-def _prompt_of(one: Asked) -> str:
-    if "prompt" in one.body:
-        return str(one.body["prompt"])
-    return json.dumps(one.body["messages"], ensure_ascii=False)
-
-
 def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
     # First tokens of 2,000 draws against the engine's probabilities: a cut of any kind would show in the
     # tokens below the 40th or below 5 % of the greatest.
@@ -361,17 +260,6 @@ def test_draws_are_from_the_models_own_distribution(tiny_peer: Peer) -> None:
         p = math.fsum(math.exp(log_probs[t]) for t in order[low:high] if engine.text(int(t)) in rank)
         share = sum(count for place, count in seen.items() if low <= place < high) / n
         assert abs(share - p) < 4 * math.sqrt(p * (1 - p) / n), (low, high, p, share)
-
-
-def test_a_prompt_longer_than_the_context_fails_with_the_servers_reason(tiny_peer: Peer) -> None:
-    request = occugender(0, 1)[0]
-    long = replace(request, prompt=replace(request.prompt, text="word " * 600 + request.prompt.text))
-    scorer = tiny_peer.scorer("echo")
-    answers = [answer for group in scorer.score([[long]]) for answer in group]
-    scorer.close()
-    (answer,) = answers
-    assert isinstance(answer, Failed)
-    assert "512" in answer.reason
 
 
 # --- the demo model -----------------------------------------------------------------------------------

@@ -121,15 +121,6 @@ def test_selected_ids_are_exact(
     assert plan.calls <= made["/v1/completions"] + made["/tokenize"] <= 1.2 * plan.calls
 
 
-def test_echoes_are_exact_too(
-    server: VllmServer, found: Capabilities, requests: list[ScoreRequest], exact: dict[str, Scored]
-) -> None:
-    scorer = opened(server, found, "echo")
-    answers = scored(scorer, requests[-4:])
-    scorer.close()
-    assert largest_difference(answers, exact) < SAME_WEIGHTS
-
-
 def test_lists_are_right_where_nobody_selects_ids(
     server: VllmServer, found: Capabilities, requests: list[ScoreRequest], exact: dict[str, Scored]
 ) -> None:

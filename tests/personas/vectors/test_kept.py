@@ -54,26 +54,18 @@ def test_what_is_kept_is_not_trained_again_and_is_the_same(place: Path, trained:
 def test_each_is_kept_when_it_is_given_and_what_nobody_asks_for_is_not(
     place: Path, trained: list[int]
 ) -> None:
-    with module.training(random_corpus(), [1, 2]):
-        pass
-    assert not place.exists()
-    with module.training(random_corpus(), [1, 2]) as models:
-        next(models)
+    next(module.vectors_of_seeds(random_corpus(), [1, 2]))
     assert 1 == len(list(place.iterdir()))
 
 
 @pytest.mark.process
-def test_other_processes_train_the_same_and_end_with_the_context(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_processes_train_the_same(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "n_epochs", lambda _: 2)
     monkeypatch.setattr(module, "FEW_TOKENS", 0)
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
     corpus = random_corpus()
     found = train_seeds(corpus, [5, 1, 3])
     assert equal(found, [train(corpus, seed=seed, epochs=2) for seed in (5, 1, 3)])
-    with module.training(corpus, [6, 7, 8, 9]) as models:
-        next(models)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fakes.personas_runs import COMMON, one, only, table, write_texts
 
 from biaskit.personas.words import transfer
 from biaskit.tables.reasons import NOT_ENGLISH
-from biaskit.workflow.imported import import_texts
+from biaskit.workflow.imported import analyze_texts
 from biaskit.workflow.personas import PersonasResult
 
 WHO = {"female": "She said that she", "male": "He said that he"}
@@ -52,7 +52,7 @@ def made(rows: Rows, folder: Path, name: str = "run", **keys: Any) -> PersonasRe
         for column, key in (("gender", "gender"), ("occupation", "job"), ("model", "model"))
         if key in rows[0]
     }
-    return import_texts(path, **columns, settings={**QUICK, **keys}, out=folder / name)
+    return analyze_texts(path, **columns, settings={**QUICK, **keys}, out=folder / name)
 
 
 def area(rows: Rows, trained_on: str, tested_on: str, occupation: str = "all") -> dict[str, str]:
