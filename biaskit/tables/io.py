@@ -206,10 +206,11 @@ def _values_by_column(path: Path, content: bytes) -> dict[Column, list[Any]]:
                 f"{path}, record {number}: {len(row)} fields where the header has {len(header)}."
             )
     fields = zip(*body, strict=True) if body else [()] * len(layout)
-    return {column: _values(path, column, own) for column, own in zip(layout, fields, strict=True)}
+    known: dict[str, str] = {}  # a name stands in thousands of rows, and is held once
+    return {column: _values(path, column, own, known) for column, own in zip(layout, fields, strict=True)}
 
 
-def _values(path: Path, column: Column, fields: Sequence[str]) -> list[object]:
+def _values(path: Path, column: Column, fields: Sequence[str], known: dict[str, str]) -> list[object]:
     try:
         if column.kind == "integer":
             return [int(field) if field else None for field in fields]
@@ -219,7 +220,7 @@ def _values(path: Path, column: Column, fields: Sequence[str]) -> list[object]:
             return [{"yes": True, "no": False, "": None}[field] for field in fields]
     except (ValueError, KeyError) as error:
         raise TableError(f"{path}: column {column.name} holds no {column.kind}: {error}.") from error
-    return list(fields)
+    return [known.setdefault(field, field) for field in fields]
 
 
 def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
