@@ -44,7 +44,6 @@ SHOWN = (
     Shown("groups.group_lists", "group-lists", ("groups",)),
     Shown("transfer.areas", "transfer", ("texts",)),
     Shown("srb.scores", "srb", ("texts",)),
-    Shown("said_next.said_next", "next", ("occugender",)),
     Shown("outcomes.outcomes", "outcomes", ("answers",)),
     Shown("between_models.models", "models", ("scripted/probe",)),
     Shown("both_engines.figures", "gaps-implicit", ("gasp", "texts")),

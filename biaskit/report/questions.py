@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Literal
 
 QuestionId = Literal["say", "write", "how", "else", "models", "agree", "help", "sure"]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question as a reader asks it."""
-
-    id: QuestionId
-    heading: str
-
-
-QUESTIONS: tuple[Question, ...] = (
-    Question("say", "Who does it say?"),
-    Question("write", "Who does it write about?"),
-    Question("how", "How does it write?"),
-    Question("else", "What else does it say?"),
-    Question("models", "Do models differ?"),
-    Question("agree", "Do its answers and its texts agree?"),
-    Question("help", "Do instructions help?"),
-    Question("sure", "How sure are we, and what can’t this show?"),
-)
-ORDER: tuple[QuestionId, ...] = get_args(QuestionId)
+QUESTIONS: Mapping[QuestionId, str] = {
+    "say": "Who does it say?",
+    "write": "Who does it write about?",
+    "how": "How does it write?",
+    "else": "What else does it say?",
+    "models": "Do models differ?",
+    "agree": "Do its answers and its texts agree?",
+    "help": "Do instructions help?",
+    "sure": "How sure are we, and what can’t this show?",
+}
+"""As a reader asks them."""
+ORDER = tuple(QUESTIONS)

@@ -35,12 +35,6 @@ class PromptKinds:
                     self._first[kind] = row
             yield row
 
-    def of_all(self, rows: Iterable[Row]) -> Iterator[PromptShown]:
-        """What `shown` gives after these rows, for who wants nothing else of them."""
-        for _ in self.noting(rows):
-            pass
-        return self.shown()
-
     def shown(self) -> Iterator[PromptShown]:
         """In the order of the design; models that got the same prompt under one entry."""
         alike: dict[tuple[Any, ...], list[tuple[str, Row]]] = {}

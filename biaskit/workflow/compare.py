@@ -24,8 +24,8 @@ from biaskit.report.content import Content
 from biaskit.report.findings import Finding
 from biaskit.report.findings import findings as all_findings
 from biaskit.report.findings.finding import Topic
-from biaskit.report.render.comparison import comparison_document
 from biaskit.report.render.document import Document
+from biaskit.report.render.headline import side_by_side
 from biaskit.runs.collection import Collection, gather
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
@@ -77,8 +77,8 @@ class ComparisonResult(RunResult):
         return self.requirement(contrast).holds
 
     def document(self) -> Document:
-        """One table with models in rows and both engines in columns; `findings` say what differs."""
-        return comparison_document(self.content, self.warnings, str(self.analysis()["signature"]))
+        """A table for each study with models in rows; `findings` say what differs."""
+        return Document(side_by_side(self.content), self.warnings, str(self.analysis()["signature"]))
 
     @property
     def findings(self) -> tuple[Finding, ...]:

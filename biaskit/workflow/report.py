@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -297,7 +298,8 @@ def with_rows(content: Content, collection: Collection) -> Content:
         for run in collection.runs_of(part):
             kinds = PromptKinds(part, run.names)
             if part.engine != "personas" or not content.with_texts:
-                prompts += kinds.of_all(_rows(run))
+                deque(kinds.noting(_rows(run)), maxlen=0)
+                prompts += kinds.shown()
                 continue
             from biaskit.personas.examples import show  # an engine is imported where it is asked for
 

@@ -5,9 +5,7 @@ See docs/methods.md#sampling-estimator.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
-from biaskit.runs.rows import row_line
 from biaskit.runs.session import Session
 from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_probe_study
@@ -203,29 +200,3 @@ def test_a_cell_of_draws_has_wilsons_ends_and_its_group_an_error(three: tuple[Pa
             assert "no cell with two matched draws: no se_sampling" in row["reason"]
     for row in rows_of(three[0], "probe_jobs", "drawing"):
         assert (None, None) == (row["difference_low"], row["difference_high"])
-
-
-def test_what_was_listed_and_counted_is_in_the_digest_of_the_rows(tmp_path: Path) -> None:
-    def changed(label: str, change: Any) -> tuple[str, str]:
-        run, _ = run_of(tmp_path / label, label)
-        before = digest(run)
-        path = run / "probe.jsonl"
-        rows = [json.loads(line) for line in path.read_text("ascii").splitlines()]
-        change(rows[0])
-        path.write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
-        analyse_probe_rows(run).write()
-        return before, digest(run)
-
-    def digest(run: Path) -> str:
-        kept: Mapping[str, Any] = json.loads((run / "tables" / "analysis.json").read_text())
-        return str(kept["rows_digest"])
-
-    def list_less(row: dict[str, Any]) -> None:
-        row["listed"][""].pop()
-
-    def count_less(row: dict[str, Any]) -> None:
-        row["counts"]["She"] -= 1
-
-    for label, change in (("listing", list_less), ("drawing", count_less)):
-        before, after = changed(label, change)
-        assert before != after

@@ -16,7 +16,6 @@ from biaskit.report.figures import (
     models_in_rows,
     outcomes,
     probe,
-    said_next,
     srb,
     transfer,
     words,
@@ -34,7 +33,7 @@ Kind = Callable[[View], Iterator[Figure]]
 KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
     "probe": {
         "say": (probe.groups, labour.labour, items.jobs),
-        "else": (outcomes.outcomes, said_next.said_next),
+        "else": (outcomes.outcomes,),
         "models": (between_models.models,),
         "help": (forest.debiasing,),
         "sure": (probe.variance,),

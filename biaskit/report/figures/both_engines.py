@@ -60,13 +60,12 @@ def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, note
     }
     every = [spot for of_model in spots.values() for spot in of_model]
     notes = notes if every else [*notes, "no occupation has both"]
-    return Square("", _axis(x, [s.x for s in every]), _axis(y, [s.y for s in every]), spots, notes=notes)
-
-
-def _axis(gap: str, values: Sequence[float]) -> Axis:
-    low, high = min([-0.05, *values]), max([0.05, *values])
-    room = 0.06 * (high - low)
-    return Axis(GAP_NAMES[gap], low - room, high + room, line=0)
+    axes = []
+    for gap, values in ((x, [spot.x for spot in every]), (y, [spot.y for spot in every])):
+        low, high = min([-0.05, *values]), max([0.05, *values])
+        room = 0.06 * (high - low)
+        axes.append(Axis(GAP_NAMES[gap], low - room, high + room, line=0))
+    return Square("", axes[0], axes[1], spots, notes=notes)
 
 
 def _relation(content: Content, model: str, bias_type: str, quantity: str) -> tuple[str, str]:

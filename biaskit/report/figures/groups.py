@@ -42,9 +42,6 @@ def _lists(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:  # n
     )
     legend = [Entry(*_MARKS[gender]) for gender in _MARKS if where(shown, gender=gender)]
     legend += [Entry("null 95 %", BEHIND)]
-    panel = Panel([_label(row) for row in shown], axis, dots, apart=False)
+    labels = [f"{r['group']}, {people(r['gender'])}" if r["gender"] else str(r["group"]) for r in shown]
+    panel = Panel(labels, axis, dots, apart=False)
     return Plot([Band([panel])], caption, legend)
-
-
-def _label(row: Row) -> str:
-    return f"{row['group']}, {people(row['gender'])}" if row["gender"] else str(row["group"])

@@ -43,7 +43,14 @@ def answer(content: Content, name: str) -> Iterator[Figure]:
     group = people(probed.part.contrast[0] if probed and probed.part.contrast[0] else "female")
     noun = "job" if probed else "occupation"
     measures, labour = _measures(probed, written)
-    order = {item: labour.get(item) for item in _items(measures, labour)}
+    # Every item with a share; where they are too many, those that both engines have.
+    of_panels = {m.panel: set[str]() for m in measures}
+    for measure in measures:
+        of_panels[measure.panel] |= measure.points.keys()
+    chosen = set().union(*of_panels.values())
+    if len(chosen) > MOST_ROWS and len(common := set.intersection(*of_panels.values())) > 1:
+        chosen = common
+    order = {item: share for item, share in labour.items() if item in chosen}
     if not any(p.x == p.x for m in measures for p in m.points.values()) or len(order) > MOST_ROWS:
         return
     panels = []
@@ -82,16 +89,6 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[Measure],
         mark = Mark(written.marks[written.models[0]].colour, "s")
         measures.append(Measure("texts", "in texts", of_occupations(rows), mark))
     return measures, by_share(labour)
-
-
-def _items(measures: Sequence[Measure], labour: Mapping[str, float | None]) -> list[str]:
-    """Every item with a share; where they are too many, those that both engines have."""
-    panels = {m.panel for m in measures}
-    each = [set().union(*(m.points for m in measures if m.panel == panel)) for panel in panels]
-    every = set().union(*each) if each else set()
-    common = set.intersection(*each) if each else set()
-    chosen = common if len(every) > MOST_ROWS and len(common) > 1 else every
-    return [item for item in labour if item in chosen]
 
 
 def jobs(view: View) -> Iterator[Figure]:

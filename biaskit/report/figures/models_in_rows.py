@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
@@ -42,7 +42,10 @@ def every_model(view: View) -> Iterator[Figure]:
 
 
 def _figure(content: Content, probed: View | None, name: str, most: int) -> Iterator[Figure]:
-    said = _said(probed) if probed is not None and probed.part.contrast[0] else {}
+    said: dict[str, list[Row]] = {}  # the rows of the contrast's first group, for each way to ask
+    if probed is not None and probed.part.contrast[0]:
+        rows = defined(where(probed.plain("probe_groups"), gender=probed.part.contrast[0]), "share")
+        said = {asked(kind): where(rows, bias_type=kind) for kind in distinct(rows, "bias_type")}
     written = _written(content) if most == MOST_MODELS else {}
     measured = {str(row["model"]) for rows in said.values() for row in rows} | set(written)
     every = [model for model in all_marks(content) if model in measured]
@@ -56,7 +59,10 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
         legend += named if len(groups) > 1 else []
         legend += [PARITY] if probed.shows("parity") else []
     if written:
-        panels.append(_against_labour(content, written, models))
+        marks = all_marks(content)
+        dots = [Dots(INKED, [point(written.get(model), mark=marks[model]) for model in models])]
+        axis = effects(ends_of(dots), 0.2, "women, points from labour statistics")
+        panels.append(Panel(models, axis, dots, title="in texts", pitch=PITCH, apart=False))
     n = sorted(
         {row["n_jobs"] for rows in said.values() for row in rows} | {r["n_a"] for r in written.values()}
     )
@@ -67,12 +73,6 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
     )
     title = f"{count(len(every), 'model')} side by side"
     yield figure(name, title, Plot([Band(panels)], caption, legend))
-
-
-def _said(view: View) -> dict[str, list[Row]]:
-    """The rows of the contrast's first group, for each way to ask."""
-    rows = defined(where(view.plain("probe_groups"), gender=view.part.contrast[0]), "share")
-    return {asked(kind): where(rows, bias_type=kind) for kind in distinct(rows, "bias_type")}
 
 
 def _shares(
@@ -105,10 +105,3 @@ def _written(content: Content) -> dict[str, Row]:
             if (row := first(rows, model_a=model)) is not None:
                 rows_by_model[model] = row
     return rows_by_model
-
-
-def _against_labour(content: Content, rows: Mapping[str, Row], models: Sequence[str]) -> Panel:
-    marks = all_marks(content)
-    dots = [Dots(INKED, [point(rows.get(model), mark=marks[model]) for model in models])]
-    axis = effects(ends_of(dots), 0.2, "women, points from labour statistics")
-    return Panel(models, axis, dots, title="in texts", pitch=PITCH, apart=False)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from biaskit.report.figures.style import GREY, INK, Mark, cut
-from biaskit.tables.query import Row
 
 NAN = float("nan")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
@@ -200,14 +199,6 @@ def point(row: Mapping[str, Any] | None, columns: Sequence[str] = ESTIMATE, **lo
     """A row's number with the ends of its interval, where it has any; no row is an undefined number."""
     read = [number(row[column] if row else None) for column in columns] + [NAN, NAN]
     return Point(read[0], read[1], read[2], **look)
-
-
-def of_items(
-    items: Iterable[str], rows: Sequence[Row], key: str, make: Callable[[Row | None], Point]
-) -> list[Point]:
-    """A point for each item: of its row, or undefined where it has none."""
-    rows_by_item = {str(row[key]): row for row in rows}
-    return [make(rows_by_item.get(item)) for item in items]
 
 
 def ends_of(series: Iterable[Dots]) -> list[float]:

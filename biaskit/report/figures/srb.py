@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import INKED, Band, Dots, Entry, Panel, Plot, Point, effects, of_items, point
+from biaskit.report.figures.plot import INKED, Band, Dots, Entry, Panel, Plot, effects, point
 from biaskit.report.figures.style import FEMALE, MALE, Mark, cut
 from biaskit.report.figures.view import View
 from biaskit.tables.query import Row, defined, distinct, where
@@ -38,8 +38,12 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     for model in models:
         dots = []
         for gender, (_, mark) in GENDERS.items():
-            own = where(rows, model=model, gender=gender)
-            dots.append(Dots(mark, of_items(order, own, "occupation", _score)))
+            own = {str(row["occupation"]): row for row in where(rows, model=model, gender=gender)}
+            points = []
+            for row in map(own.get, order):
+                sure = row is not None and row["p_value"] is not None and row["p_value"] < SURE
+                points.append(point(row, ("srb",), fill="" if sure else "none"))
+            dots.append(Dots(mark, points))
         panels.append(Panel(order, axis, dots, title=model if len(view.models) > 1 else ""))
     vectors = " and ".join(cut(v) for v in distinct(rows, "vectors") if v) or "–"
     caption = (
@@ -53,8 +57,3 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     legend = [Entry(f"words of {who}", mark) for who, mark in GENDERS.values()]
     legend += [Entry("within its null", INKED, "none")]
     return Plot([Band(panels)], caption, legend)
-
-
-def _score(row: Row | None) -> Point:
-    sure = row is not None and row["p_value"] is not None and row["p_value"] < SURE
-    return point(row, ("srb",), fill="" if sure else "none")

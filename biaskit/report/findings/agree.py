@@ -45,15 +45,10 @@ def agree(content: Content) -> Iterator[Said]:
     for block in (block for part in parts_of(content, "probe") for block in blocks_of(part)):
         for part in parts_of(content, "personas"):
             for model in block.models if not is_control(part) else ():
-                probe, texts = of_answers(block, model), of_texts(part, model)
+                probe, texts = outcome_of(block.between_groups(model)), of_texts(part, model)
                 if probe in MEASURED and texts in MEASURED:
                     yield _headline(block, part, model, probe, texts)
     yield from _relations(content)
-
-
-def of_answers(block: ProbeBlock, model: str) -> Outcome:
-    """What the answers come to between the two groups of jobs."""
-    return outcome_of(block.between_groups(model))
 
 
 def of_texts(part: Part, model: str) -> Outcome:
@@ -62,14 +57,11 @@ def of_texts(part: Part, model: str) -> Outcome:
     return over if content not in DIRECTED and (over == "higher" or content not in MEASURED) else content
 
 
-def even_but_apart(probe: Outcome, texts: Outcome) -> bool:
-    """Whether the headline holds: the probe's groups are shown to be equal, and the texts to differ."""
-    return probe == "equivalent" and texts in DIRECTED
-
-
 def _headline(block: ProbeBlock, part: Part, model: str, probe: Outcome, texts: Outcome) -> Said:
     apart = texts in DIRECTED
-    if even_but_apart(probe, texts):
+    # Both halves are shown, or there is no headline: an interval too wide to tell is not "even".
+    even = probe == "equivalent" and apart
+    if even:
         template = "{opening}, {model} looks even, and still its texts describe women and men differently."
     elif apart and probe not in DIRECTED:
         template = (
@@ -82,11 +74,9 @@ def _headline(block: ProbeBlock, part: Part, model: str, probe: Outcome, texts: 
     else:
         template = "{opening}, neither {model}’s answers nor its texts show a clear difference."
     text = sentence(template, opening=block.opening(model), model=Foreign(model))
-    # Both halves are shown, or there is no headline: an interval too wide to tell is not "even".
-    strong = even_but_apart(probe, texts) and not below_floor(block, model)
     vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
     using = measured_by(f"{block.form} prompts against texts", *vectors, short(model))
-    strength = HEADLINE if strong else RESTATED
+    strength = HEADLINE if even and not below_floor(block, model) else RESTATED
     return said(text, "relations", "agree", texts, using, about="agree-headline", strength=strength)
 
 

@@ -74,24 +74,18 @@ def _answers(block: ProbeBlock, model: str) -> Iterator[Said]:
             yield _of_block(block, model, [text], pieces, number if bracket else "")
 
 
-def declined(part: Part, model: str, outcome: str) -> dict[str, tuple[int, int]]:
-    """How many of how many texts about each gender have an outcome; empty where none has."""
-    rows = defined(where(part.tables.get("text_outcomes", ()), model=model, outcome=outcome), "n")
-    asked = where(part.tables.get("association_validation", ()), model=model)
-    n_texts = {row["specified_gender"]: row["n_texts"] for row in asked}
-    counts = {
-        gender: (sum(row["n"] for row in own), n_texts[gender])
-        for (gender,), own in grouped(rows, "specified_gender").items()
-        if n_texts.get(gender)
-    }
-    return counts if any(n for n, _ in counts.values()) else {}
-
-
 def _texts(part: Part, model: str) -> Iterator[Said]:
     """Texts that are refused or declined; whom they are about where the test between genders says so."""
+    asked = where(part.tables.get("association_validation", ()), model=model)
+    n_texts = {row["specified_gender"]: row["n_texts"] for row in asked}
     for outcome, quantity, verb in REFUSALS:
-        counts = declined(part, model, outcome)
-        if not counts:
+        found = defined(where(part.tables.get("text_outcomes", ()), model=model, outcome=outcome), "n")
+        counts = {  # how many of how many texts about each gender
+            gender: (sum(row["n"] for row in own), n_texts[gender])
+            for (gender,), own in grouped(found, "specified_gender").items()
+            if n_texts.get(gender)
+        }
+        if not any(n for n, _ in counts.values()):
             continue
         rows = tests(part.tables.get("tests", ()), quantity, "paired", "genders")
         test = first(rows, model_a=model, group_a="female", group_b="male")

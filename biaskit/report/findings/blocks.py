@@ -54,7 +54,11 @@ class ProbeBlock:
     def pair(self, row: Row) -> dict[str, Piece]:
         """Who is spoken of, and the two groups of jobs of a row, as pieces of a sentence."""
         a, b = row["group_a"], row["group_b"]
-        return {"who": who(self.gender), "a": one_group(self.part, a), "b": other_group(self.part, b, a)}
+        other = one_group(self.part, b) if b in SPLIT else Foreign(b, "“", "”")
+        if a in SPLIT and b in SPLIT:  # shorter after the other
+            people = "women" if b == SPLIT[0] else "men"
+            other = f"mostly {people}" if are_fields(self.part) else f"{people}’s"
+        return {"who": who(self.gender), "a": one_group(self.part, a), "b": other}
 
     def opening(self, model: str = "") -> str:
         """How the model was asked, and that little stands behind it where it does."""
@@ -106,13 +110,23 @@ class ProbeBlock:
         """Its job groups, jobs mostly held by women first."""
         return sorted(distinct(self.rows, "job_group"), key=lambda group: group != SPLIT[0])
 
+    @cached_property
+    def _tests_by_model(self) -> dict[tuple[str, ...], list[Row]]:
+        return grouped(self.tests, "quantity", "model_a")
+
+    def tests_of(self, model: str, quantity: str = "share") -> list[Row]:
+        """A model's tests between groups of jobs; of shares those of the gender that sentences speak of."""
+        rows = tests(self._tests_by_model.get((quantity, model), ()), quantity, "crossed", "groups")
+        return where(rows, gender=self.gender) if quantity == "share" else rows
+
     def between_groups(self, model: str) -> Row | None:
         """The test of the share between the two groups of jobs."""
-        return first(self._between_groups.get((model,), ()), gender=self.gender)
+        return first(self.tests_of(model))
 
     @cached_property
-    def _between_groups(self) -> dict[tuple[str, ...], list[Row]]:
-        return grouped(tests(self.tests, "share", "crossed", "groups"), "model_a")
+    def jobs(self) -> dict[tuple[str, ...], list[Row]]:
+        """Its rows of probe_jobs by model."""
+        return grouped(where(self.part.tables.get("probe_jobs", ()), **self.scope), "model")
 
     def row(self, model: str, group: str) -> Row | None:
         """The row of a group of jobs and the gender that sentences speak of."""
@@ -148,14 +162,6 @@ def one_group(part: Part, group: str) -> Piece:
     if not group:
         return "all fields" if are_fields(part) else "all jobs"
     return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
-
-
-def other_group(part: Part, group: str, beside: str) -> Piece:
-    """A group of jobs after another, shorter."""
-    if group in SPLIT and beside in SPLIT:
-        people = "women" if group == SPLIT[0] else "men"
-        return f"mostly {people}" if are_fields(part) else f"{people}’s"
-    return one_group(part, group) if group in SPLIT else Foreign(group, "“", "”")
 
 
 def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *more: str) -> str:

@@ -20,7 +20,7 @@ from biaskit.report.findings.sentence import (
     why,
     within,
 )
-from biaskit.tables.query import Row, defined, distinct, where
+from biaskit.tables.query import Row, defined, distinct, grouped, where
 from biaskit.wording import count, short
 
 CAUSES = {
@@ -43,8 +43,9 @@ def instructions(content: Content) -> Iterator[Said]:
             }
             rows = tests(where(block.part.tables.get("tests", ()), **scope), "share", "crossed", name)
             rows = where(rows, instruction_a="0") if name == "settings" else rows
+            rows_by_model = grouped(rows, "model_a")
             for model in block.models:
-                yield from _changes(block, model, name, where(rows, model_a=model))
+                yield from _changes(block, model, name, rows_by_model.get((model,), ()))
 
 
 def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> Iterator[Said]:
@@ -62,7 +63,10 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
             "who": who(block.gender),
             "jobs": one_group(block.part, row["group_a"]),
         }
-        of_row = block.claim(model, row, *_instruction(block, row), **pieces)
+        texts = {str(known.get("id")): known.get("text") for known in block.part.instructions}
+        words = short(texts.get(str(row["instruction_a"])) or "")
+        notes = [f"instruction {row['instruction_a']}: “{words}”"] if words else []
+        of_row = block.claim(model, row, *notes, **pieces)
         yield claim(CHANGE, row, **{**of_row, "topic": "debiasing", "about": about})
     n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in known]
     templates = ["{opening}, no clear change of {model}’s answers by {any}{what}."]
@@ -90,10 +94,3 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     strength = max(WEAKER * below_floor(block, model), min(STRENGTH[v] for v in verdicts or ["not-measured"]))
     using = measured(block, model, rows)
     yield said(text, "debiasing", "help", verdict, using, about=about, strength=strength)
-
-
-def _instruction(block: ProbeBlock, row: Row) -> list[str]:
-    """The words of an instruction."""
-    texts = {str(row.get("id")): row.get("text") for row in block.part.instructions}
-    text = texts.get(str(row["instruction_a"]))
-    return [f"instruction {row['instruction_a']}: “{short(text)}”"] if text else []

@@ -100,9 +100,11 @@ def p_against_one(slope: Row) -> float | None:
 
 
 def _word(one: AgainstLabour, p: float | None) -> Word:
+    """Mirrors only where the line is not tilted about another height and no jobs surely lie far off it."""
     if p is None:
         return "unclear"
-    if _inside(one.slope, SLOPE_MARGIN, MIRRORED) and _uncontradicted(one):
+    far = one.distance is not None and (one.distance["ci_low"] or 0.0) > SHARE_MARGIN
+    if _inside(one.slope, SLOPE_MARGIN, MIRRORED) and _inside(one.level, SHARE_MARGIN) and not far:
         return "mirrors"
     if p >= LEVEL:
         return "unclear"
@@ -115,12 +117,6 @@ def _inside(row: Row | None, margin: float, middle: float = 0.0) -> bool:
     if row is None or row["ci90_low"] is None or row["ci90_high"] is None:
         return False
     return bool(middle - margin <= row["ci90_low"] and row["ci90_high"] <= middle + margin)
-
-
-def _uncontradicted(one: AgainstLabour) -> bool:
-    """Whether the line is not tilted about another height, and jobs do not surely lie far off it."""
-    far = one.distance is not None and (one.distance["ci_low"] or 0.0) > SHARE_MARGIN
-    return _inside(one.level, SHARE_MARGIN) and not far
 
 
 # --- where slopes stand ------------------------------------------------------------------------------
@@ -171,7 +167,17 @@ def labour(content: Content) -> Iterator[Said]:
     yield from map(_sentence, against_labour_force(content))
     if content.reference in ("labour", "both"):
         for part in parts_of(content, "probe"):
-            yield from (one for block in blocks_of(part) for one in _without_slope(block))
+            for block in blocks_of(part):
+                slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
+                for row in undefined(where(slopes, group_a="", group_b=""), "estimate"):
+                    if (model := row["model_a"]) in block.models:
+                        text = sentence(
+                            "{opening}, women against labour statistics: not measured ({why}).",
+                            opening=block.opening(model),
+                            why=why(row),
+                        )
+                        using = measured(block, model, [row])
+                        yield said(text, block.topic, "say", "not-measured", using, about=block.about)
 
 
 def _sentence(one: AgainstLabour) -> Said:
@@ -194,8 +200,13 @@ def _sentence(one: AgainstLabour) -> Said:
             least=least,
             pieces=pieces,
         )
+    notes = []  # what a slope does not say: how high the line lies, how far jobs lie from their labour share
+    if one.level is not None and one.level["ci_low"] is not None:
+        share, low, high = (one.level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
+        ends = percent_range(max(low, 0.0), min(high, 1.0))
+        notes.append(f"where half are women, the line gives them {percent(share)} % [{ends}]")
     given = block.claim(one.model, one.slope, **pieces)
-    given["measured"] = measured(block, one.model, rows, "bootstrap over jobs", *_beside_slope(one))
+    given["measured"] = measured(block, one.model, rows, "bootstrap over jobs", *notes, *apart(one.distance))
     return claim(LABOUR, one.slope, **given, verdict=one.verdict, least=least)
 
 
@@ -211,33 +222,9 @@ def _step(slope: Row, word: str) -> str:
     return f"{fine_points(rise)} more [{fine_points_range(low, high)}]"
 
 
-def _beside_slope(one: AgainstLabour) -> list[str]:
-    """What a slope does not say: how high the line lies, and how far jobs lie from their labour share."""
-    notes = []
-    if one.level is not None and one.level["ci_low"] is not None and one.block is not None:
-        share, low, high = (one.level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
-        ends = percent_range(max(low, 0.0), min(high, 1.0))
-        notes.append(f"where half are women, the line gives them {percent(share)} % [{ends}]")
-    return [*notes, *apart(one.distance)]
-
-
 def apart(row: Row | None) -> list[str]:
     """A mean distance: jobs may lie far off in both directions and agree on average."""
     if row is None or row["estimate"] is None:
         return []
     ends = f" [{points_range(row['ci_low'], row['ci_high'])}]" if row["ci_low"] is not None else ""
     return [f"whichever way, {points(row['estimate'])}{ends} off on average, noise included"]
-
-
-def _without_slope(block: ProbeBlock) -> Iterator[Said]:
-    """One sentence for each model that has no slope."""
-    slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
-    for row in undefined(where(slopes, group_a="", group_b=""), "estimate"):
-        if (model := row["model_a"]) in block.models:
-            text = sentence(
-                "{opening}, women against labour statistics: not measured ({why}).",
-                opening=block.opening(model),
-                why=why(row),
-            )
-            using = measured(block, model, [row])
-            yield said(text, block.topic, "say", "not-measured", using, about=block.about)

@@ -74,7 +74,13 @@ def cannot_show(content: Content) -> tuple[str, ...]:
     studies = {part.study.split(" (")[0] for part in content.parts}
     said += [_TWO_CLUSTERS] if studies & {"occugender", "occugender-debias", "mattern"} else []
     said += [*_forms(probed, "probe"), *_forms(written, "texts"), *_of_texts(written)]
-    said += _apart(probed, written)
+    probe, texts = ({model.label for part in parts for model in part.models} for parts in (probed, written))
+    if not probe:
+        said.append("The prober did not run here: nothing is known of the probabilities behind the texts.")
+    elif not texts:
+        said.append("No texts were generated here: how women and men are described is not known.")
+    elif not probe & texts:
+        said.append("No model was measured by both engines under one name: nothing ties their numbers.")
     return tuple(dict.fromkeys(said))
 
 
@@ -139,16 +145,6 @@ def _of_texts(parts: Sequence[Part]) -> Iterator[str]:
         yield _RAW_SRB
     if len(vectors) > 1:
         yield f"The scores rest on {len(vectors)} vector models, so their SRB values do not meet in a test."
-
-
-def _apart(probed: Sequence[Part], written: Sequence[Part]) -> Iterator[str]:
-    probe, texts = ({model.label for part in parts for model in part.models} for parts in (probed, written))
-    if not probe:
-        yield "The prober did not run here: nothing is known of the probabilities behind the texts."
-    elif not texts:
-        yield "No texts were generated here: how women and men are described is not known."
-    elif not probe & texts:
-        yield "No model was measured by both engines under one name, so nothing ties their numbers together."
 
 
 # --- the interval, and what the page does not hold --------------------------------------------------------

@@ -60,13 +60,6 @@ def words_of(part: Part, longer: Sequence[Row], gender: str) -> list[str]:
     return sorted(zs, key=lambda word: (-len(zs[word]), -max(zs[word]), word))
 
 
-def group_words_of(part: Part, row: Row) -> list[str]:
-    """The words of a group's list that are neither gender words nor names of persons or groups."""
-    scope = {name: row[name] for name in ("model", "column", "group", "against", "gender", "method")}
-    plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
-    return [one["word"] for one in where(part.tables.get("group_words", ()), **scope, **plain)]
-
-
 def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
     known, missing = defined(lists, *BEYOND), undefined(lists, *BEYOND)
     longer = sum(row["n_marked_beyond"] > row["null_p95_beyond"] for row in known)
@@ -151,7 +144,11 @@ def _groups(part: Part) -> Iterator[Said]:
         for row in of_model[:MOST_GROUPS]:
             of_gender = f", {people(row['gender'])}" if row["gender"] else ""
             group = Foreign(row["group"], "“", f"”{of_gender} ({row['column']})")
-            first, using = group_words_of(part, row), _measured(part, model, lists)
+            # Of its words those that are neither gender words nor names of persons or groups.
+            scope = {c: row[c] for c in ("model", "column", "group", "against", "gender", "method")}
+            plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
+            first = [one["word"] for one in where(part.tables.get("group_words", ()), **scope, **plain)]
+            using = _measured(part, model, lists)
             yield _marked([row], first, "groups", using, who=group, whose=whose(part, model))
         if not of_model:
             yield _unmarked(part, model, lists, f"a group of {lists[0]['column']}", "groups")

@@ -61,24 +61,22 @@ def is_pair(content: Content) -> bool:
 def compared(content: Content) -> list[Row]:
     """The rows that sentences speak of: a model against another, without an instruction, in one setting."""
     gender = next((part.contrast[0] for part in parts_of(content, "probe") if part.contrast[0]), "female")
-    rows = [row for row in content.between.get("tests", ()) if _is_shown(row, gender)]
+    rows = [
+        row
+        for row in content.between.get("tests", ())
+        if row["model_a"] != row["model_b"]
+        and row["quantity"] in SUBJECTS
+        and all(row[side] in ("", None, "0") for side in ("instruction_a", "instruction_b"))
+        # Of the kinds of one comparison, crossed speaks for the prober, paired over occupations for texts.
+        and (
+            (row["kind"] == "crossed" and row["gender"] == gender)
+            if row["quantity"] == "share"
+            else row["kind"] == "paired"
+        )
+    ]
     # By identity: 100 models have thousands of pairs, and looking rows up in a list grows with their square.
     in_setting = {id(row) for row in in_main_setting([row for row in rows if row["setting"]])}
     return [row for row in rows if not row["setting"] or id(row) in in_setting]
-
-
-def _is_shown(row: Row, gender: str) -> bool:
-    """Whether a row holds a model against another, without an instruction, for the gender sentences speak of.
-
-    Of the kinds of one comparison, crossed speaks for the prober and paired over occupations for texts.
-    """
-    if row["model_a"] == row["model_b"] or row["quantity"] not in SUBJECTS:
-        return False
-    if row["instruction_a"] not in ("", None, "0") or row["instruction_b"] not in ("", None, "0"):
-        return False
-    if row["quantity"] == "share":
-        return bool(row["kind"] == "crossed" and row["gender"] == gender)
-    return bool(row["kind"] == "paired")
 
 
 def _topic(rows: Sequence[Row]) -> Topic:

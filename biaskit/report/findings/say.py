@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured, one_group
-from biaskit.report.findings.finding import MEASURED, outcome_of, parts_of, tests
+from biaskit.report.findings.finding import MEASURED, outcome_of, parts_of
 from biaskit.report.findings.kinds import ASYMMETRY, GROUPS, claim
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, who, why
 from biaskit.stats.verdict import interval_side
-from biaskit.tables.query import Row, defined, where
+from biaskit.tables.query import Row, defined
 from biaskit.wording import share_with_interval
 
 DECIDED = (*MEASURED, "not-identified")
@@ -21,25 +21,19 @@ def say(content: Content) -> Iterator[Said]:
     blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
     for block in blocks:
         for model in block.models:
-            yield from _groups(block, model)
+            # Each pair of groups; where no two are held against each other, the share of each.
+            tested, several = block.tests_of(model), len(block.groups()) > 1
+            if not several or not any(outcome_of(row) in DECIDED for row in tested):
+                yield from _shares(block, model, next(iter(tested), None))
+            for row in defined(tested, "estimate") if several else ():
+                yield claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
     for block in blocks:
         for model in block.models:
-            rows = where(tests(block.tests, "asymmetry", "crossed", "groups"), model_a=model)
-            for row in rows:
+            for row in block.tests_of(model, "asymmetry"):
                 if outcome_of(row) in MEASURED:
                     yield claim(ASYMMETRY, row, **block.claim(model, row), least=DETAIL)
             if content.reference in ("parity", "both"):
                 yield from _parity(block, model)
-
-
-def _groups(block: ProbeBlock, model: str) -> Iterator[Said]:
-    """Each pair of groups; where no two are held against each other, the share of each."""
-    tested = where(tests(block.tests, "share", "crossed", "groups"), gender=block.gender, model_a=model)
-    if len(block.groups()) < 2 or not any(outcome_of(row) in DECIDED for row in tested):
-        yield from _shares(block, model, next(iter(tested), None))
-    for row in tested if len(block.groups()) > 1 else ():
-        if row["estimate"] is not None:
-            yield claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
 
 
 def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
@@ -70,7 +64,7 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
 def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:
     """How many jobs lie on which side of parity, each by its own interval."""
     a, b = block.part.contrast if all(block.part.contrast) else ("female", "male")
-    jobs = where(block.part.tables.get("probe_jobs", ()), **block.scope, model=model)
+    jobs = block.jobs.get((model,), ())
     rows = [row for row in jobs if row.get(f"{a}_minus_{b}") is not None and row["ci_low"] is not None]
     if not rows:
         return

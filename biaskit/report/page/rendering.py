@@ -156,22 +156,22 @@ def _sentence(text: str) -> str:
 
 def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> Iterator[Section]:
     tables = list_tables(content)
-    for question in QUESTIONS:
-        own = [figure for figure in figures[1:] if figure.question == question.id]
-        engine = {"say": "probe", "write": "personas"}.get(question.id)
-        findings = [one for one in said.findings if one.question == question.id]
-        leading = [one for one in said.leading if one.question == question.id]
+    for question, heading in QUESTIONS.items():
+        own = [figure for figure in figures[1:] if figure.question == question]
+        engine = {"say": "probe", "write": "personas"}.get(question)
+        findings = [one for one in said.findings if one.question == question]
+        leading = [one for one in said.leading if one.question == question]
         yield Section(
-            id=question.id,
-            heading=question.heading,
+            id=question,
+            heading=heading,
             open=own[:1],
             said=findings[len(leading) :][:MOST_OPEN],
             above=bool(leading),
             findings=findings,
             figures=own[1:],
-            tables=[table for table in tables if table.question == question.id],
+            tables=[table for table in tables if table.question == question],
             prompts=_some([one for one in content.prompts if one.engine == engine], MOST_PROMPTS),
-            texts=_some(content.examples, MOST_TEXTS) if question.id == "write" else (),
+            texts=_some(content.examples, MOST_TEXTS) if question == "write" else (),
         )
 
 

@@ -27,6 +27,11 @@ def in_list(row: Row) -> str:
     return f"({row['word']})" if row["is_name"] or row["is_gender_word"] else str(row["word"])
 
 
+def beyond(row: Row) -> str:
+    """How many words of a list mark beyond gender words, and the 95th percentile of shuffled labels."""
+    return f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
+
+
 def _shown(value: float | None, form: Callable[[float], str]) -> str:
     return "–" if value is None else form(value)
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from biaskit.report.render.cells import in_list, number, table
+from biaskit.report.render.cells import beyond, in_list, number, table
 from biaskit.report.render.document import PaperTable, TitledTable
-from biaskit.tables.query import Row, grouped, where
+from biaskit.tables.query import Row, defined, grouped, where
 from biaskit.wording import PEOPLE, short
 
 N_WORDS = 10
 FIRST = "first ten"
-MOST_LETTERS = 60
-"""Letters of one word in a manuscript's table: TeX cannot read a line of a megabyte."""
-MOST_WORDS = 3 * N_WORDS
+MOST_LETTERS = 500
+"""Letters of a cell in a manuscript's table: TeX cannot read a line of a megabyte."""
 _GROUP_LIST = ("model", "group", "gender", "against")
 
 
 def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
     """One line per group of a user's own column, and per gender of it."""
-    own = [row for row in where(lists, method="calibrated") if row["n_marked"] is not None]
+    own = defined(where(lists, method="calibrated"), "n_marked")
     of_list = grouped(where(words, method="calibrated"), *_GROUP_LIST)
 
     def first(row: Row) -> str:
@@ -38,9 +37,7 @@ def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledT
             ),
             "against": "against",
             FIRST: lambda row: first(row) or "(none)",
-            "beyond (null 95 %)": lambda row: (
-                f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
-            ),
+            "beyond (null 95 %)": beyond,
             "p": lambda row: number(row["p_value_beyond"], 3),
             "texts": lambda row: f"{row['n_target']}:{row['n_unmarked']}",
         },
@@ -54,14 +51,6 @@ def group_papers(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[PaperTa
     """The same for a manuscript; its caption names the column, since no paper has this table."""
     for made in group_tables(lists, words):
         heads = [heading.text for heading in made.header[-1]]
-        rows = tuple(tuple(map(_of_bounded_words, row)) for row in made.rows)
-        title = _of_bounded_words(made.title)
-        yield PaperTable(
-            "words-of-groups", replace(made, title=title, rows=rows, wide=frozenset({heads.index(FIRST)}))
-        )
-
-
-def _of_bounded_words(cell: str) -> str:
-    words = cell.split()
-    more = ["…"] if len(words) > MOST_WORDS else []
-    return " ".join([*(short(word, MOST_LETTERS) for word in words[:MOST_WORDS]), *more])
+        rows = tuple(tuple(short(cell, MOST_LETTERS) for cell in row) for row in made.rows)
+        wide = frozenset({heads.index(FIRST)})
+        yield PaperTable("words-of-groups", replace(made, title=short(made.title, 200), rows=rows, wide=wide))

@@ -13,7 +13,7 @@ from biaskit.report.findings.write import against_labour, models_of, occupations
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, defined, distinct, grouped, where
+from biaskit.tables.query import defined, distinct, grouped, where
 from biaskit.wording import (
     count,
     people,
@@ -32,10 +32,15 @@ UNDEFINED = "–"
 
 def headline(content: Content, *, width: int = WIDTH, said: Sequence[Finding] | None = None) -> str:
     """Tables and sentences of at most `width` columns; `said`: the content's findings, where known."""
-    probed = [table for part in parts_of(content, "probe") for table in _probe(part)]
-    tables = (*probed, *map(_personas, parts_of(content, "personas")))
+    tables = side_by_side(content)
     sentences = _sentences(findings(content) if said is None else said, width, N_FINDINGS)
     return "\n".join([*([render_text(Document(tables), width)] if tables else []), *sentences])
+
+
+def side_by_side(content: Content) -> tuple[TitledTable, ...]:
+    """A table for each study and prompt form, models in rows: shares of answers, then numbers of texts."""
+    probed = [table for part in parts_of(content, "probe") for table in _probe(part)]
+    return (*probed, *map(_personas, parts_of(content, "personas")))
 
 
 def first_findings(
@@ -58,7 +63,10 @@ def _sentences(said: Sequence[Finding], width: int, most: int) -> Iterator[str]:
 
 def _probe(part: Part) -> Iterator[TitledTable]:
     """A table for each prompt form: two of them never stand in one."""
-    for form, blocks in _by_form(part).items():
+    blocks_by_form: dict[str, list[ProbeBlock]] = {}
+    for block in blocks_of(part):
+        blocks_by_form.setdefault(block.form, []).append(block)
+    for form, blocks in blocks_by_form.items():
         notes: dict[str, None] = {}
         groups, gender = blocks[0].groups()[:2], people(blocks[0].gender)
         rows = [
@@ -74,19 +82,12 @@ def _probe(part: Part) -> Iterator[TitledTable]:
         if len(by) > 1:
             listed_by = "; ".join(f"{estimator}: {', '.join(models)}" for estimator, models in by.items())
             notes[f"Estimators: {listed_by}."] = None
-        name = f"{part.study}, {form} prompts" if len(_by_form(part)) > 1 else part.study
+        name = f"{part.study}, {form} prompts" if len(blocks_by_form) > 1 else part.study
         alone = f", {next(iter(by))}" if len(by) == 1 else ""
         title = f"{name}: {gender} in % of the listed words' probability [95 %]{alone}"
         heads = [jobs_of(part, group) if group in SPLIT else group for group in groups]
         header = (tuple(map(Heading, ("", "asked", *heads))),)
         yield TitledTable(title, header, tuple(rows), " ".join(notes), n_text=2)
-
-
-def _by_form(part: Part) -> dict[str, list[ProbeBlock]]:
-    blocks: dict[str, list[ProbeBlock]] = {}
-    for block in blocks_of(part):
-        blocks.setdefault(block.form, []).append(block)
-    return blocks
 
 
 def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) -> str:
@@ -107,24 +108,19 @@ def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) ->
 
 def _personas(part: Part) -> TitledTable:
     every, notes = occupations_of(part), dict[str, None]()
-    models = list(dict.fromkeys([*models_of(part), *distinct(every, "model")]))
-    rows = tuple(
-        (short(model, LABEL), _range(where(every, model=model), notes), *_tests(part, model, notes))
-        for model in models
-    )
+    rows = []
+    for model in dict.fromkeys([*models_of(part), *distinct(every, "model")]):
+        own, shown = where(every, model=model), UNDEFINED
+        if shares := [row["female_share"] for row in defined(own, "female_share")]:
+            shown = f"{percent(min(shares))} to {percent(max(shares))}"
+        else:
+            why = reasons_of(own) if own else "no texts without a gender in the prompt"
+            notes[f"{UNDEFINED} women's share not measured: {why}."] = None
+        rows.append((short(model, LABEL), shown, *_tests(part, model, notes)))
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
     heads = ("", "% by occupation", "minus labour", "SRB, women minus men")
-    return TitledTable(title, (tuple(map(Heading, heads)),), rows, " ".join(notes))
-
-
-def _range(rows: Sequence[Row], notes: dict[str, None]) -> str:
-    shares = [row["female_share"] for row in defined(rows, "female_share")]
-    if shares:
-        return f"{percent(min(shares))} to {percent(max(shares))}"
-    why = reasons_of(rows) if rows else "no texts without a gender in the prompt"
-    notes[f"{UNDEFINED} women's share not measured: {why}."] = None
-    return UNDEFINED
+    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), " ".join(notes))
 
 
 def _tests(part: Part, model: str, notes: dict[str, None]) -> tuple[str, str]:

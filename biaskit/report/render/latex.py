@@ -95,16 +95,14 @@ def escape(text: str) -> str:
     What pdfLaTeX has no letter for (other scripts, symbols, control characters, bidirectional overrides,
     lone surrogates) is shown by its code, such as U+202E, so that a hostile or a Chinese label compiles.
     """
+    shown = "".join(
+        _SPECIAL.get(c, c)
+        if c in _SPECIAL or " " <= c <= "~" or c in _ON_THE_LINE or ("À" <= c <= "ž" and c not in _NOT_IN_T1)
+        else f"U+{ord(c):04X}"
+        for c in text
+    )
     # A hyphen or quote beside another would become a dash or another quote.
-    return re.sub(r"(?<=([-',!?]))(?=\1)", "{}", "".join(map(_letter, text)))
-
-
-def _letter(c: str) -> str:
-    if c in _SPECIAL:
-        return _SPECIAL[c]
-    if " " <= c <= "~" or c in _ON_THE_LINE or ("À" <= c <= "ž" and c not in _NOT_IN_T1):
-        return c
-    return f"U+{ord(c):04X}"
+    return re.sub(r"(?<=([-',!?]))(?=\1)", "{}", shown)
 
 
 def _comment(text: str) -> str:
@@ -116,7 +114,11 @@ def _environment(table: TitledTable, name: str) -> str:
     label = re.sub(r"[^a-z0-9.-]+", "-", name.lower())
     caption = f"\\caption{{{escape(table.title)}}}\\label{{tab:biaskit-{label}}}"
     headings = [r"\toprule", *_headings(table), r"\midrule"]
-    rows = [_row(row, table.n_text) for row in table.rows]
+    rows = []
+    for row in table.rows:
+        # A hyphen before a number is a minus sign where numbers stand, else a part of a word or date.
+        cells = [cell if i < table.n_text else _MINUS.sub("−", cell) for i, cell in enumerate(row)]
+        rows.append(_guarded(" & ".join(map(escape, cells))) + r" \\")
     return "\n".join((_long if _is_long(table) else _floating)(table, caption, headings, rows))
 
 
@@ -188,12 +190,6 @@ def _headings(table: TitledTable) -> Iterator[str]:
         yield _guarded(" & ".join(cells)) + r" \\"
         if rules and number < len(table.header):
             yield rules
-
-
-def _row(row: Sequence[str], n_text: int) -> str:
-    # A hyphen before a number is a minus sign where numbers stand, but a part of a word or date elsewhere.
-    cells = [cell if i < n_text else _MINUS.sub("−", cell) for i, cell in enumerate(row)]
-    return _guarded(" & ".join(escape(cell) for cell in cells)) + r" \\"
 
 
 def _guarded(line: str) -> str:

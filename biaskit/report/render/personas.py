@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from biaskit.report.render.cells import Columns, in_list, number, p_value, percent, signed, span, table
+from biaskit.report.render.cells import (
+    Columns,
+    beyond,
+    in_list,
+    number,
+    p_value,
+    percent,
+    signed,
+    span,
+    table,
+)
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.groups import group_tables
 from biaskit.runs.claims import Claim
@@ -97,9 +107,6 @@ def _part(n: int, of: int) -> str:
 def _by_instruction(whole: Sequence[Row]) -> Iterator[TitledTable]:
     """Means over occupations, when occupations times instructions would fill screens."""
 
-    def total(rows: Sequence[Row], name: str) -> int:
-        return sum(row[name] for row in rows)
-
     def shares(rows: Sequence[Row]) -> list[float]:
         return [row["female_share"] for row in rows if row["female_share"] is not None]
 
@@ -111,8 +118,10 @@ def _by_instruction(whole: Sequence[Row]) -> Iterator[TitledTable]:
             "instr.": lambda rows: rows[0]["instruction_id"],
             "women": lambda rows: percent(sum(s) / len(s) if (s := shares(rows)) else None),
             "occupations": lambda rows: len(shares(rows)),
-            "texts": lambda rows: total(rows, "n_texts"),
-            "no gender": lambda rows: _part(total(rows, "n_unassociated"), total(rows, "n_texts")),
+            "texts": lambda rows: sum(row["n_texts"] for row in rows),
+            "no gender": lambda rows: _part(
+                sum(row["n_unassociated"] for row in rows), sum(row["n_texts"] for row in rows)
+            ),
         },
         n_text=2,
         note="representation.csv has every occupation with its interval.",
@@ -121,8 +130,7 @@ def _by_instruction(whole: Sequence[Row]) -> Iterator[TitledTable]:
 
 def _words(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
     for origin, said in ORIGINS.items():
-        own = where(lists, origin=origin, method="calibrated")
-        own = [row for row in own if row["n_marked"] is not None]
+        own = defined(where(lists, origin=origin, method="calibrated"), "n_marked")
         of_list: dict[tuple[str, ...], list[str]] = {}
         for row in where(words, origin=origin, method="calibrated"):
             of_list.setdefault(_list_key(row), []).append(in_list(row))
@@ -151,9 +159,7 @@ def _list_by_list(
             "marks": _marks,
             "first ten": lambda row: " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
             "words (null 95 %)": lambda row: f"{row['n_marked']} ({number(row['null_p95'], 0)})",
-            "beyond (null 95 %)": lambda row: (
-                f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
-            ),
+            "beyond (null 95 %)": beyond,
             "p": lambda row: number(row["p_value_beyond"], 3),
             "p max|z|": lambda row: number(row["p_value_max_z_beyond"], 3),
             "texts": lambda row: f"{row['n_target']}:{row['n_unmarked']}",
@@ -173,7 +179,7 @@ def _common_words(
         first = sorted(seen.items(), key=lambda item: (-item[1], item[0]))[: TOP_WORDS + 5]
         return " ".join(f"{word} {n}" for word, n in first) or "(none)"
 
-    def beyond(rows: Sequence[Row]) -> int:
+    def longer(rows: Sequence[Row]) -> int:
         return sum(r["n_marked_beyond"] > r["null_p95_beyond"] for r in defined(rows, "null_p95_beyond"))
 
     yield from table(
@@ -184,7 +190,7 @@ def _common_words(
             "marks": lambda rows: _marks(rows[0]),
             "words in most occupations, with their number": most_common,
             "lists": len,
-            "beyond null": beyond,
+            "beyond null": longer,
         },
         n_text=3,
         note="beyond null: lists that hold more words than 95 % of those with shuffled genders, both without"
@@ -225,6 +231,7 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
     means = [row for row in rows if row["occupation"] == ALL_OCCUPATIONS and row["auc"] is not None]
+    control = any(is_reason(part, HOLD_OUT) for row in means for part in parts_of_reason(row["reason"]))
     yield from table(
         "Women's and men's texts told apart (area under the curve; 0.5: as well as by a coin)",
         means,
@@ -241,12 +248,8 @@ def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
         },
         n_text=3,
         note="mean over occupations, by words that are no gender words and no names; p: against shuffled"
-        " genders." + (" Positive control: no result." if any(map(_is_control, means)) else ""),
+        " genders." + (" Positive control: no result." if control else ""),
     )
-
-
-def _is_control(row: Row) -> bool:
-    return any(is_reason(part, HOLD_OUT) for part in parts_of_reason(row["reason"]))
 
 
 def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
@@ -260,9 +263,7 @@ def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
             "marked for": lambda rows: rows[0]["marked_for"],
             "first ten": lambda rows: " ".join(row["word"] for row in rows[:TOP_WORDS]),
             "words": len,
-            "beyond (null 95 %)": lambda rows: (
-                f"{number(rows[0]['n_marked_beyond'], 0)} ({number(rows[0]['null_p95_beyond'], 0)})"
-            ),
+            "beyond (null 95 %)": lambda rows: beyond(rows[0]),
             "p": lambda rows: number(rows[0]["p_value_beyond"], 3),
         },
         n_text=4,
@@ -298,10 +299,6 @@ _SHOWN = {
 
 
 def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
-    def models(row: Row) -> str:
-        between = contrast_of(row) == "models"
-        return f"{row['model_a']} − {row['model_b']}" if between else row["model_a"]
-
     def what(row: Row) -> str:
         key = (row["quantity"], contrast_of(row))
         asked = (
@@ -319,7 +316,9 @@ def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
             if (row["quantity"], contrast_of(row)) in _SHOWN and not row["estimate"] is row["p_value"] is None
         ],
         {
-            "Model": models,
+            "Model": lambda row: (
+                f"{row['model_a']} − {row['model_b']}" if contrast_of(row) == "models" else row["model_a"]
+            ),
             "what": what,
             "test": "kind",
             "estimate": lambda row: signed(row["estimate"]),

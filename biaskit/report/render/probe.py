@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.render.document import Document, Heading, TitledTable
@@ -32,32 +32,40 @@ class Frame:
 def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature: str) -> Document:
     """The paper's tables for what was asked, from probe_groups.csv and probe_levels.csv."""
     groups, said = tables.get("probe_groups", []), tables.get("probe_next", [])
+    types, settings = distinct(groups, "bias_type"), distinct(groups, "setting")
     made = (
         _by_instruction(frame, groups, tables.get("probe_levels", []))
         if frame.levels
         else [
-            with_the_rest(
-                by_model(frame, rows, _title(frame, bias_type, setting)),
+            by_model(
+                frame,
+                rows,
+                f"{frame.titles[bias_type]}{_within(setting)}: % of the probability on the listed words",
                 where(said, bias_type=bias_type, setting=setting),
             )
-            for (bias_type, setting), rows in _tables_of(groups)
+            for (bias_type, setting), rows in sorted(
+                grouped(groups, "bias_type", "setting").items(),
+                key=lambda one: (types.index(one[0][0]), settings.index(one[0][1])),
+            )
         ]
     )
-    made += outcome_tables(tables.get("probe_outcomes", []))
+    # What the drawn answers come to; instructions stand in the table alone.
+    plain = where(tables.get("probe_outcomes", []), instruction_id=NO_INSTRUCTION)
+    several = len(distinct(plain, "model")) > 1
+    for named, own in grouped(plain, "model", "bias_type", "setting").items():
+        made.append(_outcomes(own, *named, several=several))
     return Document(tuple(made), tuple(notes), signature)
 
 
-def _tables_of(groups: Sequence[Row]) -> list[tuple[tuple[str, str], list[Row]]]:
-    """The rows of each bias type and setting, settings inside bias types."""
-    types, settings = distinct(groups, "bias_type"), distinct(groups, "setting")
-    found = grouped(groups, "bias_type", "setting").items()
-    return sorted(found, key=lambda one: (types.index(one[0][0]), settings.index(one[0][1])))
+def _within(setting: str) -> str:
+    return f", {SETTINGS[setting].lower()}" if setting == "dialogue" else ""
 
 
-def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
+def by_model(frame: Frame, rows: Sequence[Row], title: str, said: Sequence[Row] = ()) -> TitledTable:
     """OccuGender's Tables 3-4: a model has its shares ± SE and what surrounds them line by line.
 
-    `rows` are those of probe_groups.csv of one bias type, setting, form and instruction.
+    `rows` are those of probe_groups.csv of one bias type, setting, form and instruction; `said`: those of
+    probe_next.csv, for a line on what was said instead.
     """
     job_groups = _job_groups(rows)
     lines = []
@@ -74,7 +82,7 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str) -> TitledTable:
         title=title,
         header=_header(("Model",), [""], job_groups, frame),
         rows=tuple(lines),
-        note=_letters(frame) + _what(rows),
+        note=" ".join(filter(None, (_letters(frame) + _what(rows), line_of_the_rest(said)))),
     )
 
 
@@ -90,16 +98,6 @@ OUTCOMES = {
 """Outcomes of answers as a table names them; the groups that can be named stand below the first."""
 
 
-def outcome_tables(rows: Sequence[Row]) -> list[TitledTable]:
-    """What the drawn answers come to: a table for each model, bias type and setting.
-
-    `rows` are those of probe_outcomes.csv; instructions stand there alone.
-    """
-    plain, several = where(rows, instruction_id=NO_INSTRUCTION), len(distinct(rows, "model")) > 1
-    found = grouped(plain, "model", "bias_type", "setting").items()
-    return [_outcomes(own, *named, several=several) for named, own in found]
-
-
 def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, several: bool) -> TitledTable:
     groups = distinct(rows, "job_group")
     columns = groups[1:] if len(groups) == 2 else groups
@@ -109,22 +107,18 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
         if group or any(row["n"] for row in own) or outcome == "declines":
             name = f"  {people(group)}" if group else OUTCOMES[outcome]
             lines.append((name, *(_share_of(first(own, job_group=column)) for column in columns)))
-    n = max((row["n_answers"] for row in rows), default=0)
-    where_said = f", {SETTINGS[setting].lower()}" if setting == "dialogue" else ""
+    # Few jobs or templates make wide intervals.
+    n, jobs, templates = (
+        max((row[name] or 0 for row in rows), default=0) for name in ("n_answers", "n_jobs", "n_templates")
+    )
     who = f", {model}" if several else ""
     return TitledTable(
-        title=f"Answers to {bias_type} prompts{where_said}{who}: % of the texts drawn [95 %]",
+        title=f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the texts drawn [95 %]",
         header=((Heading("The answer"), *(Heading(f"{name} jobs") for name in columns)),),
         rows=tuple(lines),
-        note=f"{n:,} texts of {_cells_of(rows)}, told apart by rules; below “names one” stands the group that"
-        " is named. Interval over jobs and templates.",
+        note=f"{n:,} texts of {count(jobs, 'job')} and {count(templates, 'template')}, told apart by rules; "
+        "below “names one” stands the group that is named. Interval over jobs and templates.",
     )
-
-
-def _cells_of(rows: Sequence[Row]) -> str:
-    """How many jobs and templates the widest rows rest on: few of either make wide intervals."""
-    jobs, templates = (max((row[name] or 0 for row in rows), default=0) for name in ("n_jobs", "n_templates"))
-    return f"{count(jobs, 'job')} and {count(templates, 'template')}"
 
 
 def _share_of(row: Row | None) -> str:
@@ -133,16 +127,6 @@ def _share_of(row: Row | None) -> str:
     if row["ci_low"] is None:
         return percent(row["share"])
     return f"{percent(row['share'])} [{percent_range(row['ci_low'], row['ci_high'])}]"
-
-
-def with_the_rest(table: TitledTable, said: Sequence[Row]) -> TitledTable:
-    """The table with a line below it of what was said instead; `said`: its rows of probe_next.csv."""
-    return replace(table, note=" ".join(filter(None, (table.note, line_of_the_rest(said)))))
-
-
-def _title(frame: Frame, bias_type: str, setting: str) -> str:
-    where = f", {SETTINGS[setting].lower()}" if setting == "dialogue" else ""
-    return f"{frame.titles[bias_type]}{where}: % of the probability on the listed words"
 
 
 def _named(model: str, rows: Sequence[Row]) -> str:

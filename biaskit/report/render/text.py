@@ -32,7 +32,13 @@ def render_text(document: Document, width: int = WIDTH) -> str:
 
     A word that is longer than a line (a path, a label) stays whole on a line of its own.
     """
-    parts = [_table(table, width) for table in document.tables]
+    parts = []
+    for table in document.tables:
+        lines = fold(table.title, width)
+        for number, panel in enumerate(_panels(_Grid.of(table), width)):
+            lines += [""] * (number > 0) + _panel(panel, width)
+        lines += fold(table.note, min(width, READABLE)) if table.note else []
+        parts.append("\n".join(line.rstrip() for line in lines))
     if document.notes:
         parts.append(render_notes(document.notes, width))
     if document.signature:
@@ -132,15 +138,6 @@ class _Grid:
         return [block for block in found if block]
 
 
-def _table(table: TitledTable, width: int) -> str:
-    lines = fold(table.title, width)
-    for number, panel in enumerate(_panels(_Grid.of(table), width)):
-        lines += [""] * (number > 0) + _panel(panel, width)
-    if table.note:
-        lines += fold(table.note, min(width, READABLE))
-    return "\n".join(line.rstrip() for line in lines)
-
-
 def _panels(grid: _Grid, width: int) -> list[_Grid]:
     """The whole table where it fits, else as many headings beside one another as do."""
     lead = sum(least + GAP for least in _least(grid)[: grid.n_text])
@@ -217,10 +214,10 @@ def _row(
     cells: Sequence[str], widths: Sequence[int], n_text: int, width: int, *, bottom: bool = False
 ) -> list[str]:
     """A row as the lines it takes: words folded, numbers on the first line (headings: on the last)."""
-    folded = [
-        fold(cell, room, first=_indent(cell), then=_indent(cell)) if bottom or i < n_text else [cell]
-        for i, (cell, room) in enumerate(zip(cells, widths, strict=True))
-    ]
+    folded = []
+    for i, (cell, room) in enumerate(zip(cells, widths, strict=True)):
+        indent = " " * (len(cell) - len(cell.lstrip(" ")))
+        folded.append(fold(cell, room, first=indent, then=indent) if bottom or i < n_text else [cell])
     n = max(map(len, folded))
     if bottom:
         folded = [[""] * (n - len(lines)) + lines for lines in folded]
@@ -229,10 +226,6 @@ def _row(
         cells = [lines[number] if number < len(lines) else "" for lines in folded]
         made += _line(cells, widths, n_text, width)
     return made
-
-
-def _indent(cell: str) -> str:
-    return " " * (len(cell) - len(cell.lstrip(" ")))
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], n_text: int, width: int) -> list[str]:
