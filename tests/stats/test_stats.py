@@ -26,7 +26,7 @@ from biaskit.stats.arms import (
     cross,
 )
 from biaskit.stats.contrasts import Scope, adjust, between_groups, within_jobs
-from biaskit.stats.correlation import level_test, rank_correlation, slope_test, spearman
+from biaskit.stats.correlation import level_test, rank_correlation, slope_test
 from biaskit.stats.crossed import (
     mean_squares,
     share_interval,
