@@ -6,7 +6,7 @@ of their own: no number of the cells' shares depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.probe.answers import AnswersOfRun
 from biaskit.probe.design import ProbeDesign
+from biaskit.probe.planned import places_of
 from biaskit.probe.rounds import Rounds
 from biaskit.probe.rows import fault_of, row_of
 from biaskit.probe.scoring import CellWork
 from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
-from biaskit.records import Cell, Failed, PromptForm, Scored, ScoreRequest
+from biaskit.records import Failed, PromptForm, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.manifest import write_manifest
 from biaskit.runs.session import Session
@@ -169,21 +170,9 @@ class _ContinuationWork(CellWork):
 
 # --- and read back ----------------------------------------------------------------------------------------
 
-PlacesOf = Callable[[Mapping[str, Any]], Sequence[int]]
-Places = Callable[[Mapping[str, Any], ProbeDesign], tuple[list[Cell], PlacesOf]]
-
-
-def continued_models(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The models of a manifest that were continued, each as the entry that keys of continuations rest on."""
-    return {
-        label: {**entry, **entry["continuations"]}
-        for label, entry in manifest["models"].items()
-        if entry.get("continuations")
-    }
-
 
 def read_continuations(
-    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, places_of: Places, reading: Reading
+    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading
 ) -> int:
     """Put what the continuations say in the place of what short draws of the same models said.
 
@@ -192,7 +181,9 @@ def read_continuations(
     path, design = rows_file(run, ROWS), answers.design
     if not path.exists():
         return 0
-    models = continued_models(manifest)
+    # Each as the entry that keys of continuations rest on.
+    entries = {label: entry for label, entry in manifest["models"].items() if entry.get("continuations")}
+    models = {label: {**entry, **entry["continuations"]} for label, entry in entries.items()}
     answers.cells = {cell: said for cell, said in answers.cells.items() if cell.model not in models}
     cells, places = places_of({"models": models}, design)
     seen: set[tuple[int, int]] = set()

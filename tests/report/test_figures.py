@@ -139,12 +139,6 @@ def test_stacked_bars_have_the_shares_as_lengths_and_the_tables_interval(
     assert sorted(bar.behind) == sorted(r["female_share"] for r in rows_of(usual, "probe_jobs", **scope))
 
 
-def test_little_coverage_is_pale_and_stands_in_brackets() -> None:
-    panel = panels(only(probe.groups, content(("M0", "M1"), 4))["groups"])[0]
-    assert panel.beside == ["0.2", "[0.2]"]
-    assert [bar.pale for bar in panel.bars] == [False, True]
-
-
 def test_bounds_of_top_k_are_drawn_where_there_are_some() -> None:
     made = content(("M0",), 4)
     before = only(probe.groups, made)["groups"]
@@ -381,20 +375,6 @@ def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
     assert of_b.x != of_b.x, "B has no texts with a test"
 
 
-def test_three_groups_of_jobs_have_three_fills_and_at_most_eight_models_stand_in_a_picture() -> None:
-    made = alone(content([f"m{i}" for i in range(11)], 4, instructions=0), "probe")
-    for table in ("probe_jobs", "probe_groups"):
-        rows = rows_of(made, table)
-        more = [{**row, "job_group": "red"} for row in rows if row["job_group"] == "female-dominated"]
-        made = with_table(made, table, rows + more)
-    figure = first_picture(made)
-    assert figure is not None
-    assert [dots.fill for dots in panels(figure)[0].dots] == ["full", "none", "left"]
-    assert "jobs of the group “red”" in [entry.text for entry in figure.plot.legend]
-    assert "8 of 11 models" in figure.plot.caption
-    assert panels(figure)[0].labels == [f"m{i}" for i in range(8)]
-
-
 # --- undefined, few and many ---------------------------------------------------------------------------
 
 
@@ -414,11 +394,6 @@ def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
         assert "–: not measured" in [entry.text for entry in figures[name].plot.legend]
     assert {bar for panel in panels(figures["groups"]) for bar in panel.bars} == {None}
     assert {text for panel in panels(figures["groups"]) for text in panel.beside} == {"–"}
-
-
-def test_one_model_and_one_job_have_no_figure_that_repeats_the_first() -> None:
-    several = {"models", "words-1", "words-2", "jobs", "scatter"}
-    assert (KINDS - several) | {"words"} == set(named(draw_all(content(("only",), 1))))
 
 
 def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
