@@ -34,12 +34,6 @@ _ROUND = 5
 """Texts of a row, where their number is a multiple of it: more of them later take over those of before."""
 
 
-def continuing(design: ProbeDesign) -> ScoringOptions:
-    """How a model is opened that continues the prompts of a study."""
-    rounds, tokens = _rounds(design), design.study.continuation_tokens
-    return ScoringOptions("sampling", draws=rounds.size, new_tokens=tokens)
-
-
 def _rounds(design: ProbeDesign) -> Rounds:
     n = design.study.continuations
     return Rounds(_ROUND, n // _ROUND) if n % _ROUND == 0 else Rounds(n, 1)
@@ -76,7 +70,9 @@ def _continue(
     scorer = None
     try:
         spec, account = session.models[label], session.account(label)
-        scorer = session.open_model(label, spec, NEW, account, scoring=continuing(design))
+        tokens = design.study.continuation_tokens
+        scoring = ScoringOptions("sampling", draws=_rounds(design).size, new_tokens=tokens)
+        scorer = session.open_model(label, spec, NEW, account, scoring=scoring)
         work = _ContinuationWork(design, scorer, form, stored, session.shard)
         if writer is None:
             plan_work(work, session)
