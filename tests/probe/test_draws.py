@@ -14,15 +14,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biaskit.errors import RunError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.shares.cells import cell_shares
-from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
 from biaskit.runs.session import Session
+from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_probe_study
 from biaskit.tables.io import read_table_rows
 
@@ -78,11 +77,6 @@ def test_without_a_matched_draw_there_is_no_share_but_a_coverage() -> None:
     assert ((0.0, 0.0, 0.0), 0.0, 0) == (found.masses, found.coverage, found.matched)
     assert found.coverage_ends is not None
     assert 0.0 == found.coverage_ends[0] < found.coverage_ends[1] < 0.3
-
-
-def test_more_matched_than_drawn_is_an_error() -> None:
-    with pytest.raises(RunError, match="11 of 10 draws"):
-        cell_shares(CELL, drawn(10, He=11), GROUPS)
 
 
 # --- the standard error of a mean -------------------------------------------------------------------

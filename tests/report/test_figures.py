@@ -24,7 +24,6 @@ from biaskit.report.figures import (
     between_models,
     draw_all,
     files_of,
-    groups,
     labour,
     outcomes,
     probe,
@@ -309,18 +308,6 @@ def test_outcomes_are_stacked_to_the_whole() -> None:
     assert not only(outcomes.outcomes, made)
 
 
-def test_groups_of_texts_stand_at_their_length_beside_their_null() -> None:
-    made = content(("A",), 2)
-    scope = {"model": "A", "column": "race", "group": "x", "against": "others", "gender": ""}
-    row = {**scope, "method": "calibrated", "n_marked_beyond": 9, "null_p95_beyond": 4.0}
-    figure = only(groups.group_lists, with_table(made, "group_lists", [row], "personas"), "personas")[
-        "group-lists"
-    ]
-    nulls, marked = panels(figure)[0].dots
-    assert (xs(nulls), xs(marked)) == ([4.0], [9.0])
-    assert "x: null 95 % 4, all texts of a group 9" in figure.plot.alt
-
-
 # --- the first picture -----------------------------------------------------------------------------------
 
 
@@ -523,7 +510,6 @@ def test_hostile_labels_are_only_shown_and_stay_on_the_sheet() -> None:
         ("a\x1b[0m", r"a\x1b[0m"),
         ("a\nb", "a b"),
         ("نرس 漢", "نرس 漢"),
-        ("x\u0301\u0302\u0303", "x\u0301\u0302"),
         (r"$\frac{1$", r"$\frac{1$"),
         (f"meta-llama/{'x' * 60}-Instruct", f"meta-llama/{'x' * 12}…{'x' * 15}-Instruct"),
     ],

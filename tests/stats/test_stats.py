@@ -26,7 +26,7 @@ from biaskit.stats.arms import (
     cross,
 )
 from biaskit.stats.contrasts import Scope, adjust, between_groups, within_jobs
-from biaskit.stats.correlation import level_test, slope_test, spearman
+from biaskit.stats.correlation import level_test, rank_correlation, slope_test
 from biaskit.stats.crossed import (
     mean_squares,
     share_interval,
@@ -35,7 +35,7 @@ from biaskit.stats.crossed import (
     variance_components,
 )
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
+from biaskit.stats.resampling import crossed_bootstrap, generator
 from biaskit.stats.verdict import with_verdicts
 from biaskit.stats.welch import Statistic, paired, welch
 
@@ -368,7 +368,7 @@ def test_the_bootstrap_of_units_matches_a_plain_loop() -> None:
     x, y = table(12, 2).T
     picks = np.random.default_rng(5).integers(0, 12, (200, 12))
     of_resamples = [stats.spearmanr(x[p], y[p]).statistic for p in picks]
-    found = bootstrap_of_units(spearman, x, y, rng=np.random.default_rng(5), n_resamples=200)
+    found = rank_correlation(x, y, rng=np.random.default_rng(5), n_resamples=200)
     assert np.percentile(of_resamples, [2.5, 97.5]).tolist() == pytest.approx(found.ci95)
     assert np.percentile(of_resamples, [5, 95]).tolist() == pytest.approx(found.ci90)
     assert stats.spearmanr(x, y).statistic == pytest.approx(found.estimate)
@@ -377,7 +377,7 @@ def test_the_bootstrap_of_units_matches_a_plain_loop() -> None:
 def test_resamples_without_spread_are_left_out_and_counted() -> None:
     # Eleven of twelve x are equal: a resample without the twelfth has no ranks, (11/12)^12 = 35 % of them.
     x = np.array([0.0] * 11 + [1.0])
-    found = bootstrap_of_units(spearman, x, table(12, 1)[:, 0], rng=np.random.default_rng(1))
+    found = rank_correlation(x, table(12, 1)[:, 0], rng=np.random.default_rng(1))
     assert "resamples without spread left out" in str(found.reason)
     assert found.ci95 is not None
     assert all(math.isfinite(end) for end in found.ci95)
