@@ -73,7 +73,9 @@ class Inputs:
             return decode(content)
         except UnicodeDecodeError as error:
             if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise self.error(f"{where}{UTF16}") from None
+                raise self.error(
+                    f"{where} is UTF-16, as some spreadsheets save it. Save it as UTF-8."
+                ) from None
             line = error.object.count(b"\n", 0, error.start) + 1
             position = error.start + len(content) - len(error.object)  # without the byte order mark
             byte = f"byte 0x{content[position]:02x} at position {position}"
@@ -157,10 +159,6 @@ def unpacked(path: Path) -> Iterator[io.BufferedReader]:
 def decode(content: bytes) -> str:
     """UTF-8 with or without a byte order mark. Raises `UnicodeDecodeError`."""
     return content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
-
-
-UTF16 = " is UTF-16, as some spreadsheets save it. Save it as UTF-8."
-"""What is wrong with a file that begins with `codecs.BOM_UTF16_LE` or `_BE`, after its name."""
 
 
 def parse_json(text: str | bytes, **how: Any) -> Any:

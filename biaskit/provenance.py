@@ -27,7 +27,10 @@ def canonical_json(value: object) -> str:
 
 def digest(value: object) -> str:
     """SHA-256 of the canonical JSON of `value`, in hex."""
-    return hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
+    found = hashlib.sha256()
+    for part in _CANONICAL.iterencode(value):  # long lists are not held twice
+        found.update(part.encode("ascii"))
+    return found.hexdigest()
 
 
 def key_of(value: object) -> str:

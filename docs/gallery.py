@@ -41,7 +41,6 @@ SHOWN = (
     Shown("items.jobs", "jobs", ("scripted/probe",)),
     Shown("labour.scatter", "scatter", ("scripted/personas",)),
     Shown("words.words", "words", ("scripted/personas",), "words-1"),
-    Shown("groups.group_lists", "group-lists", ("groups",)),
     Shown("transfer.areas", "transfer", ("texts",)),
     Shown("srb.scores", "srb", ("texts",)),
     Shown("outcomes.outcomes", "outcomes", ("answers",)),

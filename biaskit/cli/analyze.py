@@ -97,33 +97,24 @@ def command(
                 if value is not None and name not in ("text_col", "encoding"):
                     flag = f"--{name.replace('_', '-')}"
                     raise UsageError(f"{flag} names a column of --texts FILE: give one.")
-            result = _stored(runs, study, out, {**chosen, **settings}, watcher)
+            merged = expanded(out) if out is not None else None
+            if len(runs) > 1 and merged is None:
+                raise click.UsageError("Several runs need --out: the folder their merged rows go to.")
+            if runs and runs[0].startswith(RECORDED):
+                if len(runs) > 1:
+                    raise UsageError(f"{runs[0]} is analysed by itself, not merged with other runs.")
+                path, merged = recorded_run(runs[0], out), None
+            else:
+                for run in runs:
+                    if Path(run).suffix.lower() in TEXT_FILES and not Path(run).is_dir():
+                        raise UsageError(
+                            f"{run} is no run. For texts of your own: biaskit analyze --texts {run}"
+                        )
+                paths = named_or_newest(runs)
+                path = paths[0]
+            keys = {**(analysis_keys(study, path) if study else {}), **chosen, **settings}
+            if merged is not None:
+                how = {"lock": keys.get("lock", "os"), "skip_bad": bool(keys.get("skip_bad_lines", False))}
+                path = merge(paths, merged, **how, watcher=watcher)
+            result = result_of(path, analyse(path, keys, watcher=watcher))
     print_result(result, output_format)
-
-
-def _stored(
-    runs: tuple[str, ...],
-    study: str | None,
-    out: str | None,
-    chosen: dict[str, Any],
-    watcher: TerminalWatcher,
-) -> RunResult:
-    """Runs as they lie, a recorded corpus as a run of one's own, several merged into one."""
-    if len(runs) > 1 and out is None:
-        raise click.UsageError("Several runs need --out: the folder their merged rows go to.")
-    if runs and runs[0].startswith(RECORDED):
-        if len(runs) > 1:
-            raise UsageError(f"{runs[0]} is analysed by itself, not merged with other runs.")
-        path = recorded_run(runs[0], out)
-        out = None
-    else:
-        for run in runs:
-            if Path(run).suffix.lower() in TEXT_FILES and not Path(run).is_dir():
-                raise UsageError(f"{run} is no run. For texts of your own: biaskit analyze --texts {run}")
-        paths = named_or_newest(runs)
-        path = paths[0]
-    chosen = {**(analysis_keys(study, path) if study else {}), **chosen}
-    if out is not None:
-        how = {"lock": chosen.get("lock", "os"), "skip_bad": bool(chosen.get("skip_bad_lines", False))}
-        path = merge(paths, expanded(out), **how, watcher=watcher)
-    return result_of(path, analyse(path, chosen, watcher=watcher))

@@ -14,7 +14,6 @@ from biaskit.cli.output import FINISHED_WITH_MISSING
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 from biaskit.report.render.text import fold
 from biaskit.runs.store import find_run
-from biaskit.runs.verification import Verification
 from biaskit.workflow.verify import CELLS, verify
 
 EXIT_CODES = {"agrees": 0, "differs": DOES_NOT_HOLD, "not-checked": FINISHED_WITH_MISSING}
@@ -71,15 +70,10 @@ def command(run: str | None, yes: bool, verbose: bool, output_format: str, **cho
     if output_format == "json":
         emit_json(found.model_dump())
     else:
-        emit(_lines(found))
+        lines: list[str] = []
+        for check in found.checks:
+            first = f"{_SAID[check.outcome]:11}  {f'{check.name} {check.model}'.strip():12}  "
+            lines += fold(check.text, width(), first=first, then=" " * len(first))
+        lines += fold(f"{_VERDICT[found.outcome]} (seed {found.seed}).", width())
+        emit("\n".join(lines) + "\n")
     sys.exit(EXIT_CODES[found.outcome])
-
-
-def _lines(found: Verification) -> str:
-    """A line for each check, then the verdict."""
-    lines: list[str] = []
-    for check in found.checks:
-        first = f"{_SAID[check.outcome]:11}  {f'{check.name} {check.model}'.strip():12}  "
-        lines += fold(check.text, width(), first=first, then=" " * len(first))
-    lines += fold(f"{_VERDICT[found.outcome]} (seed {found.seed}).", width())
-    return "\n".join(lines) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from biaskit.stats.arms import (
     mean_of,
     rows_of_groups,
 )
-from biaskit.stats.contrasts import Row, Scope, within_jobs
+from biaskit.stats.contrasts import Row, scope_of, within_jobs
 from biaskit.stats.crossed import joined
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
@@ -117,24 +117,11 @@ def pair_rows(
         apart = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if len(estimators) > 1 else None
         sides = common[: len(later.models)], common[len(later.models) :]
         a, b = (mean_of([block.shares_at(templates) for block in side]) for side in sides)
+        said = joined([note, incomplete, apart])
+        of_arm = replace(scope_of(arm, contrast), quantity=quantity, model_a=later.name, model_b=earlier.name)
         for job_group, places in rows_of_groups(common[0].jobs, members[0].group_of).items():
             for k, gender in enumerate(members[0].groups):
-                scope = Scope(
-                    engine="probe",
-                    contrast=contrast,
-                    quantity=quantity,
-                    model_a=later.name,
-                    model_b=earlier.name,
-                    bias_type=arm.bias_type,
-                    setting=arm.setting,
-                    prompt_form=arm.prompt_form,
-                    instruction_a=str(arm.instruction_id),
-                    instruction_b=str(arm.instruction_id),
-                    gender=gender,
-                    group_a=job_group,
-                    group_b=job_group,
-                )
-                said = joined([note, incomplete, apart])
+                scope = replace(of_arm, gender=gender, group_a=job_group, group_b=job_group)
                 rows += within_jobs(a[k, places], b[k, places], scope=scope, margins=margins, note=said)
     return rows, left_out
 

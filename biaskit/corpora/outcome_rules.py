@@ -78,13 +78,7 @@ class OutcomeRules:
 
 
 def load_outcome_rules(source: str, *, reads: str, top: Sequence[str] = ()) -> OutcomeRules:
-    """Read a shipped file of rules: .toml with `[[rule]]` tables.
-
-    Args:
-        source: of the file.
-        reads: what a rule reads that does not say it.
-        top: keys of texts that stand beside the rules.
-    """
+    """Read a shipped .toml of `[[rule]]` tables; `reads`: what a rule reads that does not say it."""
     table = read_list(source, SourceLayout("outcome rules", "rule", OutcomeRule, tuple(top)))
     rules = tuple(rule.model_copy(update={"reads": rule.reads or reads}) for _, rule in table.entries)
     return OutcomeRules(rules, {key: str(table.top[key]) for key in top})

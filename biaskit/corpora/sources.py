@@ -227,7 +227,17 @@ def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tupl
     where = one_line(source)
     suffix = Path(source).suffix.lower()
     if source.startswith(SHIPPED):
-        content = _read_shipped(*_find_shipped(source, kind))
+        name, _, path = source.removeprefix(SHIPPED).partition("/")
+        corpus = _read_manifest(name)
+        files = {file.path: file for file in corpus.files}
+        if path not in files:
+            raise CorpusError(
+                f"There is no file {shown(path)} in {SHIPPED}{name}.{nearest(path, files)}"
+                f" It has {', '.join(files)}."
+            )
+        if files[path].kind != kind:
+            raise CorpusError(f"{source} holds {files[path].kind}, not {kind}.")
+        content = _read_shipped(corpus, files[path])
     elif suffix in formats:
         content = _read_bytes(expanded(source), where)
     else:
@@ -244,20 +254,6 @@ def read_text(path: str) -> str:
     if not text:
         raise CorpusError(f"{where} is empty. Write the text into it.")
     return text
-
-
-def _find_shipped(reference: str, kind: str) -> tuple[Corpus, CorpusFile]:
-    name, _, path = reference.removeprefix(SHIPPED).partition("/")
-    corpus = _read_manifest(name)
-    for file in corpus.files:
-        if file.path == path and file.kind == kind:
-            return corpus, file
-        if file.path == path:
-            raise CorpusError(f"{reference} holds {file.kind}, not {kind}.")
-    paths = [file.path for file in corpus.files]
-    raise CorpusError(
-        f"There is no file {shown(path)} in {SHIPPED}{name}.{nearest(path, paths)} It has {', '.join(paths)}."
-    )
 
 
 def _read_bytes(path: Path, where: str) -> bytes:

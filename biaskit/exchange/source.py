@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from biaskit.errors import UsageError
-from biaskit.probe.analysis import places_of
+from biaskit.probe.planned import places_of
 from biaskit.probe.stored_design import read_design
 from biaskit.records import Cell
 from biaskit.report.content import Content

@@ -74,7 +74,26 @@ class _Scripted:
     @classmethod
     def from_file(cls, name: str, *, label: str, spec: str, batch_size: int | None = None) -> Self:
         """Read a script: JSON Lines, one object a line."""
-        return cls(read_script(name), label=label, spec=spec, batch_size=batch_size)
+        path = expanded(name)
+        text = _SCRIPT.text(path, f"scripted:{name}")
+        lines = []
+        for number, written in enumerate(text.split("\n"), start=1):
+            if written.strip():
+                where = f"{path}, line {number}"
+                line = _SCRIPT.parsed_json(written, where)
+                try:
+                    _Line.model_validate(line)
+                except ValidationError as error:
+                    first = error.errors()[0]
+                    place = ".".join(map(str, first["loc"]))
+                    raise ModelError(
+                        f"{where}: {place or 'a line'}: {first['msg']}. Write an object such as"
+                        ' {"contains": "nurse", "log_probs": {" She": -0.5}}.'
+                    ) from None
+                lines.append(line)
+        if not lines:
+            raise ModelError(f"{path} has no line to answer with.")
+        return cls(lines, label=label, spec=spec, batch_size=batch_size)
 
     def _plan(self, requests: Sequence[R]) -> Plan[R]:
         batches = cut(requests, self.batch_size)
@@ -181,27 +200,3 @@ def rendered_plainly(prompt: Prompt) -> str:
     for turn in prompt.turns:
         lines += [turn.question, turn.answer]
     return "\n".join([*lines, prompt.text, prompt.prefill]).rstrip("\n")
-
-
-def read_script(name: str) -> list[dict[str, Any]]:
-    """The checked lines of a script."""
-    path = expanded(name)
-    text = _SCRIPT.text(path, f"scripted:{name}")
-    lines = []
-    for number, written in enumerate(text.split("\n"), start=1):
-        if written.strip():
-            where = f"{path}, line {number}"
-            line = _SCRIPT.parsed_json(written, where)
-            try:
-                _Line.model_validate(line)
-            except ValidationError as error:
-                first = error.errors()[0]
-                place = ".".join(map(str, first["loc"]))
-                raise ModelError(
-                    f"{where}: {place or 'a line'}: {first['msg']}. Write an object such as"
-                    ' {"contains": "nurse", "log_probs": {" She": -0.5}}.'
-                ) from None
-            lines.append(line)
-    if not lines:
-        raise ModelError(f"{path} has no line to answer with.")
-    return lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -12,15 +12,16 @@ from typing import Any
 from biaskit.errors import RunError
 from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.probe.continuations import read_continuations
-from biaskit.probe.design import CELL, ProbeDesign, model_key, product
+from biaskit.probe.design import ProbeDesign
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.next_tokens import SaidNext
+from biaskit.probe.planned import places_of
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.rows import fault_of
 from biaskit.probe.shares.cells import cell_shares, extensions_of
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.provenance import SCORING_VERSION, canonical_json
-from biaskit.records import Cell, CellShares
+from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
@@ -59,7 +60,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     order = [one.cell for one in cells]
     made["probe_next"] = stored.said_next.rows(order)
     answers = stored.answers
-    n_not_used = read_continuations(run, manifest, answers, places_of, reading)
+    n_not_used = read_continuations(run, manifest, answers, reading)
     made["probe_outcomes"], more = outcome_rows(answers, order)
     if answers.cells:
         rows_of_cells = zip(made["probe_cells"], order, strict=True)
@@ -168,30 +169,6 @@ _OF_DRAWS = ("key", "estimator", "expressions", "draws", "counts")
 def _digest(row: Mapping[str, Any]) -> bytes:
     numbers = [row["key"], row["expressions"], *(row[name] for name in _ANSWERED if name in row)]
     return hashlib.sha256(canonical_json(numbers).encode("ascii")).digest()
-
-
-def places_of(
-    manifest: Mapping[str, Any], design: ProbeDesign
-) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
-    """Every cell of every model, and the places of those that a row answers.
-
-    Two labels of one model share its rows; a row of another question answers none.
-    """
-    cells: list[Cell] = []
-    places: dict[tuple[object, ...], list[int]] = {}
-    for label, entry in manifest["models"].items():
-        shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
-        for cell, *_ in product(design, label, entry["prompt_form"]):
-            places.setdefault((shared, *(getattr(cell, name) for name in CELL)), []).append(len(cells))
-            cells.append(cell)
-
-    def find(row: Mapping[str, Any]) -> Sequence[int]:
-        try:
-            return places.get((row.get("model_key"), *(row.get(name) for name in CELL)), ())
-        except TypeError:  # a list or a table where a label belongs
-            return ()
-
-    return cells, find
 
 
 # --- what a careful reader must know ----------------------------------------------------------------

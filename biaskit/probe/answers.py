@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.probe.contrasts import arm_of, scope_of
+from biaskit.probe.contrasts import arm_of
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import Cell
@@ -27,7 +27,7 @@ from biaskit.stats.arms import (
     group_pairs,
     rows_of_groups,
 )
-from biaskit.stats.contrasts import Row, between_groups, within_jobs
+from biaskit.stats.contrasts import Row, between_groups, scope_of, within_jobs
 from biaskit.stats.crossed import joined, share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES

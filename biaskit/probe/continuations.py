@@ -6,7 +6,7 @@ of their own: no number of the cells' shares depends on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,13 @@ from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.probe.answers import AnswersOfRun
 from biaskit.probe.design import ProbeDesign
+from biaskit.probe.planned import places_of
 from biaskit.probe.rounds import Rounds
 from biaskit.probe.rows import fault_of, row_of
 from biaskit.probe.scoring import CellWork
 from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
-from biaskit.records import Cell, Failed, PromptForm, Scored, ScoreRequest
+from biaskit.records import Failed, PromptForm, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.manifest import write_manifest
 from biaskit.runs.session import Session
@@ -31,12 +32,6 @@ from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_f
 ROWS = "continuations"
 _ROUND = 5
 """Texts of a row, where their number is a multiple of it: more of them later take over those of before."""
-
-
-def continuing(design: ProbeDesign) -> ScoringOptions:
-    """How a model is opened that continues the prompts of a study."""
-    rounds, tokens = _rounds(design), design.study.continuation_tokens
-    return ScoringOptions("sampling", draws=rounds.size, new_tokens=tokens)
 
 
 def _rounds(design: ProbeDesign) -> Rounds:
@@ -75,7 +70,9 @@ def _continue(
     scorer = None
     try:
         spec, account = session.models[label], session.account(label)
-        scorer = session.open_model(label, spec, NEW, account, scoring=continuing(design))
+        tokens = design.study.continuation_tokens
+        scoring = ScoringOptions("sampling", draws=_rounds(design).size, new_tokens=tokens)
+        scorer = session.open_model(label, spec, NEW, account, scoring=scoring)
         work = _ContinuationWork(design, scorer, form, stored, session.shard)
         if writer is None:
             plan_work(work, session)
@@ -169,21 +166,9 @@ class _ContinuationWork(CellWork):
 
 # --- and read back ----------------------------------------------------------------------------------------
 
-PlacesOf = Callable[[Mapping[str, Any]], Sequence[int]]
-Places = Callable[[Mapping[str, Any], ProbeDesign], tuple[list[Cell], PlacesOf]]
-
-
-def continued_models(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The models of a manifest that were continued, each as the entry that keys of continuations rest on."""
-    return {
-        label: {**entry, **entry["continuations"]}
-        for label, entry in manifest["models"].items()
-        if entry.get("continuations")
-    }
-
 
 def read_continuations(
-    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, places_of: Places, reading: Reading
+    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading
 ) -> int:
     """Put what the continuations say in the place of what short draws of the same models said.
 
@@ -192,7 +177,9 @@ def read_continuations(
     path, design = rows_file(run, ROWS), answers.design
     if not path.exists():
         return 0
-    models = continued_models(manifest)
+    # Each as the entry that keys of continuations rest on.
+    entries = {label: entry for label, entry in manifest["models"].items() if entry.get("continuations")}
+    models = {label: {**entry, **entry["continuations"]} for label, entry in entries.items()}
     answers.cells = {cell: said for cell, said in answers.cells.items() if cell.model not in models}
     cells, places = places_of({"models": models}, design)
     seen: set[tuple[int, int]] = set()

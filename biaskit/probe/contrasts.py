@@ -18,10 +18,16 @@ from biaskit.stats.arms import (
     mean_of,
     rows_of_groups,
 )
-from biaskit.stats.contrasts import Row, Scope, against_labour, between_groups, estimate_only, within_jobs
+from biaskit.stats.contrasts import (
+    Row,
+    Scope,
+    against_labour,
+    between_groups,
+    estimate_only,
+    scope_of,
+    within_jobs,
+)
 from biaskit.stats.crossed import joined
-
-ENGINE = "probe"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +79,6 @@ def arms_of_levels(
 def arm_of(cell: Cell) -> Arm:
     """The arm that a cell belongs to."""
     return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
-
-
-def scope_of(arm: Arm, contrast: str) -> Scope:
-    """Scope a row that stays within one arm: what is not contrasted stands on both sides."""
-    return Scope(
-        engine=ENGINE,
-        contrast=contrast,
-        model_a=arm.model,
-        model_b=arm.model,
-        bias_type=arm.bias_type,
-        setting=arm.setting,
-        prompt_form=arm.prompt_form,
-        instruction_a=str(arm.instruction_id),
-        instruction_b=str(arm.instruction_id),
-    )
 
 
 def _each_group_and_gender(

@@ -13,7 +13,6 @@ import numpy as np
 
 from biaskit.errors import StudyError
 from biaskit.probe.contrasts import Choices, arm_of, arms_of_levels, contrast_rows
-from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,
@@ -37,18 +36,10 @@ from biaskit.stats.crossed import (
     spread_of_mean,
     variance_components,
 )
+from biaskit.stats.proportions import se_of_mean
 from biaskit.stats.resampling import crossed_bootstrap, generator
 
 Interval = Literal["crossed", "bootstrap"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Draws:
-    """The draws of a block's cells, template by template: K templates in J frames."""
-
-    shares: FloatArray  # [groups, I, K]
-    matched: FloatArray  # [I, K]
-    weights: FloatArray  # [I, K]: one over the number of templates in its frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +54,8 @@ class _Entered:
     coverage: FloatArray  # [I, J]
     note: str | None
     difference_ends: FloatArray | None = None  # [I, J, 2], of an estimator that gives bounds
-    draws: _Draws | None = None  # of one that counts draws
+    draws: tuple[FloatArray, FloatArray, FloatArray] | None = None
+    """Of one that counts draws, by template: shares [groups, I, K], matched draws [I, K], weights [I, K]."""
 
 
 def tables(
@@ -162,7 +154,7 @@ def _enter(
             dtype=np.float64,
         )
         weights = np.broadcast_to([1.0 / len(frame) for frame in asked for _ in frame], matched.shape)
-        draws = _Draws(by_template.shares_at(ids).point, matched, weights)
+        draws = by_template.shares_at(ids).point, matched, weights
         return _Entered(templates, shares, coverage, note, draws=draws)
     of_frames = []
     for frame in asked:
@@ -328,8 +320,9 @@ def _group_rows(
         empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
         unknown = bool(np.isnan(values).any())
         se, few = None, None
-        if (draws := inside.draws) is not None:
-            se, few = se_of_mean(draws.shares[k, rows], draws.matched[rows], draws.weights[rows])
+        if inside.draws is not None:
+            drawn, matched, weights = inside.draws
+            se, few = se_of_mean(drawn[k, rows], matched[rows], weights[rows])
         yield {
             **scope,
             "gender": gender,

@@ -48,11 +48,8 @@ def outcome_of(
 ) -> Outcome:
     """Say what an answer comes to; the first rule that fires decides.
 
-    Args:
-        answer: as sampled, of any length; its first 600 characters are read.
-        question: what was asked; an answer that has its words alone restates it.
-        expressions: the listed words of the study in the forms that count.
-        groups: the study's groups in their order, among them those of all `expressions`.
+    `question` is what was asked: an answer that has its words alone restates it. `groups` are the study's, in
+    their order, among them those of all `expressions`.
     """
     number = {group: n for n, group in enumerate(groups)}
     words = tuple((one.text, number[one.group]) for one in expressions)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from biaskit.probe.design import CELL, Placed, ProbeDesign, build_prompt, cell_at, cell_key, model_key
+from biaskit.probe.design import (
+    CELL,
+    Placed,
+    ProbeDesign,
+    build_prompt,
+    cell_at,
+    cell_key,
+    model_key,
+    product,
+)
 from biaskit.probe.rounds import Rounds
 from biaskit.records import Cell, Prompt, PromptForm, ScoreRequest
 from biaskit.runs.manifest import draws_of
@@ -75,3 +84,27 @@ def cell_finder(
             return None
 
     return find
+
+
+def places_of(
+    manifest: Mapping[str, Any], design: ProbeDesign
+) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
+    """Every cell of every model, and the places of those that a row answers.
+
+    Two labels of one model share its rows; a row of another question answers none.
+    """
+    cells: list[Cell] = []
+    places: dict[tuple[object, ...], list[int]] = {}
+    for label, entry in manifest["models"].items():
+        shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
+        for cell, *_ in product(design, label, entry["prompt_form"]):
+            places.setdefault((shared, *(getattr(cell, name) for name in CELL)), []).append(len(cells))
+            cells.append(cell)
+
+    def find(row: Mapping[str, Any]) -> Sequence[int]:
+        try:
+            return places.get((row.get("model_key"), *(row.get(name) for name in CELL)), ())
+        except TypeError:  # a list or a table where a label belongs
+            return ()
+
+    return cells, find

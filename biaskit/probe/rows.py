@@ -62,11 +62,6 @@ def as_json(log_prob: float | None) -> float | None:
     return log_prob if log_prob is not None and math.isfinite(log_prob) else None
 
 
-def expressions_of(texts: Mapping[str, Sequence[str]]) -> tuple[Expression, ...]:
-    """Group → texts as expressions, in order."""
-    return tuple(Expression(group, text) for group, listed in texts.items() for text in listed)
-
-
 # --- whether a stored row fits its study ------------------------------------------------------------------
 
 _Whole = Annotated[int, Field(ge=0)]

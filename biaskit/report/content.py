@@ -119,7 +119,3 @@ class Content:
         *own, between = [{**one, "tests": rows} if (rows := next(found)) else one for one in tables]
         parts = tuple(replace(part, tables=one) for part, one in zip(self.parts, own, strict=True))
         return replace(self, parts=parts, between=between)
-
-    def part(self, engine: str) -> Part | None:
-        """The first part of an engine."""
-        return next((part for part in self.parts if part.engine == engine), None)

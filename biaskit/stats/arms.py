@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
+from biaskit.wording import count
 
 FEMALE_DOMINATED = "female-dominated"
 MALE_DOMINATED = "male-dominated"
@@ -143,7 +144,7 @@ class CrossedCells:
         averaged = self._with(means, templates=tuple(members))
         return replace(averaged, empty=empty & ~np.isnan(averaged.coverage))
 
-    def _with(self, change: Callable[[FloatArray], FloatArray], **places: tuple[Any, ...]) -> CrossedCells:
+    def _with(self, change: Callable[[FloatArray], FloatArray], **places: Any) -> CrossedCells:
         """The block with every array of numbers changed alike, and other jobs or templates."""
         return replace(
             self,
@@ -311,16 +312,12 @@ def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: i
         failed += int(unanswered.sum())
         no_share = np.isnan(block.at(block.shares, out)[0]) & ~block.at(block.empty, out)
         without_share += int((no_share & ~unanswered).sum())
-    parts = [f"{_cells(failed)} failed"] if failed else []
-    parts += [f"{_cells(without_share)} without a share"] if without_share else []
+    parts = [f"{count(failed, 'cell')} failed"] if failed else []
+    parts += [f"{count(without_share, 'cell')} without a share"] if without_share else []
     if len(out) == n_templates:
         return f"no template is complete for all jobs: {', '.join(parts)}"
     ids = f"template{'s' if len(out) > 1 else ''} {ranges(out)}"
     return f"{ids} of {n_templates} left out: {', '.join(parts)}"
-
-
-def _cells(n: int) -> str:
-    return f"{n} cell{'s' if n != 1 else ''}"
 
 
 def ranges(ids: Sequence[int]) -> str:

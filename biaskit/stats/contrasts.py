@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from biaskit.stats.arms import CellValues, empty_note
+from biaskit.stats.arms import Arm, CellValues, empty_note
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
 from biaskit.stats.crossed import (
@@ -56,6 +56,21 @@ class Scope:
     group_a: str | None = None
     group_b: str | None = None
     unit: str = "job"
+
+
+def scope_of(arm: Arm, contrast: str) -> Scope:
+    """Scope a row of the prober within one arm: what is not contrasted stands on both sides."""
+    return Scope(
+        engine="probe",
+        contrast=contrast,
+        model_a=arm.model,
+        model_b=arm.model,
+        bias_type=arm.bias_type,
+        setting=arm.setting,
+        prompt_form=arm.prompt_form,
+        instruction_a=str(arm.instruction_id),
+        instruction_b=str(arm.instruction_id),
+    )
 
 
 def between_groups(
@@ -343,7 +358,7 @@ class _Rows:
         """The row of the line's height where x is one half, less one half: level apart from slope."""
         if not x.min() <= PARITY <= x.max():
             return self.empty("level", reason=ONE_SIDE)[0]
-        adds = level_weights(x, PARITY) >= 0
+        adds = level_weights(x, PARITY) >= 0 if np.ptp(x) else x > PARITY  # equal shares have no line
         return self._of_line("level", y, adds, lambda means: level_test(x, means, PARITY))
 
     def _of_line(

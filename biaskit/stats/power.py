@@ -6,6 +6,7 @@ See docs/methods.md#power.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -63,7 +64,13 @@ def power(design: Design, difference: float) -> float:
         test does not exist: 0.
     Reference: docs/methods.md#power; `tests/stats/test_power.py` runs the test on simulated designs.
     """
-    return _power(design, _reach(design), difference)
+    from scipy.special import ndtr
+
+    scale, reach = float(np.sqrt(design.variance())), _reach(design)
+    if reach is None or scale == 0.0:
+        return 0.0 if reach is None or not difference else 1.0
+    d = abs(difference) / scale
+    return float(np.mean(ndtr(d - reach / scale) + ndtr(-d - reach / scale)))
 
 
 def smallest_difference(design: Design) -> float | None:
@@ -71,26 +78,16 @@ def smallest_difference(design: Design) -> float | None:
 
     Returns: a difference in the units of the shares; None where no difference up to 1 is.
     """
-    reach = _reach(design)
     low, high = 0.0, 1.0
-    if _power(design, reach, high) < POWER:
+    if power(design, high) < POWER:
         return None
     for _ in range(30):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if _power(design, reach, middle) >= POWER else (middle, high)
+        low, high = (low, middle) if power(design, middle) >= POWER else (middle, high)
     return high
 
 
-def _power(design: Design, reach: FloatArray | None, difference: float) -> float:
-    from scipy.special import ndtr
-
-    scale = float(np.sqrt(design.variance()))
-    if reach is None or scale == 0.0:
-        return 0.0 if reach is None or not difference else 1.0
-    d = abs(difference) / scale
-    return float(np.mean(ndtr(d - reach / scale) + ndtr(-d - reach / scale)))
-
-
+@lru_cache(maxsize=4)  # drawn once for all differences of a design
 def _reach(design: Design) -> FloatArray | None:
     """How far from 0 the estimate must lie in each run: `[N_RUNS]`; None where nothing is tested."""
     from scipy.special import stdtrit

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.welch import Statistic
 
 N_RESAMPLES = 2_000
 
@@ -55,36 +54,3 @@ def _drawn(rng: np.random.Generator, n_resamples: int, n: int) -> FloatArray:
     """How often each of n levels is drawn in each resample: `[n_resamples, n]`."""
     picks = rng.integers(0, n, size=(n_resamples, n)) + n * np.arange(n_resamples)[:, None]
     return np.bincount(picks.ravel(), minlength=n * n_resamples).reshape(n_resamples, n).astype(np.float64)
-
-
-def bootstrap_of_units(
-    statistic: Callable[[FloatArray, FloatArray], FloatArray],
-    x: FloatArray,
-    y: FloatArray,
-    *,
-    rng: np.random.Generator,
-    n_resamples: int = N_RESAMPLES,
-) -> Statistic:
-    """Percentile interval of a statistic of paired numbers (slope, rank correlation), units resampled.
-
-    Formula: n units drawn with replacement, n_resamples times; numpy's linear percentiles.
-    Arguments: statistic of (x, y) `[..., n]` → `[...]`; x, y `[n]`; rng; n_resamples.
-    Returns: the statistic of the sample and its 95 % and 90 % intervals, in its own direction.
-    Missing or empty input: no spread in x or y: None with the reason; resamples without spread are left
-        out and counted in the reason, and if more than half are, there is no interval.
-    Reference: docs/methods.md#labour-slope; checked against a plain-loop re-implementation.
-    """
-    if x.size == 0:
-        return Statistic(None, reason="no units")
-    estimate = float(statistic(x, y))
-    if np.isnan(estimate):
-        return Statistic(None, reason="zero variance: no estimate")
-    picks = rng.integers(0, x.size, size=(n_resamples, x.size))
-    drawn = statistic(x[picks], y[picks])
-    kept = drawn[~np.isnan(drawn)]
-    left_out = n_resamples - kept.size
-    reason = f"{left_out} of {n_resamples} resamples without spread left out" if left_out else None
-    if 2 * kept.size < n_resamples:
-        return Statistic(estimate, reason=f"{reason}: no interval")
-    low95, low90, high90, high95 = np.quantile(kept, [0.025, 0.05, 0.95, 0.975]).tolist()
-    return Statistic(estimate, ci95=(low95, high95), ci90=(low90, high90), reason=reason)

@@ -83,7 +83,8 @@ def _tested(
 ) -> Statistic:
     """A t-test as statsmodels gives it: statistic, p, degrees of freedom; and its 95 % and 90 % intervals."""
     statistic, p_value, dof = map(float, test)
-    return Statistic(estimate, effect, statistic, dof, p_value, *intervals)
+    ci95, ci90 = intervals
+    return Statistic(estimate, effect, statistic, dof, p_value, ci95, ci90)
 
 
 def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from datetime import date
 from types import MappingProxyType
@@ -25,13 +26,10 @@ def key(default: Any, description: str, **bounds: Any) -> Any:
 
 
 def _is_date(text: str) -> str:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        day = None
-    if day is None or str(day) != text:
-        raise ValueError("write a date such as 2024-07-26")
-    return text
+    with contextlib.suppress(ValueError):
+        if str(date.fromisoformat(text)) == text:
+            return text
+    raise ValueError("write a date such as 2024-07-26")
 
 
 class _Strict(BaseModel):
@@ -184,11 +182,6 @@ def parse_seeds(text: str) -> tuple[int, ...]:
 MOST_SEEDS = 100
 
 
-def _is_seeds(text: str) -> str:
-    parse_seeds(text)
-    return text
-
-
 def _source_of(*kinds: str) -> AfterValidator:
     """A check that a text is one of the kinds; a kind that ends in a colon takes a path."""
 
@@ -279,7 +272,7 @@ class PersonasStudy(_Study):
     vectors: Annotated[str, _source_of("corpus", "marked-lists", "pretrained:")] = key(
         "corpus", "corpus, pretrained:PATH or marked-lists (released)"
     )
-    srb_seeds: Annotated[str, AfterValidator(_is_seeds)] = key(
+    srb_seeds: Annotated[str, AfterValidator(lambda text: parse_seeds(text) and text)] = key(
         "1-5", "seeds of the word vectors, such as 1-5 or 1,7"
     )
     clusters: bool = key(True, "k-means of the marked words")

@@ -42,12 +42,13 @@ class TableSet:
         run: the folder whose tables/ they go to.
         analysis: what analysis.json says of them: choices, signature, notes.
         notes: what a careful reader must know.
+        content: name of a table → its file, as `write` puts it in place.
     """
 
     run: Path
     analysis: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    _content: dict[str, bytes] = field(default_factory=dict)
+    content: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a place that could not be written before anything is computed."""
@@ -63,17 +64,12 @@ class TableSet:
         scoped: bool = False,
     ) -> None:
         """A table, in place of one of the same name; the other arguments are those of `columns`."""
-        self._content[name] = table_bytes(name, rows, groups=groups, contrast=contrast, scoped=scoped)
+        self.content[name] = table_bytes(name, rows, groups=groups, contrast=contrast, scoped=scoped)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """A table as it will read back; no rows where the set has none."""
-        content = self._content.get(name)
+        content = self.content.get(name)
         return [] if content is None else rows_of(Path(f"{name}.csv"), content)
-
-    @property
-    def content(self) -> Mapping[str, bytes]:
-        """Name of a table → its file, as `write` puts it in place."""
-        return self._content
 
     def write(self) -> list[str]:
         """Put all tables in place, and take away those that this analysis does not make.
@@ -83,7 +79,7 @@ class TableSet:
         digests.
         """
         folder = self.run / TABLES
-        files = {f"{name}.csv": content for name, content in self._content.items()}
+        files = {f"{name}.csv": content for name, content in self.content.items()}
         gone = [f"{name}.csv" for name in SCHEMAS if name not in ALONE]
         try:
             kept = write_set(folder, files, ANALYSIS, self.analysis, gone=gone)

@@ -44,25 +44,20 @@ def as_evidence(source: Source) -> ExportFiles:
     page = render_page(content, say(content), draw_all(content))
     inside = {"page.html": page, "card.md": card(content).encode()}
     for number, run in enumerate(source.collection.runs, start=1):
-        inside |= _of_run(run, f"run-{number}")
+        # The manifest with digests of the rows, every table, and a verification where there is one.
+        place, kept = f"run-{number}", [run.path / MANIFEST, rows_file(run.path, run.engine)]
+        digests = {file.name: digest_of_file(file) for file in kept if file.is_file()}
+        inside[f"protocol/{place}.json"] = _json({**run.manifest, "files": digests})
+        for name, table in read_set(run.path).tables.items():
+            inside[f"results/{place}/{name}.csv"] = table
+        inside[f"results/{place}/{ANALYSIS}"] = _FILES.content(run.path / TABLES / ANALYSIS)
+        if read_verification(run.path) is not None:
+            inside[f"verification/{place}.json"] = _FILES.content(run.path / FILE)
     inside["protocol/prompts.json"] = _json([asdict(prompt) for prompt in content.prompts])
     inside["versions.json"] = _json(dict(content.versions))
     inside["README.md"] = _readme(content, source.collection.runs).encode()
     note = "check the files of evidence.zip with `sha256sum -c SHA256SUMS`; the rows themselves are not in it"
     return ExportFiles({ARCHIVE: zipped(inside)}, ARCHIVE, (note,))
-
-
-def _of_run(run: StoredRun, place: str) -> dict[str, bytes]:
-    """The manifest with digests of the rows, every table, and a verification where there is one."""
-    kept = [run.path / MANIFEST, rows_file(run.path, run.engine)]
-    digests = {file.name: digest_of_file(file) for file in kept if file.is_file()}
-    inside = {f"protocol/{place}.json": _json({**run.manifest, "files": digests})}
-    for name, table in read_set(run.path).tables.items():
-        inside[f"results/{place}/{name}.csv"] = table
-    inside[f"results/{place}/{ANALYSIS}"] = _FILES.content(run.path / TABLES / ANALYSIS)
-    if read_verification(run.path) is not None:
-        inside[f"verification/{place}.json"] = _FILES.content(run.path / FILE)
-    return inside
 
 
 def zipped(inside: Mapping[str, bytes]) -> bytes:

@@ -94,8 +94,18 @@ def export(
         folder = paths[0] / EXPORTS / to if out is None else expanded(out)
         module, function = FORMATS[to][0].split(":")
         made: ExportFiles = getattr(import_module(module), function)(source_of(paths, options, seen))
-        written = _write(folder, made, seen)
-    return Exported(folder / made.first, written, made.notes)
+        # Files of an earlier export that this one has not are removed.
+        record = read_record(folder / RECORD)
+        earlier = files_of(record) if record is not None and is_intact(record) else {}
+        gone = [name for name in earlier if Path(name).name == name]
+        try:
+            for kept in write_set(folder, made.files, RECORD, {}, gone=gone):
+                seen.note(kept)
+        except OSError as error:
+            raise RunError(
+                f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
+            ) from error
+    return Exported(folder / made.first, tuple(folder / name for name in made.files), made.notes)
 
 
 def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watcher) -> Source:
@@ -113,18 +123,3 @@ def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watche
         verified=verified_lines(collection),
     )
     return Source(collection, content.judged(), options)
-
-
-def _write(folder: Path, made: ExportFiles, watcher: Watcher) -> tuple[Path, ...]:
-    """Put the files in place; those of an earlier export that this one has not are removed."""
-    record = read_record(folder / RECORD)
-    earlier = files_of(record) or {} if record is not None and is_intact(record) else {}
-    gone = [name for name in earlier if Path(name).name == name]
-    try:
-        for kept in write_set(folder, made.files, RECORD, {}, gone=gone):
-            watcher.note(kept)
-    except OSError as error:
-        raise RunError(
-            f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
-        ) from error
-    return tuple(folder / name for name in made.files)

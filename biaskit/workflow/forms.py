@@ -5,7 +5,6 @@ See docs/methods.md#forms.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
@@ -46,27 +45,14 @@ class FormsResult:
     """
 
     label: str
-    spec: str
-    study: str
     rows: tuple[dict[str, Any], ...]
-
-    def best(self) -> dict[str, str]:
-        """Bias type → the command of the way with the greatest coverage."""
-        best: dict[str, str] = {}
-        for row in sorted(self.rows, key=lambda row: row["coverage"] or 0.0):
-            if row["coverage"]:
-                words = ["biaskit", "probe", self.spec, "--prompt-form", row["prompt_form"]]
-                words += ["--study", self.study, "--bias-type", row["bias_type"]]
-                words += ["--instructions", ONE_WORD] if row["one_word"] else []
-                best[row["bias_type"]] = shlex.join(words)
-        return best
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for a program."""
-        return {"model": self.label, "rows": list(self.rows), "best": self.best()}
+        return {"model": self.label, "rows": list(self.rows)}
 
     def document(self) -> Document:
-        """For a renderer: a line for each way, then the command of the best."""
+        """For a renderer: a line for each way, the most coverage first."""
         lines = tuple(
             (
                 row["bias_type"],
@@ -75,7 +61,7 @@ class FormsResult:
                 row["estimator"] or "–",
                 "–" if row["coverage"] is None else percent(row["coverage"]),
             )
-            for row in self.rows
+            for row in sorted(self.rows, key=lambda row: (row["bias_type"], -(row["coverage"] or 0.0)))
         )
         heads = ("Prompts", "Prompt form", "Asked", "by", "cov. %")
         least = any(row["estimator"] == "top-k" for row in self.rows)
@@ -91,8 +77,7 @@ class FormsResult:
         reasons = dict.fromkeys(
             f"{row['prompt_form']}: {row['reason']}" for row in self.rows if row["reason"]
         )
-        best = (f"most coverage, {bias_type}: `{command}`" for bias_type, command in self.best().items())
-        return Document((table,), (*reasons, *best))
+        return Document((table,), tuple(reasons))
 
 
 @checked()
@@ -134,7 +119,7 @@ def forms(
         rows = tuple(coverage_by_form(design, scorer, cells, instructions))
     finally:
         scorer.close()
-    return FormsResult(label, spec, study, rows)
+    return FormsResult(label, rows)
 
 
 def better_form(

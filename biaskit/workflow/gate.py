@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from biaskit.compare.policy import Policy, read_policy
 from biaskit.errors import UsageError
 from biaskit.progress import watching
 from biaskit.report.content import Content
-from biaskit.runs.collection import Collection, gather
+from biaskit.runs.collection import gather
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.compare import compared_tables
 from biaskit.workflow.result import RunResult, run_path
@@ -44,18 +44,13 @@ def gate(
         make_fit(paths, seen)
     collection = gather(paths)
     made = compared_tables(collection, groups, aliases)
+    # The least that the listed words hold of a model's answers, by bias type, over groups of jobs.
+    coverage: dict[tuple[str, str], float | None] = {}
+    for row in (row for part in collection.parts for row in part.tables.get("probe_groups", ())):
+        place, held = (row["model"], row["bias_type"]), row["coverage"]
+        before = coverage.get(place, held)
+        coverage[place] = None if held is None or before is None else min(held, before)
     content = Content("", collection.parts, {"tests": made.tests}).judged()
     tables = (content.between, *(part.tables for part in content.parts))
     rows = [row for one in tables for row in one.get("tests", ())]
-    return judge_policy(required, rows, pairs=made.pairs, coverage=dict(_coverage(collection)))
-
-
-def _coverage(collection: Collection) -> Iterator[tuple[tuple[str, str], float | None]]:
-    """The least that the listed words hold of a model's answers, by bias type, over groups of jobs."""
-    least: dict[tuple[str, str], float | None] = {}
-    for part in collection.parts:
-        for row in part.tables.get("probe_groups", ()):
-            place, held = (row["model"], row["bias_type"]), row["coverage"]
-            before = least.get(place, held)
-            least[place] = None if held is None or before is None else min(held, before)
-    yield from least.items()
+    return judge_policy(required, rows, pairs=made.pairs, coverage=coverage)

@@ -57,7 +57,11 @@ def marked_words(
         raise UsageError("marked_words takes a list of texts and a list of their genders, equally long.")
     if prior is not None and not isinstance(prior, Prior):
         raise UsageError(f"prior is {short(repr(prior))}: give a Prior, or leave it out.")
-    genders = _genders(gender)
+    # A gender that is unknown or not specified has no place in a comparison.
+    codes = GenderCodes()
+    if unknown := sorted({code for code in map(str, gender) if code not in codes or codes[code] is None}):
+        raise UsageError(f"Gender {unknown[0]!r} is not known: write female, male or nonbinary.")
+    genders = [str(codes[str(code)]) for code in gender]
     if prompt is not None and len(prompt) != len(texts):
         raise UsageError("prompt has another length than texts: give one for each text.")
     tokens = TokenisedTexts.build(texts, tokenizer)
@@ -91,11 +95,3 @@ def marked_words(
     columns += ["documents_target", "documents_unmarked", "list_p_value"]
     columns += ["is_gender_word", "list_p_value_beyond"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _genders(given: Sequence[str]) -> list[str]:
-    """The gender of each text; one that is unknown or not specified has no place in a comparison."""
-    codes, genders = GenderCodes(), list(map(str, given))
-    if unknown := sorted({code for code in genders if code not in codes or codes[code] is None}):
-        raise UsageError(f"Gender {unknown[0]!r} is not known: write female, male or nonbinary.")
-    return [str(codes[code]) for code in genders]

@@ -17,7 +17,6 @@ from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
-from biaskit.probe.rows import expressions_of
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.stored_design import describe_design, read_design
 from biaskit.progress import Watcher
@@ -310,7 +309,9 @@ def score_continuations(
     for texts in (prompts, *listed.values()):
         if isinstance(texts, str):
             raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")
-    wanted: tuple[Expression, ...] = expressions_of(listed)
+    wanted: tuple[Expression, ...] = tuple(
+        Expression(group, text) for group, texts in listed.items() for text in texts
+    )
     if not len(prompts) or not wanted:
         raise UsageError("Give at least one prompt and one expression.")
     scorer = open_scorer(

@@ -117,8 +117,11 @@ def verify(
     check_place(target)
     imported = bool(manifest["resolved"].get("imported"))
     with watching(watcher) as seen:
-        if ask and not imported:
-            _confirm_models(manifest, specs, seen)
+        # A folder from somebody else may name any file or server as its model: that needs a yes.
+        named = {label: str(entry["spec"]) for label, entry in manifest["models"].items()}
+        own = [f"{k} = {hide_urls(spec)}" for k, spec in named.items() if k not in specs and spec != "demo"]
+        if ask and not imported and own:
+            seen.confirm(f"The run names its models itself: {', '.join(own)}.")
         texts = manifest["engine"] == "personas"
         design: Any = read_texts(manifest["resolved"]) if texts else read_cells(manifest["resolved"])
         find = draw_finder(manifest, design) if texts else cell_finder(manifest, design)
@@ -157,14 +160,6 @@ def _specs(manifest: Mapping[str, Any], given: Sequence[str]) -> dict[str, str]:
     return specs
 
 
-def _confirm_models(manifest: Mapping[str, Any], specs: Mapping[str, str], watcher: Watcher) -> None:
-    """A folder from somebody else may name any file or server as its model: that needs a yes."""
-    named = {label: str(entry["spec"]) for label, entry in manifest["models"].items() if label not in specs}
-    shown = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in named.items() if spec != "demo")
-    if shown:
-        watcher.confirm(f"The run names its models itself: {shown}.")
-
-
 def _checked(name: Any, faults: Sequence[str], fine: str) -> Check:
     """A check that differs where anything is at fault: the first faults by name, the others counted."""
     more = f"; and {len(faults) - MOST_NAMED:,} more" if len(faults) > MOST_NAMED else ""
@@ -196,10 +191,15 @@ def _check_rows(
         known = find(row) if find else None
         if known is None:
             unknown += 1
-        elif fault := _fault(row, known[1]):
-            faults.append(f"line {reading.line}: {fault}")
+            continue
+        label, request = known
+        fault = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
+        if fault is None and row["key"] != request.key:
+            fault = "its prompt, words or model were others when it was asked"
+        if fault is None:
+            keys.setdefault(label, []).append(row["key"])
         else:
-            keys.setdefault(known[0], []).append(row["key"])
+            faults.append(f"line {reading.line}: {fault}")
     if find is None:
         faults += [why for row in read_rows(path, skip_bad=True, reading=reading) if (why := why_not(row))]
     broken = [f"{count(reading.n_skipped, 'line')} not as written"] if reading.n_skipped else []
@@ -216,14 +216,6 @@ def _check_rows(
         if row["key"] in wanted and find is not None and (known := find(row)) is not None:
             pairs.setdefault(known[0], []).append((row, known[1]))
     return _checked("rows", [*broken, *faults], fine), pairs
-
-
-def _fault(row: Row, request: Request) -> str | None:
-    """What keeps a row from being the answer to a request; None where nothing does."""
-    fault = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
-    if fault is None and row["key"] != request.key:
-        return "its prompt, words or model were others when it was asked"
-    return fault
 
 
 def _check_lists(manifest: Mapping[str, Any]) -> Check:

@@ -496,25 +496,6 @@ def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, numbe
     assert (0, [2_000 - kept]) == (said.code, asked(said))
 
 
-@pytest.mark.process
-def test_a_reader_that_closes_the_pipe_is_met_with_silence() -> None:
-    for arguments in (("corpora", "occugender"), ("corpora",), ("cite",), (), ("--help",)):
-        reading, writing = os.pipe()
-        os.close(reading)
-        done = subprocess.run(
-            [sys.executable, "-m", "biaskit", *arguments],
-            stdout=writing,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-            timeout=60,
-        )
-        os.close(writing)
-        assert done.returncode == 0, arguments
-        # A slow machine is told that something happens, which is no word about the pipe.
-        assert re.fullmatch(r"(biaskit [a-z]*: starting \.\.\.\n)?", done.stderr), arguments
-
-
 # --- analyze ----------------------------------------------------------------------------------------
 
 
@@ -583,20 +564,6 @@ def test_analyze_needs_neither_the_model_nor_the_study_nor_the_lists(cli: Cli) -
     shutil.rmtree("r/tables")
     assert 0 == cli("analyze", "r").code
     assert made == tables("r")
-
-
-def test_analysis_keys_can_be_set_and_go_into_analysis_json(cli: Cli) -> None:
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    cells = tables("r")["probe_cells.csv"]
-    said = cli("analyze", "r", "--set", "coverage_floor=1", "--set", 'contrast=["diverse", "male"]')
-    assert 0 == said.code
-    assert {"yes"} == {row["below_floor"] for row in table("r", "probe_cells")}
-    assert "diverse_minus_male" in table("r", "probe_jobs")[0]
-    choices = json.loads(Path("r/tables/analysis.json").read_text())["choices"]
-    assert 1 == choices["coverage_floor"]
-    assert ["diverse", "male"] == choices["contrast"]
-    cli("analyze", "r")
-    assert cells == tables("r")["probe_cells.csv"]
 
 
 @pytest.mark.parametrize(
@@ -752,15 +719,3 @@ def test_runs_lists_rows_done_of_planned(cli: Cli) -> None:
         entry["study"],
         entry["models"],
     )
-
-
-def test_cite_prints_bibtex_of_all_or_of_a_runs_papers(cli: Cli) -> None:
-    everything = cli("cite").out
-    assert everything.count("@") >= 3
-    cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
-    said = cli("cite", "r").out
-    assert said.startswith("biaskit=")
-    assert "study=occugender" in said.split("\n")[0]
-    assert "OccuGender" in said or "chen" in said.lower()
-    assert "mattern2022" in everything
-    assert "mattern2022" not in said

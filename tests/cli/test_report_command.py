@@ -115,14 +115,3 @@ def test_a_mistake_is_one_line(
     assert done.code in (1, 2)
     assert said in done.err
     assert 1 == done.err.count("\n")
-
-
-def test_a_title_of_ones_own_stands_on_the_page_and_in_its_command(
-    console: Cli, runs: tuple[Path, Path]
-) -> None:
-    title = "Q3 <b>audit</b> & 'more'"
-    assert 0 == console("report", runs[0], "--out", "page.html", "--title", title).code
-    page = Path("page.html").read_text("utf-8")
-    assert '<h1 dir="auto">Q3 &lt;b&gt;audit&lt;/b&gt; &amp; &#39;more&#39;</h1>' in page
-    assert "--title" in page.partition("This page again")[2]
-    assert "<b>audit</b>" not in page

@@ -174,13 +174,6 @@ def test_what_differs_between_the_runs_is_said(tmp_path: Path) -> None:
     assert "You are kind." in said
 
 
-def test_who_answered_for_an_api_and_when_is_said(tmp_path: Path) -> None:
-    answered = {"b": {"by": ["gpt-x-0801"], "first": "2026-08-01T00:00:00", "last": "2026-08-03T00:00:00"}}
-    two = probe_run(tmp_path / "two", "b", entries={"b": {"where": "api"}}, answered=answered)
-    made = compared(probe_run(tmp_path / "one", "a"), two)
-    assert "b as gpt-x-0801, 2026-08-01 to 2026-08-03" in note(made, "API models answered")
-
-
 # --- groups of models --------------------------------------------------------------------------------
 
 
@@ -248,13 +241,6 @@ def test_models_of_unrelated_names_are_no_family(tmp_path: Path) -> None:
 )
 def test_a_family_is_the_name_without_how_it_was_tuned(spec: str, family: str) -> None:
     assert family_of(spec) == family
-
-
-def test_a_group_of_two_forms_is_not_compared(tmp_path: Path) -> None:
-    run = probe_run(tmp_path / "one", "a", "b", "c", forms={"b": "chat-prefill"})
-    made = compared(run, groups=["x=a,b", "y=c"])
-    assert {("c", "a")} == pairs_of(made, "probe")
-    assert "different prompt forms (raw: a, c; chat-prefill: b)" in "".join(made.notes)
 
 
 @pytest.mark.parametrize(

@@ -25,21 +25,10 @@ ENTRY = {"estimator": "exact", "continuations": {"estimator": {"name": "sampling
 
 
 def answer_row(model: str, job: str, template: int, declines: int, n: int = 5) -> dict[str, Any]:
-    outcomes = dict.fromkeys(("unknown", "both", "restates", "empty", "other"), 0)
-    return {
-        "model": model,
-        "bias_type": "explicit",
-        "instruction_id": 0,
-        "setting": "plain",
-        "prompt_form": "raw",
-        "template_id": template,
-        "job": job,
-        "job_group": JOBS[job],
-        "n_answers": n,
-        "n_listed": n - declines,
-        "n_declines": declines,
-        **{f"n_{outcome}": k for outcome, k in outcomes.items()},
-    }
+    scope = {"model": model, "bias_type": "explicit", "instruction_id": 0, "setting": "plain"}
+    scope |= {"prompt_form": "raw", "template_id": template, "job": job, "job_group": JOBS[job]}
+    none = dict.fromkeys((f"n_{name}" for name in ("unknown", "both", "restates", "empty", "other")), 0)
+    return {**scope, **none, "n_answers": n, "n_listed": n - declines, "n_declines": declines}
 
 
 def rows_of(model: str) -> list[dict[str, Any]]:

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from needs import not_beside
 from places import ROOT
 
 from biaskit.corpora.loaders import english_counts, load_word_counts, load_word_list
-from biaskit.corpora.sources import load_corpus
 from biaskit.errors import CorpusError
 from biaskit.files import data_dir
 from biaskit.personas.sampling.design import resolve_design
@@ -126,15 +124,6 @@ def test_the_script_writes_the_shipped_table_byte_for_byte(
     assert f"sha256 {hashlib.sha256(made).hexdigest()}" in capsys.readouterr().out
 
 
-def test_the_script_says_in_one_line_that_the_corpus_is_missing(
-    nltk_path: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        run_script(str(tmp_path / "t.csv"), monkeypatch=monkeypatch)
-    assert "python -m nltk.downloader brown" in str(caught.value.code)
-    assert not (tmp_path / "t.csv").exists()
-
-
 # --- what is shipped -----------------------------------------------------------------------------
 
 
@@ -142,22 +131,6 @@ def test_the_names_are_shipped_as_distributed_with_their_readme() -> None:
     with zipfile.ZipFile(installed("names")) as archive:
         for name in ("female.txt", "male.txt", "README"):
             assert archive.read(f"names/{name}") == (data_dir("corpora") / "names" / name).read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("name", "lines"),
-    [
-        ("brown", ("the,69971", "more lines")),
-        ("names", ("Abagael Abagail", "Copyright (C) 1991 Mark Kantrowitz")),
-    ],
-)
-def test_the_command_shows_words_counts_and_terms(name: str, lines: tuple[str, ...]) -> None:
-    from biaskit.cli.corpora import command
-
-    result = CliRunner().invoke(command, [name])
-    assert 0 == result.exit_code, result.output
-    for line in (*lines, *(f.sha256[:16] for f in load_corpus(name).files)):
-        assert line in " ".join(result.output.split())
 
 
 # --- a user's own lists --------------------------------------------------------------------------

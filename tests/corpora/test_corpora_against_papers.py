@@ -8,7 +8,7 @@ every other correction of a scan stands in `CORRECTIONS`, with its reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from needs import not_beside
@@ -109,6 +109,17 @@ def jobs_and_shares(table: str) -> list[tuple[str, str, float]]:
     return jobs
 
 
+def occugender_instructions() -> list[str]:
+    table = between(printed(OCCUGENDER), "Table 7:", "Table 8:")
+    return [row[1] for row in cells(table) if row[0].isdigit()]
+
+
+def occugender_table_5() -> str:
+    return between(
+        printed(OCCUGENDER), "| Occupation | Male Ratio | Female Ratio |", "| Explicit Bias Prompts |"
+    )
+
+
 def shipped_jobs() -> list[tuple[str, str, float]]:
     items = load_items("corpus:occugender/jobs.csv")
     return [(item.name, item.group, round(100 * (item.labour_female_share or 0), 1)) for item in items]
@@ -122,44 +133,15 @@ def shipped_prompts(reference: str, bias_type: str) -> list[str]:
     ]
 
 
-def test_the_25_explicit_templates_are_those_of_table_6() -> None:
-    paper = occugender_explicit()
-    assert 25 == len(paper)
-    assert [] == differences(paper, shipped_prompts("corpus:occugender/templates.toml", "explicit"))
-
-
-def test_the_25_implicit_templates_are_those_of_table_7() -> None:
-    paper = occugender_implicit()
-    assert 25 == len(paper)
-    assert [] == differences(paper, shipped_prompts("corpus:occugender/templates.toml", "implicit"))
-
-
 def test_the_implicit_example_of_table_2_is_in_no_row_of_table_7() -> None:
     example = "I met a [JOB] the other day."
     assert example in printed(OCCUGENDER)
     assert not [row for row in occugender_implicit() if example in row]
 
 
-def test_the_six_instructions_are_those_of_table_8() -> None:
-    table = between(printed(OCCUGENDER), "Table 7:", "Table 8:")
-    paper = [row[1] for row in cells(table) if row[0].isdigit()]
-    shipped = [instruction.text for instruction in load_instructions("corpus:occugender/instructions.toml")]
-    assert 6 == len(paper)
-    assert [] == differences(paper, shipped)
-
-
-def test_the_40_jobs_and_their_shares_are_those_of_table_5() -> None:
-    text = printed(OCCUGENDER)
-    table = between(text, "| Occupation | Male Ratio | Female Ratio |", "| Explicit Bias Prompts |")
-    paper = jobs_and_shares(table)
-    assert 40 == len(paper)
-    assert [] == differences(paper, shipped_jobs())
-
-
 def test_the_average_rows_of_table_5_are_not_the_means_of_its_rows() -> None:
     # docs/methods.md#deviations gives the means of the printed rows: 89.265 and 5.535.
-    text = printed(OCCUGENDER)
-    table = between(text, "| Occupation | Male Ratio | Female Ratio |", "| Explicit Bias Prompts |")
+    table = occugender_table_5()
     averages = [float(row[2].removesuffix("%")) for row in cells(table) if row[0] == "average"]
     assert [89.2, 5.6] == averages
     jobs = jobs_and_shares(table)
@@ -193,23 +175,9 @@ def mattern_instructions() -> list[str]:
     return [row[1] for row in cells(table) if row[0].isdigit()]
 
 
-def test_the_four_task_prompts_are_those_of_table_1() -> None:
-    paper = [prompt for prompt, _ in task_prompts()]
-    assert 4 == len(paper)
-    assert [] == differences(paper, shipped_task_prompts())
-
-
-def test_the_six_debiasing_prompts_are_those_of_table_2() -> None:
-    paper = mattern_instructions()
-    shipped = [instruction.text for instruction in load_instructions("corpus:mattern/instructions.toml")]
-    assert 6 == len(paper)
-    assert [] == differences(paper, shipped)
-    assert not shipped[4].endswith(".")
-
-
 def test_the_earlier_text_of_mattern_prints_the_same_debiasing_and_task_prompts() -> None:
     text = one_space(printed(MATTERN_EARLIER))
-    shipped = [instruction.text for instruction in load_instructions("corpus:mattern/instructions.toml")]
+    shipped = shipped_instructions("mattern")
     assert [] == [instruction for instruction in shipped if instruction not in text]
     assert [] == [prompt for prompt in shipped_task_prompts() if one_space(prompt) not in text]
 
@@ -251,16 +219,18 @@ def shipped_expressions(name: str) -> list[list[str]]:
     return [list(texts) for _, texts in load_expression_sets("corpus:expressions/sets.toml")[name].groups]
 
 
+def mattern_appendix() -> list[list[str]]:
+    return listed_expressions(between(printed(MATTERN), "A Gender Verbalizations", "B Occupation Data"))
+
+
+def shipped_instructions(corpus: str) -> list[str]:
+    return [one.text for one in load_instructions(f"corpus:{corpus}/instructions.toml")]
+
+
 def occugender_appendix() -> list[list[str]]:
     return listed_expressions(
         between(printed(OCCUGENDER), "task prompt number one uses", "B Occupation Data")
     )
-
-
-def test_the_explicit_expressions_of_occugender_are_those_of_its_appendix_a() -> None:
-    paper = occugender_appendix()
-    assert 3 == len(paper)
-    assert [] == differences(paper, shipped_expressions("occugender-explicit"))
 
 
 def test_the_released_explicit_expressions_are_appendix_a_without_he_him_she_her() -> None:
@@ -269,13 +239,6 @@ def test_the_released_explicit_expressions_are_appendix_a_without_he_him_she_her
     ]
     cased = [[form for text in group for form in (text, text.lower())] for group in without]
     assert [] == differences(cased, shipped_expressions("occugender-released-explicit"))
-
-
-def test_the_explicit_expressions_of_mattern_are_those_of_its_appendix_a() -> None:
-    appendix = between(printed(MATTERN), "A Gender Verbalizations", "B Occupation Data")
-    paper = listed_expressions(appendix)
-    assert 3 == len(paper)
-    assert [] == differences(paper, shipped_expressions("mattern-explicit"))
 
 
 def test_the_pronouns_are_those_behind_the_task_prompts() -> None:
@@ -310,10 +273,29 @@ def labour_shares_of_the_release() -> list[tuple[str, float, int]]:
     return [(e[1], float(e[2]), int(e[3] or 2024)) for e in entries if e]
 
 
-def test_the_63_occupations_are_those_of_table_11_in_its_order() -> None:
-    paper = occupations_of_table_11()
-    assert N_OCCUPATIONS == len(paper)
-    assert [] == differences(paper, [item.name for item in load_items("corpus:gasp/occupations.csv")])
+TEMPLATES = "corpus:occugender/templates.toml"
+PRINTED: dict[str, tuple[int, Callable[[], Sequence[object]], Callable[[], Sequence[object]]]] = {
+    "OccuGender, Table 6": (25, occugender_explicit, lambda: shipped_prompts(TEMPLATES, "explicit")),
+    "OccuGender, Table 7": (25, occugender_implicit, lambda: shipped_prompts(TEMPLATES, "implicit")),
+    "OccuGender, Table 8": (6, occugender_instructions, lambda: shipped_instructions("occugender")),
+    "OccuGender, Table 5": (40, lambda: jobs_and_shares(occugender_table_5()), shipped_jobs),
+    "OccuGender, appendix A": (3, occugender_appendix, lambda: shipped_expressions("occugender-explicit")),
+    "Mattern, Table 1": (4, lambda: [prompt for prompt, _ in task_prompts()], shipped_task_prompts),
+    "Mattern, Table 2": (6, mattern_instructions, lambda: shipped_instructions("mattern")),
+    "Mattern, appendix A": (3, mattern_appendix, lambda: shipped_expressions("mattern-explicit")),
+    "GAS(P), Table 11": (
+        N_OCCUPATIONS,
+        occupations_of_table_11,
+        lambda: [item.name for item in load_items("corpus:gasp/occupations.csv")],
+    ),
+}
+
+
+@pytest.mark.parametrize("table", PRINTED)
+def test_what_is_shipped_is_what_is_printed(table: str) -> None:
+    n, paper, shipped = PRINTED[table]
+    assert n == len(paper())
+    assert [] == differences(paper(), shipped())
 
 
 def test_the_63_labour_shares_are_those_of_the_release() -> None:

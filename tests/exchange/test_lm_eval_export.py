@@ -227,15 +227,6 @@ def test_a_folder_names_no_path_and_needs_nothing_of_ours(scripted: str, tmp_pat
     assert {"json", "math", "pathlib", "typing", "datasets"} == imported
 
 
-def test_every_cell_stands_in_one_task(scripted: str, tmp_path: Path) -> None:
-    made = export(probe(scripted, tmp_path / "run", study="mattern", instructions="1", setting="both"))
-    found = list(lines(made.path.parent))
-    # Two bias types, two groups of jobs, two instructions, two settings.
-    assert 16 == len({task for task, _ in found})
-    assert 4 * 6 * 2 * 2 == len(found) == len({line["prompt"] for _, line in found})
-    assert "biaskit_mattern_implicit_male-dominated_instruction-1_dialogue" in made.path.read_text("ascii")
-
-
 def test_shares_survive_where_masses_underflow_and_nothing_is_nan() -> None:
     utils = module_of(UTILS)
     doc = {"boundary": False, "group_of": ["f", "m", "f"], "longer_of": [[2], [], []]}

@@ -12,16 +12,18 @@ import http.client
 import json
 import math
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -36,26 +38,37 @@ SETTINGS: Mapping[str, Any] = {
 }
 
 
-class RealServer:
-    """`python -m llama_cpp.server` with one model on a free port of this machine; killed at the end."""
+class ServerProcess:
+    """A server of somebody else as a process: started on a free port, waited for, killed at the end."""
 
-    def __init__(self, gguf: Path, log: Path, *, name: str, context: int) -> None:
-        self.name, self.log = name, log
-        self.port = free_port()
-        settings = SETTINGS | {"model": gguf, "model_alias": name, "n_ctx": context, "port": self.port}
-        options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
-        quiet = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS)}
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Path,
+        environment: Mapping[str, str],
+        *,
+        ready: str,
+        within_s: float,
+    ) -> None:
+        self.port, self.log, self._ready, self._within_s = free_port(), log, ready, within_s
         with log.open("wb") as file:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "llama_cpp.server", "--host", "127.0.0.1", *options],
+                [*command, "--host", "127.0.0.1", "--port", str(self.port)],
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env=os.environ | quiet,
+                env=dict(environment),
+                cwd=log.parent,
+                start_new_session=True,  # an engine may be a process of its own, and ends with it
             )
 
-    def __enter__(self) -> RealServer:
+    @property
+    def url(self) -> str:
+        """Its base URL."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> Self:
         """Wait until it answers."""
-        until = time.monotonic() + STARTS_WITHIN_S
+        until = time.monotonic() + self._within_s
         try:
             while not self._answers():
                 if self._process.poll() is not None or time.monotonic() > until:
@@ -69,18 +82,28 @@ class RealServer:
 
     def __exit__(self, *exception: object) -> None:
         """It may be busy for minutes with what nobody waits for: it is not asked to end."""
-        self._process.kill()
+        with contextlib.suppress(ProcessLookupError):  # killed before
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(timeout=30)
 
     def _answers(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
         try:
-            connection.request("GET", "/v1/models")
-            return connection.getresponse().status == 200
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{self._ready}", timeout=5) as answer:
+                return bool(answer.status == 200)
         except OSError:
             return False
-        finally:
-            connection.close()
+
+
+class RealServer(ServerProcess):
+    """`python -m llama_cpp.server` with one model."""
+
+    def __init__(self, gguf: Path, log: Path, *, name: str, context: int) -> None:
+        self.name = name
+        settings = SETTINGS | {"model": gguf, "model_alias": name, "n_ctx": context}
+        options = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
+        quiet = {"OMP_NUM_THREADS": str(THREADS), "OPENBLAS_NUM_THREADS": str(THREADS)}
+        command = [sys.executable, "-m", "llama_cpp.server", *options]
+        super().__init__(command, log, os.environ | quiet, ready="/v1/models", within_s=STARTS_WITHIN_S)
 
 
 def free_port() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -25,3 +26,13 @@ def equal(a: Sequence[Vectors], b: Sequence[Vectors]) -> bool:
     return [v.words for v in a] == [v.words for v in b] and all(
         np.array_equal(x.matrix, y.matrix) for x, y in zip(a, b, strict=True)
     )
+
+
+class Evil:
+    """Would leave a file behind if it were unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (self.path,))

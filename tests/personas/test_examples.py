@@ -148,15 +148,8 @@ def test_examples_are_shared_by_the_models(monkeypatch: pytest.MonkeyPatch) -> N
 
 def probe_row(model: str, job: str, template: int, prompt: str, **more: Any) -> dict[str, Any]:
     row = {"key": f"{model}{job}{template}", "model": model, "bias_type": "implicit", "template_id": template}
-    return {
-        **row,
-        "job": job,
-        "instruction_id": 0,
-        "setting": "plain",
-        "prompt_form": "raw",
-        "prompt": prompt,
-        **more,
-    }
+    scope = {"job": job, "instruction_id": 0, "setting": "plain", "prompt_form": "raw"}
+    return {**row, **scope, "prompt": prompt, **more}
 
 
 PART = Part("probe", "s", "", {}, (), (), (), (), ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import os
@@ -37,7 +36,7 @@ from fakes.personas_runs import (
 from needs import not_beside
 
 import biaskit
-from biaskit.errors import BiaskitError, StudyError
+from biaskit.errors import StudyError
 from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.sampling.stored_design import read_design
 from biaskit.personas.texts.association import associate_gender
@@ -303,44 +302,10 @@ def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_lis
     assert {occupation: n for occupation, n in expected.items() if n} == sizes[1] != sizes[0]
 
 
-def test_associated_texts_that_decline_count_for_their_gender_and_in_no_list(small: Path) -> None:
-    run, rows = small, stored(small)
-    before = {name: table(run, name) for name in ("representation", "associations", "word_lists")}
-    scope = {"occupation": "nurse", "origin": "associated", "gender": "female", "method": "calibrated"}
-    n = int(one(only(before["word_lists"], **scope, against="male"))["n_target"])
-    of_women = {
-        r["key"] for r in before["associations"] if r["gender"] == "female" and r["origin"] == "associated"
-    }
-    women = [row for row in rows if row["key"] in of_women and row["occupation"] == "nurse"]
-    assert n
-    for row in women:
-        row["text"] = f"I'm sorry, but I cannot write this. {row['text']}"
-    for row in women[:2]:  # these alone are read as what they are
-        row["text"] = row["text"].removeprefix("I'm sorry, but I cannot write this. ")
-    store(run, rows)
-    analyse(run)
-    assert before["representation"] == table(run, "representation")
-    assert "2" == one(table(run, "word_lists"), **scope, against="male")["n_target"]
-    assert f"{len(women) - 2} of " in " ".join(analysis(run)["notes"])
-
-
 def test_outcomes_in_words_of_another_language_have_a_reason() -> None:
-    text = TextDocument(
-        "k",
-        "m",
-        "nurse",
-        "t",
-        0,
-        "female",
-        "stop",
-        False,
-        associate_gender(""),
-        0,
-        outcome="person",
-        read=False,
-    )
-    rows = outcome_rows(refusal_rows([text]), {"m"})
-    numbers = {row["outcome"]: (row["n"], row["reason"]) for row in rows}
+    where = ("k", "m", "nurse", "t", 0, "female", "stop", False)
+    text = TextDocument(*where, associate_gender(""), 0, outcome="person", read=False)
+    numbers = {row["outcome"]: (row["n"], row["reason"]) for row in outcome_rows(refusal_rows([text]), {"m"})}
     assert numbers["declines"] == (0, None)
     assert numbers["person"] == (None, NOT_ENGLISH)
 
@@ -401,22 +366,6 @@ def test_an_occupation_short_of_one_gender_has_no_associated_lists_and_says_why(
         f"1 occupations have no lists of texts without a gender in the prompt, first mechanic (m): {why}"
         in (filled.warnings)
     )
-
-
-def test_a_specified_text_counts_for_whom_it_was_asked_whatever_it_says(
-    quick: dict[str, Any], tmp_path: Path
-) -> None:
-    rows = [{"text": story("male", words, i), "gender": gender, "job": "nurse"}
-            for i in range(4) for gender, words in (("F", "warm"), ("M", "bold"))]  # fmt: skip
-    found = imported(write_texts(tmp_path / "t.csv", rows), quick, tmp_path / "run")
-    lists = table(found, "word_lists")
-    assert {("4", "4")} == {(row["n_target"], row["n_unmarked"]) for row in lists}
-    assert "warm" in listed(found, "t", "nurse", "specified", "female")
-    women, men = table(found, "association_validation")
-    outcomes = ("specified_gender", "n_correct", "n_incorrect", "n_not_captured")
-    assert ["female", "0", "4", "0"] == [women[name] for name in outcomes]
-    assert ["male", "4", "0", "0"] == [men[name] for name in outcomes]
-    assert {"male"} == {row["gender"] for row in table(found, "associations")}
 
 
 def test_what_is_not_compared_marks_no_word(home: Path, quick: dict[str, Any], tmp_path: Path) -> None:
@@ -534,44 +483,6 @@ def test_a_hold_out_is_drawn_for_each_model_occupation_and_gender_by_itself(
 
 def values(rows: Sequence[dict[str, str]], column: str) -> np.ndarray:
     return np.array([float(row[column]) for row in rows])
-
-
-def by_occupation(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
-    return sorted(rows, key=lambda row: row["occupation"])
-
-
-def test_srb_of_women_and_men_is_tested_as_scipy_does(made: PersonasResult) -> None:
-    from scipy import stats
-
-    for model in ("old", "new"):
-        scores = by_occupation(only(table(made, "srb"), model=model))
-        women, men = (values(only(scores, gender=gender), "srb") for gender in ("female", "male"))
-        rows = {
-            row["kind"]: row
-            for row in only(table(made, "tests"), quantity="srb", model_a=model, model_b=model)
-        }
-        assert ["welch", "paired", "wilcoxon", "permutation"] == list(rows)
-        expected: dict[str, Any] = {
-            "welch": stats.ttest_ind(women, men, equal_var=False),
-            "paired": stats.ttest_rel(women, men),
-            "wilcoxon": stats.wilcoxon(women, men),
-        }
-        for kind, test in expected.items():
-            assert float(test.statistic) == pytest.approx(float(rows[kind]["statistic"]))
-            assert float(test.pvalue) == pytest.approx(float(rows[kind]["p_value"]))
-        difference = women - men
-        swaps = [abs(np.mean(difference * signs)) for signs in itertools.product((1, -1), repeat=3)]
-        reached = np.mean([s >= abs(difference.mean()) * (1 - 1e-12) for s in swaps])
-        assert float(reached) == pytest.approx(float(rows["permutation"]["p_value"]))
-        for kind in ("welch", "paired", "permutation"):
-            assert difference.mean() == pytest.approx(float(rows[kind]["estimate"]))
-        assert ("", "", "") == tuple(rows["wilcoxon"][name] for name in ("estimate", "ci_low", "ci_high"))
-        d_z = difference.mean() / difference.std(ddof=1)
-        assert d_z == pytest.approx(float(rows["paired"]["effect_size"]))
-        for row in rows.values():
-            assert ("female", "male", "", "occupation", "3") == tuple(
-                row[name] for name in ("group_a", "group_b", "gender", "unit", "n_a")
-            )
 
 
 # --- between two models --------------------------------------------------------------------------------
@@ -809,18 +720,6 @@ def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
         row["n_texts"], row["female_share"], row["reason"]
     )  # fmt: skip
     assert "b: 16 draws failed (out of order); the same command tries them again" in found.warnings
-
-
-@pytest.mark.parametrize(("name", "value"), [("study", None), ("items", 7), ("prompts", [1])])
-def test_a_manifest_with_a_damaged_study_is_an_error_of_one_line(
-    small: Path, name: str, value: object
-) -> None:
-    manifest = read_manifest(small)
-    manifest["resolved"][name] = value
-    (small / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
-    with pytest.raises(BiaskitError) as caught:
-        analyse(small)
-    assert "\n" not in str(caught.value)
 
 
 def test_runs_that_share_draws_are_merged_and_analysed_as_one(

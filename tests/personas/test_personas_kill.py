@@ -7,64 +7,17 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes.killed import LONGEST_S, Command, tables
 from needs import require_demo
-
-import biaskit
 
 pytestmark = pytest.mark.process
 
-LONGEST_S = 400
 CHEAP = ("--set", "permutations=19", "--set", "srb_seeds=1", "--set", "clusters=false")
-
-
-@dataclass(frozen=True)
-class Command:
-    """`biaskit personas` of a model, to be stopped and given again."""
-
-    arguments: tuple[str, ...]
-    folder: Path
-
-    def start(self, out: str) -> subprocess.Popen[bytes]:
-        environment = {
-            **os.environ,
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-            "PYTHONPATH": str(Path(biaskit.__file__).parents[1]),
-        }
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "biaskit",
-                "personas",
-                *self.arguments,
-                *CHEAP,
-                "--no-reuse",
-                "--out",
-                out,
-            ],
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def finish(self, out: str) -> str:
-        process = self.start(out)
-        _, err = process.communicate(timeout=LONGEST_S)
-        assert 0 == process.returncode, err.decode()
-        return err.decode()
-
-    def rows_file(self, out: str) -> Path:
-        return self.folder / out / "generations.jsonl"
 
 
 def n_whole(path: Path) -> int:
@@ -82,10 +35,6 @@ def rows_of(path: Path) -> dict[str, dict[str, Any]]:
     found = {row["key"]: {k: v for k, v in row.items() if k not in ("answered_at", "sum")} for row in rows}
     assert len(rows) == len(found), "a row was written twice"
     return found
-
-
-def tables(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "tables").iterdir())}
 
 
 def kill_at(process: subprocess.Popen[bytes], path: Path, n_rows: int, pause_s: float) -> bool:
@@ -131,7 +80,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Command:
     tmp_path = tmp_path_factory.mktemp("scripted")
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in script()))
     arguments = ("scripted:m.jsonl", "--occupations", "nurse,mechanic,cook", "--per-gender", "12")
-    command = Command((*arguments, "--batch-size", "4"), tmp_path)
+    command = Command("personas", (*arguments, "--batch-size", "4", *CHEAP), tmp_path)
     command.finish("unbroken")
     return command
 
@@ -186,6 +135,7 @@ def test_an_unfinished_last_row_is_drawn_again(scripted: Command) -> None:
 def test_the_demo_model_killed_half_way_draws_the_texts_of_an_unbroken_run(tmp_path: Path) -> None:
     require_demo()
     command = Command(
+        "personas",
         (
             *("demo", "--occupations", "nurse,mechanic", "--per-gender", "5"),
             *("--max-draws", "60", "--max-new-tokens", "12", "--yes", *CHEAP),

@@ -5,9 +5,7 @@ See docs/methods.md#sampling-estimator.
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,16 +14,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biaskit.errors import RunError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.shares.cells import cell_shares
-from biaskit.probe.shares.draws import se_of_mean
 from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
-from biaskit.runs.rows import row_line
 from biaskit.runs.session import Session
+from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_probe_study
 from biaskit.tables.io import read_table_rows
 
@@ -81,11 +77,6 @@ def test_without_a_matched_draw_there_is_no_share_but_a_coverage() -> None:
     assert ((0.0, 0.0, 0.0), 0.0, 0) == (found.masses, found.coverage, found.matched)
     assert found.coverage_ends is not None
     assert 0.0 == found.coverage_ends[0] < found.coverage_ends[1] < 0.3
-
-
-def test_more_matched_than_drawn_is_an_error() -> None:
-    with pytest.raises(RunError, match="11 of 10 draws"):
-        cell_shares(CELL, drawn(10, He=11), GROUPS)
 
 
 # --- the standard error of a mean -------------------------------------------------------------------
@@ -209,29 +200,3 @@ def test_a_cell_of_draws_has_wilsons_ends_and_its_group_an_error(three: tuple[Pa
             assert "no cell with two matched draws: no se_sampling" in row["reason"]
     for row in rows_of(three[0], "probe_jobs", "drawing"):
         assert (None, None) == (row["difference_low"], row["difference_high"])
-
-
-def test_what_was_listed_and_counted_is_in_the_digest_of_the_rows(tmp_path: Path) -> None:
-    def changed(label: str, change: Any) -> tuple[str, str]:
-        run, _ = run_of(tmp_path / label, label)
-        before = digest(run)
-        path = run / "probe.jsonl"
-        rows = [json.loads(line) for line in path.read_text("ascii").splitlines()]
-        change(rows[0])
-        path.write_text("".join(row_line(row) + "\n" for row in rows), "ascii")
-        analyse_probe_rows(run).write()
-        return before, digest(run)
-
-    def digest(run: Path) -> str:
-        kept: Mapping[str, Any] = json.loads((run / "tables" / "analysis.json").read_text())
-        return str(kept["rows_digest"])
-
-    def list_less(row: dict[str, Any]) -> None:
-        row["listed"][""].pop()
-
-    def count_less(row: dict[str, Any]) -> None:
-        row["counts"]["She"] -= 1
-
-    for label, change in (("listing", list_less), ("drawing", count_less)):
-        before, after = changed(label, change)
-        assert before != after

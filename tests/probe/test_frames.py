@@ -20,9 +20,9 @@ from biaskit.corpora.loaders import load_templates
 from biaskit.probe.answers import AnswersOfRun, outcome_rows
 from biaskit.probe.design import product, resolve_design
 from biaskit.probe.effects import tables
-from biaskit.probe.shares.draws import se_of_mean
 from biaskit.probe.stored_design import describe_design, read_design
 from biaskit.records import Cell, CellShares
+from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_probe_study
 
 GROUPS = ("male", "female", "diverse")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from fakes.golden import golden
 from fakes.labelled import DEVELOPMENT, held_out, labelled_answers, summary
@@ -130,23 +132,12 @@ def test_signs_in_an_answer_do_not_pose_as_listed_words() -> None:
 
 def test_where_a_draw_counts_for_a_group_and_nothing_contradicts_the_answer_does() -> None:
     group_of = {one.text: one.group for one in LISTED}
-    for start in ("", " ", "\n\n", "**", '"', "*(", "_"):
-        for one in LISTED:
-            for end in (
-                "",
-                ".",
-                " \n",
-                "**",
-                "!",
-                ", of course",
-                " because of the uniform",
-                '"',
-                ")",
-                "\u2026",
-            ):
-                answer = start + one.text + end
-                assert match(answer, group_of) == one.text
-                assert one.group == brief(answer), answer
+    starts = ("", " ", "\n\n", "**", '"', "*(", "_")
+    ends = ("", ".", " \n", "**", "!", ", of course", " because of the uniform", '"', ")", "\u2026")
+    for start, one, end in itertools.product(starts, LISTED, ends):
+        answer = start + one.text + end
+        assert match(answer, group_of) == one.text
+        assert one.group == brief(answer), answer
 
 
 # --- labels given by hand ----------------------------------------------------------------------------
@@ -179,14 +170,6 @@ def test_the_matrix_of_the_documents_is_the_one_that_is_measured() -> None:
     golden("outcomes.txt", summary())
 
 
-def test_the_labelled_set_is_large_and_of_many_origins() -> None:
-    labels = labelled_answers()
-    assert len(labels) >= 400
-    assert sum(x.origin == "demo" for x in labels) >= 60
-    assert {x.outcome for x in labels} == set(OUTCOMES)
-    assert len({x.id for x in labels}) == len(labels)
-
-
 def test_every_rule_fires_in_the_development_half() -> None:
     fired = {x.rule_id for x in labelled_answers() if x.half == DEVELOPMENT}
     assert fired == {rule.id for rule in answer_rules().rules}
@@ -201,15 +184,6 @@ def test_any_text_has_an_outcome(answer: str, question: str) -> None:
     assert found.outcome in OUTCOMES
     assert (found.outcome == "listed") == bool(found.group)
     assert found.rule_id in {rule.id for rule in answer_rules().rules}
-
-
-@given(
-    st.lists(
-        st.sampled_from(["male", "She", "they", "not", "or", "?", ".", "\n", "I", "can't", "is", "nurse"])
-    )
-)
-def test_any_row_of_words_has_one_too(words: list[str]) -> None:
-    assert said(" ".join(words)).outcome in OUTCOMES
 
 
 @given(st.integers(0, len(LISTED) - 1), st.sampled_from(["\u200b", "\x00", "\u202e", "\ufeff", "\ud800"]))

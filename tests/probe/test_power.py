@@ -48,32 +48,27 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("study", "keys", "estimator", "said"),
     [
-        ({}, "Differences of 7 points (explicit; variance: jobs 80 %, templates 18 %) and 14 points ("),
-        ({"jobs.select": "nurse,plumber"}, "No explicit difference would show: conditional on one job: no"),
         (
-            {"templates.select": "1"},
-            "No implicit difference would show: conditional on one template: no verdict.",
+            "occugender",
+            {},
+            "exact",
+            "7 points (explicit; variance: jobs 80 %, templates 18 %)",
         ),
+        ("occugender", {"jobs.select": "nurse,plumber"}, "exact", "conditional on one job: no"),
+        ("occugender", {"templates.select": "1"}, "exact", "conditional on one template: no verdict."),
+        ("wording", {"templates.select": "1-10"}, "exact", "conditional on one template"),  # of one frame
+        ("occugender", {}, "sampling", "and every draw names a listed word"),
+        ("occugender", {}, "top-k", "bounds of top-k come on top"),
     ],
 )
-def test_the_plan_says_what_a_design_shows(keys: dict[str, str], said: str) -> None:
-    design = resolve_design(load_probe_study("occugender", keys))
-    assert said in plan_sentence(design, "exact", None, of_demo=True)
-
-
-def test_the_plan_of_draws_says_what_it_takes_for_granted() -> None:
-    design = resolve_design(load_probe_study("occugender", {"estimator": "sampling"}))
-    assert "and every draw names a listed word" in plan_sentence(design, "sampling", 10, of_demo=False)
-    assert "bounds of top-k come on top" in plan_sentence(design, "top-k", None, of_demo=False)
-
-
-def test_templates_of_one_frame_count_once() -> None:
-    design = resolve_design(load_probe_study("wording", {"templates.select": "1-10"}))
-    assert "No explicit difference would show: conditional on one template" in plan_sentence(
-        design, "exact", None, of_demo=True
-    )
+def test_the_plan_says_what_a_design_shows(
+    study: str, keys: dict[str, str], estimator: Any, said: str
+) -> None:
+    design = resolve_design(load_probe_study(study, keys))
+    draws = 10 if estimator == "sampling" else None
+    assert said in plan_sentence(design, estimator, draws, of_demo=estimator == "exact")
 
 
 def test_a_group_that_is_not_known_by_name_varies_as_the_known_ones_on_average() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import os
 import random
@@ -18,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from fakes.killed import LONGEST_S, Command, environment, tables
 from needs import missing, require_torch
 
-import biaskit
 from biaskit.models.options import LocalOptions
 from biaskit.models.spec import open_scorer
 from biaskit.probe.design import resolve_design
@@ -30,39 +29,6 @@ from biaskit.study.config import load_study
 pytestmark = pytest.mark.process
 
 BATCH = 4
-LONGEST_S = 240
-
-
-def environment(**more: str) -> dict[str, str]:
-    root = str(Path(biaskit.__file__).parents[1])
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": root, **more}
-
-
-@dataclasses.dataclass(frozen=True)
-class Command:
-    """A probe of a model, to be stopped and given again."""
-
-    arguments: tuple[str, ...]
-    folder: Path
-
-    def start(self, out: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "biaskit", "probe", *self.arguments, "--no-reuse", "--out", out],
-            cwd=self.folder,
-            env=environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-
-    def finish(self, out: str) -> str:
-        process = self.start(out)
-        _, err = process.communicate(timeout=LONGEST_S)
-        assert 0 == process.returncode, err.decode()
-        return err.decode()
-
-    def rows_file(self, out: str) -> Path:
-        return self.folder / out / "probe.jsonl"
 
 
 def whole_keys(path: Path) -> list[str]:
@@ -71,10 +37,6 @@ def whole_keys(path: Path) -> list[str]:
         return []
     lines = path.read_bytes().split(b"\n")[:-1]
     return [json.loads(line)["key"] for line in lines]
-
-
-def tables(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "tables").iterdir())}
 
 
 def numbers(path: Path) -> dict[str, str]:
@@ -171,7 +133,7 @@ def scripted(tmp_path: Path) -> Command:
     lines = [{"contains": "nurse", "log_probs": {" She": -0.5}}, {"log_probs": {" He": -0.75}}]
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     arguments = ("scripted:m.jsonl", "--jobs", "1-20", "--batch-size", str(BATCH))
-    return Command(arguments, tmp_path)
+    return Command("probe", arguments, tmp_path)
 
 
 @pytest.mark.parametrize("n_kills", [pytest.param(3, marks=pytest.mark.daily), 10])
@@ -208,7 +170,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     arguments = (
         "tiny=hf:./model", "--jobs", "1-8", "--templates", "1-5", "--batch-size", str(BATCH),
     )  # fmt: skip
-    return Command(arguments, tmp_path)
+    return Command("probe", arguments, tmp_path)
 
 
 def test_ten_kills_of_a_saved_model(tiny: Command) -> None:
@@ -238,24 +200,15 @@ def demo_is_here() -> None:
 @pytest.mark.real_model
 def test_ten_kills_of_the_demo_model(tmp_path: Path) -> None:
     demo_is_here()
-    arguments = (
-        "demo",
-        "--jobs",
-        "1-8",
-        "--templates",
-        "1-5",
-        "--bias-type",
-        "implicit",
-        "--batch-size",
-        str(BATCH),
-    )
-    check_kills(Command(arguments, tmp_path), 40, seed=7)
+    chosen = ("--jobs", "1-8", "--templates", "1-5", "--bias-type", "implicit")
+    arguments = ("demo", *chosen, "--batch-size", str(BATCH))
+    check_kills(Command("probe", arguments, tmp_path), 40, seed=7)
 
 
 @pytest.mark.real_model
 def test_the_second_start_of_the_demo_needs_no_network(tmp_path: Path) -> None:
     demo_is_here()
-    command = Command(("demo", "--jobs", "nurse,plumber", "--templates", "1"), tmp_path)
+    command = Command("probe", ("demo", "--jobs", "nurse,plumber", "--templates", "1"), tmp_path)
     command.finish("first")
     cut_off = ["unshare", "-n", sys.executable]
     try:

@@ -329,23 +329,17 @@ def test_the_plan_is_a_range(run: Run) -> None:
     path = run.folder / "a"
     run.start("a", dry_run=True)
     (plan,) = run.watcher.plans
-    assert (180, 1800) == plan.draws
-    assert (18, 0) == (plan.n_cells, plan.n_stored)
+    assert ((180, 1800), 18, 0) == (plan.draws, plan.n_cells, plan.n_stored)
     assert "180 to 1,800 draws" in plan_line(plan)
-    assert "1 to 10 calls" in plan_line(plan)
     assert not path.exists()
     run.start("a", max_draws_per_cell=10)
-    assert "180 draws" in plan_line(run.watcher.plans[0])
     assert " to 1,800" not in plan_line(run.watcher.plans[0])
-    n_open = sum(matched(row) < ENOUGH for row in rows_of(path))
-    n_before = len(rows_of(path))
+    n_open, n_before = sum(matched(row) < ENOUGH for row in rows_of(path)), len(rows_of(path))
     run.start("a", dry_run=True)
     (plan,) = run.watcher.plans
-    assert (10 * n_open, 90 * n_open) == plan.draws
-    assert (18, 18 - n_open) == (plan.n_cells, plan.n_stored)
+    assert ((10 * n_open, 90 * n_open), 18, 18 - n_open) == (plan.draws, plan.n_cells, plan.n_stored)
     run.start("a")
-    drawn = 10 * (len(rows_of(path)) - n_before)
-    assert plan.draws[0] <= drawn <= plan.draws[1]
+    assert plan.draws[0] <= 10 * (len(rows_of(path)) - n_before) <= plan.draws[1]
 
 
 def test_a_round_that_fails_is_asked_again_by_the_next_start(run: Run) -> None:

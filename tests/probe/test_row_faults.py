@@ -111,3 +111,11 @@ def test_an_untouched_run_is_believed_and_so_are_forms_with_and_without_the_spac
 def test_labels_of_odd_kinds_answer_no_cell(stored: Path, tmp_path: Path) -> None:
     changed(stored, tmp_path / "run", lambda row: {**row, "job": ["nurse"], "template_id": {"a": 1}})
     assert any("not part of this question" in note for note in analyse(tmp_path / "run"))
+
+
+@pytest.mark.parametrize(("count", "fits"), [(10, True), (11, False)])
+def test_no_more_draws_say_a_word_than_were_drawn(count: int, fits: bool) -> None:
+    expressions = [{"group": "female", "text": " She", "log_prob": None}]
+    row = {"prompt": "", "estimator": "sampling", "expressions": expressions, "draws": 10}
+    fault = fault_of({**row, "counts": {" She": count}}, [Expression("female", "She")])
+    assert fits == (fault is None)

@@ -101,26 +101,6 @@ def test_a_prefix_in_another_group_counts_without_what_extends_it() -> None:
     assert pytest.approx((0.3, 0.2, 0.0), abs=CLOSE) == found.masses
 
 
-def test_a_prefix_in_its_own_group_is_counted_once() -> None:
-    found = cell_shares(
-        CELL, row(("male", " Man", math.log(0.5), (7,)), ("male", " Mankind", math.log(0.2), (7, 8))), GROUPS
-    )
-    assert pytest.approx((0.5, 0.0, 0.0), abs=CLOSE) == found.masses
-
-
-def test_only_the_shortest_extensions_are_taken_off() -> None:
-    found = cell_shares(
-        CELL,
-        row(
-            ("male", " a", math.log(0.5), (1,)),
-            ("female", " ab", math.log(0.3), (1, 2)),
-            ("diverse", " abc", math.log(0.2), (1, 2, 3)),
-        ),
-        GROUPS,
-    )
-    assert pytest.approx((0.2, 0.1, 0.2), abs=CLOSE) == found.masses
-
-
 def test_tokens_decide_what_extends_what_not_letters() -> None:
     found = cell_shares(
         CELL, row(("male", " He", math.log(0.5), (7,)), ("female", " Her", math.log(0.2), (9,))), GROUPS

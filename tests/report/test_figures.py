@@ -24,7 +24,6 @@ from biaskit.report.figures import (
     between_models,
     draw_all,
     files_of,
-    groups,
     labour,
     outcomes,
     probe,
@@ -138,12 +137,6 @@ def test_stacked_bars_have_the_shares_as_lengths_and_the_tables_interval(
     assert len({hatch for *_, hatch in bar.parts}) == 3
     assert bar.interval == (own["female"]["ci_low"], own["female"]["ci_high"])
     assert sorted(bar.behind) == sorted(r["female_share"] for r in rows_of(usual, "probe_jobs", **scope))
-
-
-def test_little_coverage_is_pale_and_stands_in_brackets() -> None:
-    panel = panels(only(probe.groups, content(("M0", "M1"), 4))["groups"])[0]
-    assert panel.beside == ["0.2", "[0.2]"]
-    assert [bar.pale for bar in panel.bars] == [False, True]
 
 
 def test_bounds_of_top_k_are_drawn_where_there_are_some() -> None:
@@ -315,18 +308,6 @@ def test_outcomes_are_stacked_to_the_whole() -> None:
     assert not only(outcomes.outcomes, made)
 
 
-def test_groups_of_texts_stand_at_their_length_beside_their_null() -> None:
-    made = content(("A",), 2)
-    scope = {"model": "A", "column": "race", "group": "x", "against": "others", "gender": ""}
-    row = {**scope, "method": "calibrated", "n_marked_beyond": 9, "null_p95_beyond": 4.0}
-    figure = only(groups.group_lists, with_table(made, "group_lists", [row], "personas"), "personas")[
-        "group-lists"
-    ]
-    nulls, marked = panels(figure)[0].dots
-    assert (xs(nulls), xs(marked)) == ([4.0], [9.0])
-    assert "x: null 95 % 4, all texts of a group 9" in figure.plot.alt
-
-
 # --- the first picture -----------------------------------------------------------------------------------
 
 
@@ -394,20 +375,6 @@ def test_several_models_are_rows_with_their_groups_of_jobs() -> None:
     assert of_b.x != of_b.x, "B has no texts with a test"
 
 
-def test_three_groups_of_jobs_have_three_fills_and_at_most_eight_models_stand_in_a_picture() -> None:
-    made = alone(content([f"m{i}" for i in range(11)], 4, instructions=0), "probe")
-    for table in ("probe_jobs", "probe_groups"):
-        rows = rows_of(made, table)
-        more = [{**row, "job_group": "red"} for row in rows if row["job_group"] == "female-dominated"]
-        made = with_table(made, table, rows + more)
-    figure = first_picture(made)
-    assert figure is not None
-    assert [dots.fill for dots in panels(figure)[0].dots] == ["full", "none", "left"]
-    assert "jobs of the group “red”" in [entry.text for entry in figure.plot.legend]
-    assert "8 of 11 models" in figure.plot.caption
-    assert panels(figure)[0].labels == [f"m{i}" for i in range(8)]
-
-
 # --- undefined, few and many ---------------------------------------------------------------------------
 
 
@@ -427,11 +394,6 @@ def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
         assert "–: not measured" in [entry.text for entry in figures[name].plot.legend]
     assert {bar for panel in panels(figures["groups"]) for bar in panel.bars} == {None}
     assert {text for panel in panels(figures["groups"]) for text in panel.beside} == {"–"}
-
-
-def test_one_model_and_one_job_have_no_figure_that_repeats_the_first() -> None:
-    several = {"models", "words-1", "words-2", "jobs", "scatter"}
-    assert (KINDS - several) | {"words"} == set(named(draw_all(content(("only",), 1))))
 
 
 def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
@@ -548,7 +510,6 @@ def test_hostile_labels_are_only_shown_and_stay_on_the_sheet() -> None:
         ("a\x1b[0m", r"a\x1b[0m"),
         ("a\nb", "a b"),
         ("نرس 漢", "نرس 漢"),
-        ("x\u0301\u0302\u0303", "x\u0301\u0302"),
         (r"$\frac{1$", r"$\frac{1$"),
         (f"meta-llama/{'x' * 60}-Instruct", f"meta-llama/{'x' * 12}…{'x' * 15}-Instruct"),
     ],

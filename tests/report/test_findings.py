@@ -355,29 +355,6 @@ def word(gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
     )
 
 
-def test_words_lead_a_page_of_texts_that_were_brought_along() -> None:
-    words = [word("female", text, z) for text, z in (("latina", 4.0), ("delicate", 5.0), ("grace", 3.0))]
-    words.append(word("female", "her", 9.0, is_gender_word=True))
-    tables = {
-        "representation": [occupation("nurse", 0.5, None)],
-        "word_lists": [word_list("female", 130, 0.001), word_list("male", 12, 0.6)],
-        "marked_words": words,
-    }
-    made = content(personas_part(tables, where="texts"))
-    sentence = "130 words mark women in your texts where chance gives 15: “delicate”, “latina”, “grace”."
-    assert texts_of(made, "how") == [sentence]
-    assert say(made).leading[0].text == sentence
-    given = {
-        name: [{**one, "origin": "specified"} for one in tables[name]]
-        for name in ("word_lists", "marked_words")
-    }
-    assert texts_of(content(personas_part(given, where="texts")), "how") == [sentence]
-    tables["word_lists"][0]["p_value_beyond"] = 0.2
-    assert texts_of(content(personas_part(tables)), "how") == [
-        "No clear sign of words, beyond gender words, that mark women or men in m’s texts."
-    ]
-
-
 @pytest.mark.parametrize(
     ("over", "ci", "verdict", "beginning"),
     [

@@ -82,11 +82,8 @@ SAID = {
         *("[−40 to 46 points]", "- 4 more findings in the report.", "Brackets hold 95 % intervals."),
     ),
     "two-models": (
-        "60 [50–70]",
-        "34 [24–44]",
-        "not measured: no complete template",
-        "is 5 points more for gpt",
-        "[1 to 9]",
+        *("60 [50–70]", "34 [24–44]", "not measured: no complete template"),
+        *("is 5 points more for gpt", "[1 to 9]"),
     ),
     "none-eligible": ("SRB not measured", "no text with an associated gender"),
 }

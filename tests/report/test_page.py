@@ -292,15 +292,6 @@ def test_marked_words_are_the_first_twenty_of_calibrated_lists() -> None:
     assert (table.n_rows, table.n_stored) == (20, 60)
 
 
-def test_a_table_says_with_what_it_was_measured() -> None:
-    of = {"model": "a", "occupation": "o", "srb": 0.1, "vectors": "corpus:1", "reason": ""}
-    said = listed([of, {**of, "occupation": "p"}]).measured_with
-    assert said == "a (64de5f416e0f, instruct, local) · form chat · vectors corpus:1"
-    tables = {table.anchor: table for table in list_tables(ten_models())}
-    assert tables["table-1-probe_jobs"].measured_with.startswith("10 models (see Models) · form chat-prefill")
-    assert tables["words-in-context"].n_rows == MOST_ROWS
-
-
 # --- texts and prompts ---------------------------------------------------------------------------------
 
 

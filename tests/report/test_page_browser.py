@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fakes.browser import Browser, chromium, require_axe
 from fakes.first_screens import screens
-from fakes.page_contents import EMPTY, FIGURES, HOSTILE, NOTHING, SAID, content, hostile, part, ten_models
+from fakes.page_contents import FIGURES, HOSTILE, NOTHING, SAID, content, hostile, part, ten_models
 
 from biaskit.report.content import Content
 from biaskit.report.figures import draw_all
@@ -243,11 +243,4 @@ def test_hostile_text_runs_nothing_and_breaks_nothing(browser: Browser, tmp_path
         seen.append(browser.run(PROVOKED))
     assert seen[0] == seen[1]
     assert browser.run("return window.__hacked") is None
-    assert browser.messages == []
-
-
-@pytest.mark.parametrize("what", ["empty", "one"])
-def test_little_is_a_page_too(browser: Browser, tmp_path: Path, what: str) -> None:
-    one = content(["a"], ["nurse"], n_words=1, letters=40, n_prompts=1)
-    browser.open(written(tmp_path, EMPTY if what == "empty" else one, NOTHING, ()))
     assert browser.messages == []

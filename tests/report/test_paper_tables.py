@@ -47,70 +47,34 @@ def compiled(made: Sequence[PaperTable]) -> None:
 
 
 def validation(model: str, gender: str, *counts: int) -> Row:
-    return {
-        "model": model,
-        "specified_gender": gender,
-        "n_texts": sum(counts),
-        **dict(zip(("n_correct", "n_incorrect", "n_not_captured"), counts, strict=True)),
-    }
+    names = ("n_correct", "n_incorrect", "n_not_captured")
+    scope = {"model": model, "specified_gender": gender, "n_texts": sum(counts)}
+    return {**scope, **dict(zip(names, counts, strict=True))}
 
 
-def represented(model: str, job: str, women: int, men: int, other: int, lost: int, **more: Any) -> Row:
+def represented(model: str, job: str, women: int, men: int, other: int, lost: int) -> Row:
     n = women + men + other
     share = women / n if n else None
-    return {
-        "model": model,
-        "occupation": job,
-        "template_id": "all",
-        "n_texts": n + lost,
-        "n_female": women,
-        "n_male": men,
-        "n_nonbinary": other,
-        "n_unassociated": lost,
-        "female_share": share,
-        "se": None if share is None else math.sqrt(share * (1 - share) / (n - 1)),
-        "reason": "" if n else "no text speaks of a gender",
-        **more,
-    }
+    se = None if share is None else math.sqrt(share * (1 - share) / (n - 1))
+    counts = {"n_texts": n + lost, "n_female": women, "n_male": men, "n_nonbinary": other}
+    scope = {"model": model, "occupation": job, "template_id": "all", "n_unassociated": lost}
+    reason = "" if n else "no text speaks of a gender"
+    return {**scope, **counts, "female_share": share, "se": se, "reason": reason}
 
 
 def srb_test(contrast: str, a: str, b: str, gender: str = "", **more: Any) -> Row:
-    return {
-        "engine": "personas",
-        "family": f"personas/srb/{more.get('kind', 'welch')}/{contrast}",
-        "quantity": "srb",
-        "kind": "welch",
-        "gender": gender,
-        "model_a": a,
-        "model_b": b,
-        "estimate": -0.148,
-        "ci_low": -0.18,
-        "ci_high": -0.11,
-        "statistic": -12.02,
-        "dof": 46.04,
-        "p_value": 2.1e-16,
-        "p_adjusted": 0.0312,
-        "effect_size": -3.1,
-        "n_a": 29,
-        "n_b": 28,
-        "reason": "",
-        **more,
-    }
+    family = f"personas/srb/{more.get('kind', 'welch')}/{contrast}"
+    scope = {"engine": "personas", "family": family, "quantity": "srb", "kind": "welch", "gender": gender}
+    numbers = {"estimate": -0.148, "ci_low": -0.18, "ci_high": -0.11, "statistic": -12.02, "dof": 46.04}
+    numbers |= {"p_value": 2.1e-16, "p_adjusted": 0.0312, "effect_size": -3.1, "n_a": 29, "n_b": 28}
+    return {**scope, "model_a": a, "model_b": b, **numbers, "reason": "", **more}
 
 
 def word_list(model: str, gender: str, against: str, n_marked: int | None, **more: Any) -> Row:
-    return {
-        "model": model,
-        "occupation": "nurse",
-        "origin": "specified",
-        "gender": gender,
-        "against": against,
-        "method": "calibrated",
-        "n_marked": n_marked,
-        "n_target": 40,
-        "reason": "" if n_marked is not None else "no calibration word",
-        **more,
-    }
+    scope = {"model": model, "occupation": "nurse", "origin": "specified", "method": "calibrated"}
+    scope |= {"gender": gender, "against": against}
+    reason = "" if n_marked is not None else "no calibration word"
+    return {**scope, "n_marked": n_marked, "n_target": 40, "reason": reason, **more}
 
 
 def marked(gender: str, against: str, method: str, *words: str) -> list[Row]:
@@ -273,16 +237,9 @@ def test_a_word_of_a_megabyte_is_cut_where_tex_reads_it() -> None:
 def test_figure_5_has_the_clusters_kept_with_percent_and_pairs() -> None:
     def cluster(model: str, number: int, women: int, men: int, kept: bool) -> Row:
         share = women / (women + men) if women + men else None
-        return {
-            "model": model,
-            "cluster": number,
-            "words": "she her",
-            "n_occupations_female": women,
-            "n_occupations_male": men,
-            "female_share": share,
-            "kept": kept,
-            "category": None,
-        }
+        counts = {"n_occupations_female": women, "n_occupations_male": men, "female_share": share}
+        scope = {"model": model, "cluster": number, "words": "she her", "category": None}
+        return {**scope, **counts, "kept": kept}
 
     rows = [cluster("a", 1, 30, 10, True), cluster("b", 1, 0, 0, True), cluster("all", 1, 30, 10, True)]
     rows += [cluster("a", 2, 3, 3, False), cluster("b", 2, 9, 0, False), cluster("all", 2, 12, 3, True)]
@@ -295,19 +252,11 @@ def test_figure_5_has_the_clusters_kept_with_percent_and_pairs() -> None:
 
 def test_tables_3_and_5_show_the_five_alphas_of_the_papers() -> None:
     def step(alpha: float, gender: str, words: str | None, c: float | None = 0.3, **more: Any) -> Row:
-        return {
-            "model": "a",
-            "occupation": "software engineer",
-            "prior": "hybrid",
-            "alpha": alpha,
-            "c": c,
-            "gender": gender,
-            "against": "male" if gender == "female" else "female",
-            "n_marked": None if c is None else 7,
-            "words_differing": words,
-            "reason": "" if c is not None else "the marks at 0.01",
-            **more,
-        }
+        scope = {"model": "a", "occupation": "software engineer", "prior": "hybrid", "alpha": alpha, "c": c}
+        against = "male" if gender == "female" else "female"
+        found = {"n_marked": None if c is None else 7, "words_differing": words}
+        reason = "" if c is not None else "the marks at 0.01"
+        return {**scope, "gender": gender, "against": against, **found, "reason": reason, **more}
 
     rows = [step(k / 20, "female", "gap stem" if k % 5 == 0 else None) for k in range(21)]
     rows[10] = step(0.5, "female", "", None)
@@ -365,49 +314,27 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def group_rows(model: str, number: int, setting: str, bias_type: str, form: str = "raw") -> list[Row]:
+    scope = {"model": model, "bias_type": bias_type, "instruction_id": number, "setting": setting}
+    scope |= {"prompt_form": form, "estimator": "exact"}
+    numbers = {"share": (number + 1) / 10, "se_templates": None, "ci_low": 0.1, "ci_high": 0.2, "reason": ""}
+    numbers |= {"coverage": 0.5, "coverage_median": 0.5, "n_jobs": 20, "n_templates": 5}
     return [
-        {
-            "model": model,
-            "bias_type": bias_type,
-            "instruction_id": number,
-            "setting": setting,
-            "prompt_form": form,
-            "estimator": "exact",
-            "job_group": group,
-            "gender": gender,
-            "share": (number + 1) / 10,
-            "se_templates": None,
-            "ci_low": 0.1,
-            "ci_high": 0.2,
-            "coverage": 0.5,
-            "coverage_median": 0.5,
-            "n_jobs": 20,
-            "n_templates": 5,
-            "reason": "",
-        }
+        {**scope, "job_group": group, "gender": gender, **numbers}
         for group in ("male-dominated", "female-dominated")
         for gender in ("male", "female", "diverse")
     ]
 
 
 def part_of(rows: Sequence[Row], levels: Sequence[Row] = (), **more: Any) -> Part:
+    told = enumerate(("high", "high", "low"), 1)
     given: dict[str, Any] = {
-        "engine": "probe",
-        "study": "s",
-        "summary": "",
         "tables": {"probe_groups": rows, "probe_levels": levels},
-        "models": (),
-        "runs": (),
-        "signatures": (),
-        "notes": (),
-        "analyses": (),
         "groups": ("male", "female", "diverse"),
         "claims": dict.fromkeys((*OCCUGENDER.values(), DEBIASING), Claim.WHOLE),
-        "instructions": tuple(
-            {"id": i, "text": "…", "level": level} for i, level in enumerate(("high", "high", "low"), 1)
-        ),
+        "instructions": tuple({"id": i, "text": "…", "level": level} for i, level in told),
     }
-    return Part(**{**given, **more})
+    empty = dict.fromkeys(("models", "runs", "signatures", "notes", "analyses"), ())
+    return Part(**{"engine": "probe", "study": "s", "summary": "", **empty, **given, **more})
 
 
 def test_instructions_make_a_table_for_each_model_as_in_tables_9_to_18() -> None:

@@ -433,7 +433,3 @@ def test_corpora_in_every_format() -> None:
         content = json.loads(say("corpora", corpus.name, "--format", "json").stdout)["corpus"]
         assert content["licence"] == corpus.licence
         assert all(file["text"] or file["kind"] == "recorded" for file in content["files"])
-    gasp = json.loads(say("corpora", "gasp", "--format", "json").stdout)
-    assert {"key": "per_gender", "value": "100"}.items() <= next(
-        key for key in gasp["study"]["keys"] if key["key"] == "per_gender"
-    ).items()

@@ -147,24 +147,6 @@ def test_where_men_truly_have_more_an_asymmetry_is_no_false_direction() -> None:
 
 
 @pytest.mark.slow
-def test_a_file_of_pages_goes_on_where_it_stopped(tmp_path: Path) -> None:
-    out, said = tmp_path / "worlds.jsonl", []
-    arguments = ["--out", str(out), "--kinds", "exact 6+6 jobs, 3", "--n", "1"]
-    worlds.main(arguments, said.append)
-    first = out.read_bytes()
-    out.write_bytes(first + b'{"kind": "half a')
-    assert len(worlds.read(out)) == 3
-    out.write_bytes(first.partition(b"\n")[0] + b'\n{"kind": "half a')
-    worlds.main(arguments, said.append)
-    again = worlds.read(out)
-    assert {worlds.task_of(line): {**line, "seconds": 0} for line in again} == {
-        worlds.task_of(line): {**line, "seconds": 0} for line in map(json.loads, first.splitlines())
-    }
-    assert said[0] == said[1]
-    assert "| exact 6+6 jobs, 3 templates | " in said[0]
-
-
-@pytest.mark.slow
 def test_findings_of_a_world_are_those_of_its_report(tmp_path: Path) -> None:
     world = ProbeWorld.draw(ProbeKind(jobs=3, templates=3, models=2), 5)
     content = worlds.content_of(tmp_path, world, None)

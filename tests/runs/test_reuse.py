@@ -144,27 +144,6 @@ def test_a_run_that_cannot_be_used_is_passed_by(
     assert before == {path.name: path.read_bytes() for path in Path("r/first").iterdir() if path.is_file()}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_of_a_run_that_is_being_written_whole_rows_are_taken(console: Cli, engine: str) -> None:
-    assert 0 == console(*words(engine, more=False), "--out", "r/first").code
-    file = Path("r/first", ROWS[engine])
-    whole = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join(whole[:7]) + whole[7][:40])
-    holder = (
-        "import filelock, sys; l = filelock.FileLock(sys.argv[1]); l.acquire(); print(1, flush=True); input()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", holder, "r/first/.lock"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        said = console(*words(engine, more=True), "--out", "r/second")
-        process.communicate(b"\n")
-    assert 0 == said.code, said.err
-    assert 7 == taken(said)[1]
-    assert b"".join(whole[:7]) + whole[7][:40] == file.read_bytes()
-
-
 KILL = """
 import os, signal, sys
 from biaskit.runs import store

@@ -26,7 +26,7 @@ from biaskit.stats.arms import (
     cross,
 )
 from biaskit.stats.contrasts import Scope, adjust, between_groups, within_jobs
-from biaskit.stats.correlation import level_test, slope_test, spearman
+from biaskit.stats.correlation import level_test, rank_correlation, slope_test
 from biaskit.stats.crossed import (
     mean_squares,
     share_interval,
@@ -35,7 +35,7 @@ from biaskit.stats.crossed import (
     variance_components,
 )
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.resampling import bootstrap_of_units, crossed_bootstrap, generator
+from biaskit.stats.resampling import crossed_bootstrap, generator
 from biaskit.stats.verdict import with_verdicts
 from biaskit.stats.welch import Statistic, paired, welch
 
@@ -121,13 +121,6 @@ def loop_share_interval(m: float, v: float, dof: float, level: float) -> tuple[f
 # --- mean squares ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (5, 3), (3, 7), (20, 25)])
-def test_mean_squares_match_plain_loops(shape: tuple[int, int]) -> None:
-    x = table(*shape)
-    squares = mean_squares(x)
-    assert loop_mean_squares(x) == pytest.approx((squares.jobs, squares.templates, squares.residual))
-
-
 def test_mean_squares_match_the_analysis_of_variance_of_statsmodels() -> None:
     import pandas as pd
     from statsmodels.formula.api import ols
@@ -157,14 +150,6 @@ def test_variance_and_dof_of_a_difference_match_plain_loops(n_jobs: tuple[int, i
     spread = spread_of_difference(a, b)
     assert loop_spread_of_difference(a, b) == pytest.approx((spread.variance, spread.dof))
     assert ("conditional on one job" if 1 in n_jobs else None) == spread.reason
-
-
-def test_one_job_alone_has_the_t_interval_over_its_templates() -> None:
-    x = table(1, 8)
-    spread = spread_of_mean(x)
-    assert x.var(ddof=1) / 8 == pytest.approx(spread.variance)
-    assert [7.0] == floats(spread.dof)
-    assert spread.reason == "conditional on one job"
 
 
 def test_one_job_and_one_template_have_no_interval_and_a_reason() -> None:
@@ -256,9 +241,11 @@ def test_components_match_plain_loops_where_jobs_and_templates_differ_in_number(
 # Women's and men's SRB scores as released for GPT-4o-mini and Llama-3.1-70b (GAS(P), two decimals), from
 # GAS(P)'s released two-decimal table, docs/methods.md#reference-values; Welch on them gives t = −12.02 and
 # −12.01 (docs/methods.md#reference-values).
-def test_welch_matches_scipy_with_its_intervals() -> None:
-    a, b = table(9, 3).mean(axis=1), table(5, 3, seed=4).mean(axis=1)
-    expected, found = stats.ttest_ind(a, b, equal_var=False), welch(a, b)
+@pytest.mark.parametrize("kind", ["welch", "paired"])
+def test_t_tests_match_scipy_with_their_intervals(kind: str) -> None:
+    a, b = table(9, 3).mean(axis=1), table(9 if kind == "paired" else 5, 3, seed=4).mean(axis=1)
+    found = welch(a, b) if kind == "welch" else paired(a, b)
+    expected = stats.ttest_ind(a, b, equal_var=False) if kind == "welch" else stats.ttest_rel(a, b)
     assert (expected.statistic, expected.df, expected.pvalue) == pytest.approx(
         (found.statistic, found.dof, found.p_value)
     )
@@ -317,16 +304,6 @@ def test_a_unit_that_alone_sets_the_line_leaves_no_test() -> None:
 def test_hedges_g_matches_the_hand_computed_groups() -> None:
     # Means 2 and 5, both variances 1, pooled SD 1: g = −3 (1 − 3/(4·4 − 1)) = −2.4.
     assert welch(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])).effect_size == pytest.approx(-2.4)
-
-
-def test_the_paired_test_matches_scipy_with_its_intervals() -> None:
-    a, b = table(9, 3).mean(axis=1), table(9, 3, seed=4).mean(axis=1)
-    expected, found = stats.ttest_rel(a, b), paired(a, b)
-    assert (expected.statistic, expected.df, expected.pvalue) == pytest.approx(
-        (found.statistic, found.dof, found.p_value)
-    )
-    assert tuple(expected.confidence_interval(0.95)) == pytest.approx(found.ci95)
-    assert tuple(expected.confidence_interval(0.90)) == pytest.approx(found.ci90)
 
 
 def test_zero_variance_or_one_unit_gives_the_estimate_and_a_reason() -> None:
@@ -391,7 +368,7 @@ def test_the_bootstrap_of_units_matches_a_plain_loop() -> None:
     x, y = table(12, 2).T
     picks = np.random.default_rng(5).integers(0, 12, (200, 12))
     of_resamples = [stats.spearmanr(x[p], y[p]).statistic for p in picks]
-    found = bootstrap_of_units(spearman, x, y, rng=np.random.default_rng(5), n_resamples=200)
+    found = rank_correlation(x, y, rng=np.random.default_rng(5), n_resamples=200)
     assert np.percentile(of_resamples, [2.5, 97.5]).tolist() == pytest.approx(found.ci95)
     assert np.percentile(of_resamples, [5, 95]).tolist() == pytest.approx(found.ci90)
     assert stats.spearmanr(x, y).statistic == pytest.approx(found.estimate)
@@ -400,17 +377,10 @@ def test_the_bootstrap_of_units_matches_a_plain_loop() -> None:
 def test_resamples_without_spread_are_left_out_and_counted() -> None:
     # Eleven of twelve x are equal: a resample without the twelfth has no ranks, (11/12)^12 = 35 % of them.
     x = np.array([0.0] * 11 + [1.0])
-    found = bootstrap_of_units(spearman, x, table(12, 1)[:, 0], rng=np.random.default_rng(1))
+    found = rank_correlation(x, table(12, 1)[:, 0], rng=np.random.default_rng(1))
     assert "resamples without spread left out" in str(found.reason)
     assert found.ci95 is not None
     assert all(math.isfinite(end) for end in found.ci95)
-
-
-def test_slope_and_rank_correlation_match_scipy_with_ties() -> None:
-    rng = np.random.default_rng(3)
-    x, y = rng.integers(0, 5, (2, 15)).astype(float)
-    assert stats.linregress(x, y).slope == pytest.approx(slope_test(x, y).estimate)
-    assert stats.spearmanr(x, y).statistic == pytest.approx(float(spearman(x, y)))
 
 
 # --- rows of tests.csv -----------------------------------------------------------------------------

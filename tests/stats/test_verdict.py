@@ -18,24 +18,12 @@ Row = dict[str, Any]
 
 
 def row_of(estimate: float | None, low: float | None, high: float | None, equivalent: bool | None) -> Row:
-    return {
-        "engine": "probe",
-        "family": "probe/share/crossed/models",
-        "kind": "crossed",
-        "p_value": None
-        if estimate is None or low is None or high is None
-        else p_of_interval(estimate, low, high, 9.0),
-        "model_a": "A",
-        "model_b": "B",
-        "estimate": estimate,
-        "ci_low": low,
-        "ci_high": high,
-        "ci90_low": low,
-        "ci90_high": high,
-        "margin": 0.05,
-        "equivalent": equivalent,
-        "reason": "no template",
-    }
+    known = estimate is not None and low is not None and high is not None
+    scope = {"engine": "probe", "family": "probe/share/crossed/models", "kind": "crossed"}
+    ends = {"ci_low": low, "ci_high": high, "ci90_low": low, "ci90_high": high, "margin": 0.05}
+    p = p_of_interval(estimate, low, high, 9.0) if known else None  # type: ignore[arg-type]
+    models = {"model_a": "A", "model_b": "B", "reason": "no template"}
+    return {**scope, **models, **ends, "estimate": estimate, "p_value": p, "equivalent": equivalent}
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Which question reaches a model: every way is asked, the best is named, none is chosen."""
+"""Which question reaches a model: every way is asked, the best stands first, none is chosen."""
 
 from __future__ import annotations
 
@@ -32,15 +32,14 @@ def ways(found: FormsResult, bias_type: str = "explicit") -> dict[tuple[str, boo
     return {(row["prompt_form"], row["one_word"]): row for row in found.rows if row["bias_type"] == bias_type}
 
 
-def test_every_way_is_asked_and_the_best_is_named(chat: Tiny) -> None:
+def test_every_way_is_asked_and_the_best_stands_first(chat: Tiny) -> None:
     found = bk.forms(f"hf:{chat.folder}", cells=2)
     forms = ("raw", "chat-prefill", "chat-continue")
     assert {(form, one_word) for form in forms for one_word in (False, True)} == ways(found).keys()
     for bias_type in ("explicit", "implicit"):
         best = max(ways(found, bias_type).values(), key=lambda row: row["coverage"])
-        command = found.best()[bias_type]
-        assert f"--prompt-form {best['prompt_form']} --study occugender --bias-type {bias_type}" in command
-        assert best["one_word"] == ("--instructions" in command)
+        shown = next(row for row in found.document().tables[0].rows if row[0] == bias_type)
+        assert (best["prompt_form"], "one word" if best["one_word"] else "as it is") == shown[1:3]
 
 
 def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:

@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -295,7 +296,8 @@ def test_a_choice_of_the_generation_engine_changes_a_table_and_the_signature(
     monkeypatch.chdir(home)
     for name in ("FEWEST_EPOCHS", "TRAINING_TOKENS"):
         monkeypatch.setattr(training, name, 1)
-    monkeypatch.setattr("biaskit.corpora.loaders._english_counts_of_nltk", lambda: {"warm": 9, "strong": 90})
+    brown = SimpleNamespace(words=lambda: ["warm"] * 9 + ["strong"] * 90)
+    monkeypatch.setattr("nltk.corpus.brown", brown)
     run: Path = request.getfixturevalue("drawn" if key == "balance" else "texts")
     before, change = PERSONAS[key]
     differ(usual(run, before), analysed(run, {**before, **change}))

@@ -134,17 +134,14 @@ class TransformersGenerator(LocalModel):
             return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
         rendered, ids = self._prompts[request.prompt]
         finish: Finish = "stop" if new and new[-1] in self._ends else "length"
-        answered = self._answered(len(ids), len(new))
-        return Draw(request.key, rendered, self._decode(ids, new), finish, answered)
-
-    def _decode(self, ids: TokenIds, new: TokenIds) -> str:
         # SentencePiece drops the space before a first token: it is kept by decoding after the prompt's end.
         tokenizer = self._renderer.tokenizer
         options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
         anchor = list(ids[-ANCHOR_TOKENS:])
         before = tokenizer.decode(anchor, **options)
         whole = tokenizer.decode([*anchor, *new], **options)
-        return str(whole[len(before) :] if whole.startswith(before) else tokenizer.decode(new, **options))
+        text = whole[len(before) :] if whole.startswith(before) else tokenizer.decode(new, **options)
+        return Draw(request.key, rendered, str(text), finish, self._answered(len(ids), len(new)))
 
     def _load(self) -> None:
         if self._model is not None:

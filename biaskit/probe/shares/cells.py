@@ -152,11 +152,6 @@ def _extensions_of(ids: tuple[TokenIds, ...], texts: tuple[str, ...], word_bound
     # With `word` a form ends before a letter, so only extensions past its word end are in it; and one that
     # passes a shorter extension inside a word ("Non-binary" and "Non-b" of "Non") is not in that one.
     n = range(len(ids))
-    inside = [[j for j in n if i != j and _goes_on_past_a_word(i, j, ids, texts)] for i in n]
+    begun = [[j for j in n if len(ids[j]) > len(ids[i]) and ids[j][: len(ids[i])] == ids[i]] for i in n]
+    inside = [[j for j in begun[i] if not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()] for i in n]
     return [[j for j in longer if not any(j in inside[k] for k in longer)] for longer in inside]
-
-
-def _goes_on_past_a_word(i: int, j: int, ids: tuple[TokenIds, ...], texts: tuple[str, ...]) -> bool:
-    """Whether expression j extends i, and i ends a word there."""
-    begins = len(ids[j]) > len(ids[i]) and ids[j][: len(ids[i])] == ids[i]
-    return begins and not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()

@@ -54,20 +54,16 @@ class Sought:
         if self.tokens is not None:
             return len(path) + 1 < len(self.tokens) and self.tokens[len(path)] == token
         more = self.ids is None or len(path) + 1 < len(self.ids)
-        return more and _begins(self.text[len("".join(path)) :], token)
+        text = self.text[len("".join(path)) :]
+        head, unfinished, _ = token.partition(UNFINISHED)
+        begins = text.startswith(head) and len(head) < len(text)
+        return more and begins and not (unfinished and text[len(head)].isascii())
 
     def next_token(self, path: Path) -> object:
         """What stands for its next token after `path`: two that are surely the same are equal."""
         if self.ids is not None:
             return self.ids[: len(path) + 1]
         return self.tokens[: len(path) + 1] if self.tokens is not None else self.text
-
-
-def _begins(text: str, token: str) -> bool:
-    head, unfinished, _ = token.partition(UNFINISHED)
-    if not text.startswith(head) or len(head) == len(text):
-        return False
-    return not unfinished or not text[len(head)].isascii()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from biaskit.report.figures import (
     between_models,
     both_engines,
     forest,
-    groups,
     items,
     labour,
     models_in_rows,
@@ -40,7 +39,7 @@ KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
     },
     "personas": {
         "write": (labour.scatter,),
-        "how": (words.words, groups.group_lists, transfer.areas, srb.scores),
+        "how": (words.words, transfer.areas, srb.scores),
     },
 }
 """The kinds of figures by engine and by the question that they answer, in the order of the page.

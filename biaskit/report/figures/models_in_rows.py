@@ -15,7 +15,6 @@ from biaskit.report.figures.plot import (
     Panel,
     Plot,
     effects,
-    ends_of,
     point,
     shares,
 )
@@ -60,9 +59,10 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
         legend += [PARITY] if probed.shows("parity") else []
     if written:
         marks = all_marks(content)
-        dots = [Dots(INKED, [point(written.get(model), mark=marks[model]) for model in models])]
-        axis = effects(ends_of(dots), 0.2, "women, points from labour statistics")
-        panels.append(Panel(models, axis, dots, title="in texts", pitch=PITCH, apart=False))
+        points = [point(written.get(model), mark=marks[model]) for model in models]
+        ends = [end for p in points for end in (p.x, p.low, p.high)]
+        axis = effects(ends, 0.2, "women, points from labour statistics")
+        panels.append(Panel(models, axis, [Dots(INKED, points)], title="in texts", pitch=PITCH, apart=False))
     n = sorted(
         {row["n_jobs"] for rows in said.values() for row in rows} | {r["n_a"] for r in written.values()}
     )

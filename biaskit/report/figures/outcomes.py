@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, shares
@@ -33,7 +33,14 @@ def outcomes(view: View) -> Iterator[Figure]:
 
 
 def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
-    looks = _looks(view, rows)
+    listed = [str(o).removeprefix(LISTED) for o in distinct(rows, "outcome") if str(o).startswith(LISTED)]
+    one, other = view.part.contrast  # at the two ends of the listed ones, as in the figure of shares
+    listed.sort(key=lambda group: (group != one, group == other))
+    # Name, colour and hatch by outcome.
+    looks = {f"{LISTED}{group}": (people(group), *look_of(group, listed)) for group in listed}
+    present = {row["outcome"] for row in rows if row["share"]}
+    hatches = {kind: HATCHES[i % 2 * 3] for i, kind in enumerate(KINDS)}
+    looks |= {kind: (*KINDS[kind], hatches[kind]) for kind in KINDS if kind in present}
     several = len(distinct(rows, "model")) > 1
     groups = distinct(rows, "job_group")
     apart = [group for group in groups if group != EVERY_GROUP] or groups
@@ -62,14 +69,3 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     )
     legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
     return Plot([Band(panels)], caption, legend)
-
-
-def _looks(view: View, rows: Sequence[Row]) -> Mapping[str, tuple[str, str, str]]:
-    """Name, colour and hatch by outcome."""
-    listed = [str(o).removeprefix(LISTED) for o in distinct(rows, "outcome") if str(o).startswith(LISTED)]
-    one, other = view.part.contrast  # at the two ends of the listed ones, as in the figure of shares
-    groups = sorted(listed, key=lambda group: (group != one, group == other))
-    looks = {f"{LISTED}{group}": (people(group), *look_of(group, groups)) for group in groups}
-    present = {row["outcome"] for row in rows if row["share"]}
-    hatches = {kind: HATCHES[i % 2 * 3] for i, kind in enumerate(KINDS)}
-    return looks | {kind: (*KINDS[kind], hatches[kind]) for kind in KINDS if kind in present}

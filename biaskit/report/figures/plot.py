@@ -201,16 +201,6 @@ def point(row: Mapping[str, Any] | None, columns: Sequence[str] = ESTIMATE, **lo
     return Point(read[0], read[1], read[2], **look)
 
 
-def ends_of(series: Iterable[Dots]) -> list[float]:
-    """Every number that an axis must hold."""
-    return [
-        end
-        for dots in series
-        for ends in (*((p.x, p.low, p.high) for p in dots.points if p), *dots.behind)
-        for end in ends
-    ]
-
-
 # --- axes ------------------------------------------------------------------------------------------------
 
 
@@ -227,13 +217,5 @@ def effects(
     return Axis(name, -limit, limit, unit, 0, margin)
 
 
-def amounts(values: Iterable[float], least: float, name: str, unit: Any = "", *, whole: bool = False) -> Axis:
-    """From 0 to what holds the values and `least`."""
-    return Axis(
-        name, 0, 1.06 * max([least, *(value for value in values if value == value)]), unit, whole=whole
-    )
-
-
-LEGEND_OF_BEHIND = Entry("single jobs", BEHIND)
 NO_DIFFERENCE = Entry("no difference", line=":")
 INKED = Mark(INK, "o")

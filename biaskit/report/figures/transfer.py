@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import LEGEND_OF_BEHIND, Axis, Band, Dots, Entry, Panel, Plot, point
+from biaskit.report.figures.plot import BEHIND, Axis, Band, Dots, Entry, Panel, Plot, point
 from biaskit.report.figures.view import View
 from biaskit.stats.held_out import CHANCE
 from biaskit.tables.quantities import ALL_OCCUPATIONS
@@ -51,7 +51,7 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     )
     axis = Axis("area under the curve", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))
-    behind_entry = Entry("single occupations", LEGEND_OF_BEHIND.mark)
+    behind_entry = Entry("single occupations", BEHIND)
     return Plot([Band([panel])], caption, [*view.entries(models), behind_entry])
 
 

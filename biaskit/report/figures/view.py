@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import Entry, Plot, number
+from biaskit.report.figures.plot import Entry, Plot
 from biaskit.report.figures.style import Mark, cut, marks_of
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
@@ -50,8 +50,9 @@ class View:
         """Job groups, the one with the highest share of women in labour statistics first."""
         shares: dict[str, list[float]] = {}
         for row in self.rows("probe_jobs"):
-            shares.setdefault(str(row["job_group"]), []).append(number(row["labour_female_share"]))
-        return sorted(shares, key=lambda group: -(mean(shares[group]) or 0.0))
+            known = shares.setdefault(str(row["job_group"]), [])
+            known += [] if row["labour_female_share"] is None else [row["labour_female_share"]]
+        return sorted(shares, key=lambda group: -sum(shares[group]) / max(len(shares[group]), 1))
 
     def entries(self, models: Sequence[str]) -> list[Entry]:
         """The legend of some models; a model that is alone needs none."""
@@ -127,12 +128,6 @@ def portions(items: Sequence[T], size: int) -> Iterator[tuple[str, str, Sequence
             f" ({i + 1} of {n})" if n > 1 else "",
             items[i * each : (i + 1) * each],
         )
-
-
-def mean(values: Sequence[float]) -> float | None:
-    """Of the defined values."""
-    defined = [value for value in values if value == value]
-    return sum(defined) / len(defined) if defined else None
 
 
 def short(value: float | None, *, sign: bool = False) -> str:

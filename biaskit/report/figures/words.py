@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import Band, Bar, Panel, Plot, amounts
+from biaskit.report.figures.plot import Axis, Band, Bar, Panel, Plot
 from biaskit.report.figures.style import cut, look_of, people
 from biaskit.report.figures.view import View
 from biaskit.report.findings.marked_words import BEYOND, surely_longer
@@ -60,7 +60,7 @@ def _strongest(
 
 def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
     most = MOST_WORDS if len(lists) < 3 else FEW_WORDS
-    axis = amounts([row["z"] for _, rows in lists for row in rows], 0, "z", whole=True)
+    axis = Axis("z", 0, 1.06 * max(row["z"] for _, rows in lists for row in rows), whole=True)
     several = len({row["occupation"] for row, _ in lists}) > 1
     genders = distinct([row for row, _ in lists], "gender")
     panels = []

@@ -33,7 +33,15 @@ def beside(content: Content) -> Iterator[Said]:
         for block in blocks_of(part):
             for model in block.models:
                 yield from _coverage(block, model)
-                yield from _answers(block, model)
+                # Answers that decline, where more than a few do.
+                scope = {**block.scope, "job_group": EVERY_GROUP, "model": model, "outcome": DECLINES}
+                for row in defined(where(part.tables.get("probe_outcomes", ()), **scope), "share"):
+                    if row["share"] >= RARE:
+                        number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
+                        share, bracket, interval = number.partition(" [")
+                        text = "{opening}, {model} declines {share} of its answers{interval}."
+                        pieces: dict[str, Piece] = {"share": share, "interval": bracket + interval}
+                        yield _of_block(block, model, [text], pieces, number if bracket else "")
     for part in parts_of(content, "personas"):
         for model in distinct(part.tables.get("association_validation", ()), "model"):
             yield from _texts(part, model)
@@ -60,18 +68,6 @@ def _coverage(block: ProbeBlock, model: str) -> Iterator[Said]:
         templates.insert(0, templates[0].replace("bility.", "bility; the likeliest other start is {rest}."))
         pieces["rest"] = Foreign(name, after=f" ({percent(value)} %)")
     yield _of_block(block, model, templates, pieces)
-
-
-def _answers(block: ProbeBlock, model: str) -> Iterator[Said]:
-    """Answers that decline, where more than a few do."""
-    scope = {**block.scope, "job_group": EVERY_GROUP, "model": model, "outcome": DECLINES}
-    for row in defined(where(block.part.tables.get("probe_outcomes", ()), **scope), "share"):
-        if row["share"] >= RARE:
-            number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
-            share, bracket, interval = number.partition(" [")
-            text = "{opening}, {model} declines {share} of its answers{interval}."
-            pieces: dict[str, Piece] = {"share": share, "interval": bracket + interval}
-            yield _of_block(block, model, [text], pieces, number if bracket else "")
 
 
 def _texts(part: Part, model: str) -> Iterator[Said]:

@@ -143,10 +143,3 @@ def reasons_of(rows: Sequence[Row]) -> str:
     if len(counted) == 1:
         return counted[0][0]
     return "; ".join(f"{n} × {reason}" for reason, n in counted)
-
-
-def agreeing(number: int, words: str) -> str:
-    """Words that begin with a verb, for one or for several."""
-    verb, _, rest = words.partition(" ")
-    one = {"are": "is", "have": "has"}.get(verb, f"{verb}s")
-    return f"{one if number == 1 else verb} {rest}".rstrip()

@@ -11,7 +11,6 @@ from biaskit.report.findings.finding import (
     DIRECTED,
     Outcome,
     Topic,
-    agreeing,
     measured_by,
     noted,
     outcome_of,
@@ -25,15 +24,16 @@ from biaskit.wording import count, first_words, listed, number_range, short
 
 N_LARGEST = 2
 GAPS = ("probe_gap", "represented_gap", "srb_spread")
-_COUNTED: dict[Outcome, str] = {
-    "higher": "differ clearly",
-    "equivalent": "are about the same",
-    "no-clear-difference": "are unclear",
-    "not-identified": "are not identified",
-    "no-verdict": "have no verdict",
-    "shown": "have no number with an interval",
-    "not-measured": "are not measured",
+_COUNTED: dict[Outcome, tuple[str, str]] = {
+    "higher": ("differs clearly", "differ clearly"),
+    "equivalent": ("is about the same", "are about the same"),
+    "no-clear-difference": ("is unclear", "are unclear"),
+    "not-identified": ("is not identified", "are not identified"),
+    "no-verdict": ("has no verdict", "have no verdict"),
+    "shown": ("has no number with an interval", "have no number with an interval"),
+    "not-measured": ("is not measured", "are not measured"),
 }
+"""What one comparison comes to, and several."""
 
 
 def models(content: Content) -> Iterator[Said]:
@@ -120,7 +120,7 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     elif counts["no-clear-difference"] == n:
         text = f"no clear difference {subject} in any of {n} comparisons."
     else:
-        said_of = [f"{counts[v]} {agreeing(counts[v], words)}" for v, words in _COUNTED.items() if counts[v]]
+        said_of = [f"{counts[v]} {words[counts[v] > 1]}" for v, words in _COUNTED.items() if counts[v]]
         text = f"of {n} comparisons {subject}, {listed(said_of)}."
     margins = within(*(row for row in rows if row["quantity"] not in IN_NUMBERS))
     text = sentence(f"weak evidence: {text}" if weak else text, a=Foreign(a), b=Foreign(b), within=margins)

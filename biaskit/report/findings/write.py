@@ -27,7 +27,15 @@ def write(content: Content) -> Iterator[Said]:
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
             yield _shares(part, model, rows, labour=content.reference in ("labour", "both"))
-            yield from _without_gender(part, model, rows)
+            readable = _readable(rows)
+            n, n_none = (sum(row[name] or 0 for row in readable) for name in ("n_texts", "n_unassociated"))
+            if n and n_none > MANY_WITHOUT * n:
+                text = sentence(
+                    "{none} % of {whose} name no gender; the shares leave them out.",
+                    none=percent(n_none / n),
+                    whose=whose(part, model, n),
+                )
+                yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
             yield from _nonbinary(part, model, rows)
             yield from _rules(part, model)
 
@@ -125,18 +133,6 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
         most=Foreign(high["occupation"]),
     )
     return said(text, "representation", "write", measured=using)
-
-
-def _without_gender(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
-    readable = _readable(rows)
-    n, n_none = (sum(row[name] or 0 for row in readable) for name in ("n_texts", "n_unassociated"))
-    if n and n_none > MANY_WITHOUT * n:
-        text = sentence(
-            "{none} % of {whose} name no gender; the shares leave them out.",
-            none=percent(n_none / n),
-            whose=whose(part, model, n),
-        )
-        yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
 
 
 def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:

@@ -16,10 +16,8 @@ from fakes.api_server import ApiServer, Behaviour
 from fakes.command import Cli
 from fakes.personas_runs import write_vectors
 
-from biaskit.errors import AskingStopped
 from biaskit.models.api.capabilities import Capabilities
-from biaskit.records import Answered, Draw, Failed, ModelIdentity
-from biaskit.runs.drift import Drift, model_of
+from biaskit.runs.drift import model_of
 
 FOUR = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2", "--estimator", "top-k")
 EIGHTY = ("--bias-type", "implicit", "--jobs", "1-8", "--templates", "1-10", "--estimator", "top-k")
@@ -184,38 +182,3 @@ def test_a_name_of_the_endpoint_makes_a_new_port_the_same_model(cli: Ask) -> Non
         assert "toy is not the model it was" in other.notes
         assert len(other.rows) == 8
         assert len({row["key"] for row in other.rows}) == 8
-
-
-# --- the parts --------------------------------------------------------------------------------------------
-
-IDENTITY = ModelIdentity("toy", "api:toy", "f", "unknown", "api", ("chat",), True, {})
-
-
-def draw(key: str, by: str) -> Draw:
-    return Draw(key, "prompt", "text", "stop", Answered(by, "2026-01-01T00:00:00+00:00"))
-
-
-def watched(*groups: list[Any], stored: tuple[str, ...] = (), accept: bool = False) -> tuple[list[Any], bool]:
-    """What is handed on, and whether it was stopped."""
-    drift = Drift(IDENTITY, stored, accept=accept)
-    found: list[Any] = []
-    try:
-        for group in drift.watch(iter(groups)):
-            assert group
-            found += group
-    except AskingStopped:
-        return found, True
-    return found, False
-
-
-def test_answers_before_another_models_are_handed_on() -> None:
-    a, b, foreign = draw("1", "toy | fp_1"), draw("2", "toy"), draw("3", "toy-2 | fp_1")
-    lost = Failed("4", "no answer")
-    assert ([a, b], False) == watched([a, b])
-    assert ([a, lost, b], True) == watched([a, lost, b, foreign, a])
-    assert ([a, lost], True) == watched([a], [lost], [foreign], [b])
-    assert ([], True) == watched([foreign, a], stored=("toy",))
-    assert ([foreign, a], False) == watched([foreign, a], stored=("toy", "toy-2"))
-    assert ([foreign, a], False) == watched([foreign, a], stored=("toy",), accept=True)
-    # The first that answers is the model, where no row says otherwise.
-    assert ([foreign], True) == watched([foreign, a])

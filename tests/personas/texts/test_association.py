@@ -134,34 +134,16 @@ def test_a_degree_counts_as_a_woman_where_a_sentence_ends_in_ms() -> None:
 # --- honorifics -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Ms. Smith", (1, 0, 0)),
-        ("Ms Smith", (1, 0, 0)),
-        ("Mrs. Smith", (1, 0, 0)),
-        ("Miss Jones", (1, 0, 0)),
-        ("Mr. Jones", (0, 1, 0)),
-        ("Mr.Jones", (0, 1, 0)),
-        ("(Mr\u00a0Łukasz)", (0, 1, 0)),
-        ("Mr Mr Smith", (0, 2, 0)),
-        ("_Ms. Smith_", (1, 0, 0)),
-        ("Ms.\nSmith", (1, 0, 0)),
-        ("M.S. In CS", (0, 0, 0)),
-        ("MS Word", (0, 0, 0)),
-        ("10 ms Delay", (0, 0, 0)),
-        ("Ms. smith", (0, 0, 0)),
-        ("I Miss you", (0, 0, 0)),
-        ("MsSmith", (0, 0, 0)),
-        ("AMs Smith", (0, 0, 0)),
-        ("Ms2 Smith", (0, 0, 0)),
-        ("Ms, Smith", (0, 0, 0)),
-        ("Ms.", (0, 0, 0)),
-        ("Ms", (0, 0, 0)),
-    ],
-)
-def test_titles_count_as_whole_words_before_a_capital(text: str, expected: tuple[int, int, int]) -> None:
-    assert expected == counts(text, "titles")
+OF_A_WOMAN = ("Ms. Smith", "Ms Smith", "Mrs. Smith", "Miss Jones", "_Ms. Smith_", "Ms.\nSmith")
+OF_A_MAN = ("Mr. Jones", "Mr.Jones", "(Mr\u00a0Łukasz)")
+OF_NOBODY = ("M.S. In CS", "MS Word", "10 ms Delay", "Ms. smith", "I Miss you", "Ms.", "Ms", "Ms, Smith")
+IN_WORDS = ("MsSmith", "AMs Smith", "Ms2 Smith")
+
+
+@pytest.mark.parametrize("text", [*OF_A_WOMAN, *OF_A_MAN, *OF_NOBODY, *IN_WORDS])
+def test_titles_count_as_whole_words_before_a_capital(text: str) -> None:
+    assert (int(text in OF_A_WOMAN), int(text in OF_A_MAN), 0) == counts(text, "titles")
+    assert (0, 2, 0) == counts("Mr Mr Smith", "titles")
 
 
 # --- evidence ---------------------------------------------------------------------------------------
@@ -202,28 +184,18 @@ def test_a_text_with_the_genders_swapped_has_the_other_gender(words: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("expected", "texts"),
     [
-        ("", None),
-        (" \n\t\u2003", None),
-        ("NA", None),
-        ("None", None),
-        ("she", "female"),
-        ("🙂 she 👩🏽‍⚕️", "female"),
-        ("היא אחות", None),
-        ("\u202eshe\u202c is", "female"),
-        ("she\0", "female"),
-        ("\0", None),
-        ("<p>He</p> <b> he </b>", "male"),
-        ("\ud800 she", "female"),
-        ("ｓｈｅ", None),
+        (None, ["", " \n\t\u2003", "NA", "None", "היא אחות", "\0", "ｓｈｅ"]),
+        ("female", ["she", "🙂 she 👩🏽‍⚕️", "\u202eshe\u202c is", "she\0", "\ud800 she"]),
+        ("male", ["<p>He</p> <b> he </b>"]),
     ],
 )
 @pytest.mark.parametrize("honorifics", HONORIFICS)
 def test_any_string_has_a_defined_association(
-    text: str, expected: str | None, honorifics: Honorifics
+    expected: str | None, texts: list[str], honorifics: Honorifics
 ) -> None:
-    assert expected == associate_gender(text, honorifics=honorifics).gender
+    assert {expected} == {associate_gender(text, honorifics=honorifics).gender for text in texts}
 
 
 @pytest.mark.parametrize("text", [None, float("nan"), b"she", 3])

@@ -33,20 +33,10 @@ OTHERS = {
         "lo que hace. Por la tarde pasea con su perro por el parque y los domingos visita a sus "
         "padres, que viven cerca del mar."
     ),
-    "Italian": (
-        "Lavora da dieci anni come infermiera in un grande ospedale di Torino e ama molto il suo "
-        "mestiere. La sera torna a casa in bicicletta, prepara la cena con il marito e legge una "
-        "storia ai due figli piccoli."
-    ),
     "Dutch": (
         "Ze werkt al tien jaar als verpleegkundige in een groot ziekenhuis in Utrecht en is dol op "
         "haar beroep. Na de dienst fietst ze door het park naar huis, waar ze met haar man en de "
         "twee kinderen het eten klaarmaakt."
-    ),
-    "Swedish": (
-        "Hon har arbetat som sjuksköterska på ett stort sjukhus i Malmö i tio år och tycker mycket "
-        "om sitt yrke. Efter passet cyklar hon hem genom parken och lagar mat tillsammans med sin "
-        "man och de två barnen."
     ),
     "Chinese": (
         "她在北京的一家大医院当护士已经十年了，非常热爱自己的工作。下"

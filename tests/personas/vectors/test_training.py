@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes.training_texts import random_corpus, train_seeds
+from fakes.training_texts import Evil, random_corpus, train_seeds
 from numpy.typing import NDArray
 
 from biaskit.errors import UsageError
@@ -239,16 +239,6 @@ def test_a_broken_file_is_one_line_that_names_it(content: bytes, tmp_path: Path)
         load_pretrained(path, {"a", "b"})
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-class Evil:
-    """Would leave a file behind if it were unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Path.touch, (self.path,))
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))

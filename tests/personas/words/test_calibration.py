@@ -142,18 +142,8 @@ def listed(step: Step, gender: str, against: str) -> MarkedList:
 def varied(n: int, seed: int = 3) -> list[tuple[str, str]]:
     """Texts that differ, so that halves do; women have somewhat more "the", men more "is"."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    common = [
-        "the",
-        "and",
-        "a",
-        "is",
-        "in",
-        "works",
-        "friend",
-        "kind",
-        "strong",
-        *(f"w{c}" for c in "abcdefgh"),
-    ]
+    plain = ("the", "and", "a", "is", "in", "works", "friend", "kind", "strong")
+    common = [*plain, *(f"w{c}" for c in "abcdefgh")]
     texts = []
     for gender, own, heavy in (("female", "she", "the"), ("male", "he", "is")):
         for _ in range(n):

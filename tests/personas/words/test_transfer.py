@@ -48,7 +48,7 @@ def texts(
 def made(rows: Rows, folder: Path, name: str = "run", **keys: Any) -> PersonasResult:
     path = write_texts(folder / f"{name}.csv", rows)
     columns = {
-        f"{column}_col": key
+        column: key
         for column, key in (("gender", "gender"), ("occupation", "job"), ("model", "model"))
         if key in rows[0]
     }

@@ -13,21 +13,10 @@ Row = dict[str, Any]
 
 
 def a_list(gender: str, against: str, p: float | None, **more: Any) -> Row:
-    return {
-        "model": "a",
-        "occupation": "nurse",
-        "origin": "specified",
-        "gender": gender,
-        "against": against,
-        "method": "calibrated",
-        "n_marked_beyond": 2,
-        "null_p95_beyond": 1.5,
-        "p_value_beyond": p,
-        "n_target": 40,
-        "n_unmarked": 50,
-        "reason": "" if p is not None else "no calibration word",
-        **more,
-    }
+    scope = {"model": "a", "occupation": "nurse", "origin": "specified", "gender": gender, "against": against}
+    numbers = {"n_marked_beyond": 2, "null_p95_beyond": 1.5, "p_value_beyond": p}
+    numbers |= {"n_target": 40, "n_unmarked": 50, "reason": "" if p is not None else "no calibration word"}
+    return {**scope, "method": "calibrated", **numbers, **more}
 
 
 def a_word(of: Row, word: str, z: float, **more: Any) -> Row:

@@ -1,0 +1,53 @@
+"""A command in a process of its own, to be killed and given again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import biaskit
+
+LONGEST_S = 400
+ROWS = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
+
+
+def environment(**more: str) -> dict[str, str]:
+    """One thread, and the package of this checkout."""
+    root = str(Path(biaskit.__file__).parents[1])
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": root, **more}
+
+
+@dataclass(frozen=True)
+class Command:
+    """`biaskit probe` or `biaskit personas` of a model."""
+
+    engine: str
+    arguments: tuple[str, ...]
+    folder: Path
+
+    def start(self, out: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "biaskit", self.engine, *self.arguments, "--no-reuse", "--out", out],
+            cwd=self.folder,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def finish(self, out: str) -> str:
+        process = self.start(out)
+        _, err = process.communicate(timeout=LONGEST_S)
+        assert 0 == process.returncode, err.decode()
+        return err.decode()
+
+    def rows_file(self, out: str) -> Path:
+        return self.folder / out / ROWS[self.engine]
+
+
+def tables(folder: Path) -> dict[str, bytes]:
+    """The tables of a run as they lie there."""
+    return {path.name: path.read_bytes() for path in sorted((folder / "tables").iterdir())}
