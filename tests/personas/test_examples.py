@@ -164,7 +164,9 @@ PROMPTS = [
 
 
 def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_design() -> None:
-    shown = PromptKinds(PART, {"a": "A", "b": "B"}).of_all(PROMPTS)
+    kinds = PromptKinds(PART, {"a": "A", "b": "B"})
+    assert PROMPTS == list(kinds.noting(PROMPTS))
+    shown = kinds.shown()
     assert [
         ("implicit, template 1, cook", "A, B", "a cook", None),
         ("implicit, template 2, cook", "B", "second nurse", "be fair"),

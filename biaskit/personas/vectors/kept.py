@@ -55,6 +55,7 @@ def vectors_of_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Ve
         if matrix is None and len(vectors) == len(words):  # a word of zeros has no row
             _keep(paths[seed], vectors.matrix)
         yield vectors
+    next(trained, None)  # joblib takes a generator that was not read to its end for a cancelled one
 
 
 def folder() -> Path:
