@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from fakes.told_apart import World, occupation
 
-from biaskit.stats.held_out import CHANCE, HeldOut, area_interval
+from biaskit.stats.classification import CHANCE, HeldOut, area_interval
 from biaskit.stats.proportions import wilson
 
 WORLDS = {

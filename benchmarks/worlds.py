@@ -44,7 +44,7 @@ from fakes.worlds import (  # noqa: E402
 )
 
 import biaskit as bk  # noqa: E402
-from biaskit import provenance  # noqa: E402
+from biaskit.common import provenance  # noqa: E402
 from biaskit.report.content import Content  # noqa: E402
 from biaskit.report.findings import Finding, findings  # noqa: E402
 from biaskit.report.findings.marked_words import BEYOND, lists_of  # noqa: E402

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from biaskit.workflow.export import export as export
     from biaskit.workflow.forms import forms as forms
     from biaskit.workflow.gate import gate as gate
-    from biaskit.workflow.imported import analyze_texts as analyze_texts
     from biaskit.workflow.marked_words import marked_words as marked_words
+    from biaskit.workflow.own_texts import analyze_texts as analyze_texts
     from biaskit.workflow.personas import PersonasResult as PersonasResult
     from biaskit.workflow.personas import personas as personas
     from biaskit.workflow.probe import ProbeResult as ProbeResult
@@ -50,7 +50,7 @@ _FACE = {
     "PersonasResult": "biaskit.workflow.personas",
     "ProbeResult": "biaskit.workflow.probe",
     "Silent": "biaskit.progress",
-    "analyze_texts": "biaskit.workflow.imported",
+    "analyze_texts": "biaskit.workflow.own_texts",
     "associate_gender": "biaskit.personas.texts.association",
     "calibrate": "biaskit.workflow.calibrate",
     "chamfer_distance": "biaskit.personas.srb.score",

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
+from biaskit.common.wording import short
 from biaskit.errors import UsageError
-from biaskit.wording import short
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from biaskit.foreign import visible
+from biaskit.common.foreign import visible
+from biaskit.common.wording import first_words
 from biaskit.records import PromptForm
-from biaskit.wording import first_words
 
 BETWEEN_LINES_S = 10
 FIRST_SIGN_S = 1.0

@@ -44,8 +44,8 @@ SHOWN = (
     Shown("transfer.areas", "transfer", ("texts",)),
     Shown("srb.scores", "srb", ("texts",)),
     Shown("outcomes.outcomes", "outcomes", ("answers",)),
-    Shown("between_models.models", "models", ("scripted/probe",)),
-    Shown("both_engines.figures", "gaps-implicit", ("gasp", "texts")),
+    Shown("differences.models", "models", ("scripted/probe",)),
+    Shown("gaps.figures", "gaps-implicit", ("gasp", "texts")),
     Shown("forest.debiasing", "debiasing", ("instructions",)),
     Shown("probe.variance", "variance", ("occugender",)),
 )

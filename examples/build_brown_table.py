@@ -10,9 +10,9 @@ import io
 import sys
 from pathlib import Path
 
+from biaskit.common.files import write_atomically
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import BiaskitError
-from biaskit.files import write_atomically
 
 TABLE = Path(__file__).resolve().parents[1] / "corpora" / "brown" / "word-counts.csv"
 

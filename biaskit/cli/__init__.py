@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import click
 
+from biaskit.common.foreign import visible
 from biaskit.errors import BiaskitError
-from biaskit.foreign import visible
 from biaskit.progress import sign_of_life, tell
 
 COMMANDS = {

@@ -11,12 +11,12 @@ import click
 from biaskit.cli.options import examples, option, with_format, with_settings
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
+from biaskit.common.inputs import expanded
 from biaskit.errors import UsageError
-from biaskit.inputs import expanded
 from biaskit.study.config import read_study_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analyse, analysis_keys, merge, result_of
-from biaskit.workflow.recorded import RECORDED, recorded_run
+from biaskit.workflow.recordings import RECORDED, recorded_run
 from biaskit.workflow.result import RunResult
 
 TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
@@ -83,7 +83,7 @@ def command(
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
             # A stored run may be of the other engine, which needs nothing of this one.
-            from biaskit.workflow.imported import analyze_texts
+            from biaskit.workflow.own_texts import analyze_texts
 
             stated = read_study_file(study) if study else {}
             known = PERSONAS_ANALYSIS_KEYS - {"summary", "papers"}

@@ -10,8 +10,8 @@ import click
 from biaskit.cli.options import examples, option
 from biaskit.cli.output import named_or_newest
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_notes
-from biaskit.foreign import visible
-from biaskit.wording import count
+from biaskit.common.foreign import visible
+from biaskit.common.wording import count
 from biaskit.workflow.export import FORMATS, export
 
 

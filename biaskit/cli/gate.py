@@ -10,8 +10,8 @@ import click
 from biaskit.cli.compare import DOES_NOT_HOLD
 from biaskit.cli.options import examples, option, with_sides
 from biaskit.cli.terminal import emit, emit_json
+from biaskit.common.files import write_or_refuse
 from biaskit.compare.gate_files import junit, summary
-from biaskit.files import write_or_refuse
 from biaskit.runs.store import find_run
 from biaskit.workflow.gate import gate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from biaskit.cli.asking import asking_command
+from biaskit.cli.engine_options import asking_command
 from biaskit.cli.options import examples, option
 from biaskit.workflow.probe import probe
 

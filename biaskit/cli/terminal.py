@@ -11,8 +11,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from biaskit.common.foreign import visible
 from biaskit.errors import Interrupted, UsageError
-from biaskit.foreign import visible
 from biaskit.progress import LineWatcher, ModelPlan, tell
 from biaskit.report.render.text import WIDTH, render_notes
 

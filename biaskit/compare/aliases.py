@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
+from biaskit.common.inputs import Inputs
 from biaskit.errors import CorpusError
-from biaskit.inputs import Inputs
 
 _ALIASES = Inputs(CorpusError, most=64 * 2**20)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from biaskit.common.wording import short
 from biaskit.compare.aliases import key_of
 from biaskit.compare.conditions import measured_differently
 from biaskit.compare.gaps import BothEngines, Measure, gap_rows, labour_table, measures
@@ -37,7 +38,6 @@ from biaskit.errors import nearest
 from biaskit.runs.collection import Collection, Model, StoredRun
 from biaskit.stats.contrasts import Row as TestRow
 from biaskit.stats.contrasts import adjust
-from biaskit.wording import short
 
 
 @dataclass(slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.provenance import canonical_json
+from biaskit.common.provenance import canonical_json
+from biaskit.common.wording import short
 from biaskit.runs.collection import Model, StoredRun
-from biaskit.wording import short
 
 NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "expressions"})
 NO_NUMBER = frozenset(

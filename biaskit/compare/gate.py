@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from biaskit.common.wording import percent
 from biaskit.compare.policy import Policy, Require, short_policy
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.query import Row, contrast_of
-from biaskit.wording import percent
 
 Pair = tuple[str, str, str]
 """(engine, later, earlier): two models that were to be compared."""

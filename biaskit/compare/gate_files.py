@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from biaskit.common.foreign import markdown, visible
 from biaskit.compare.gate import GateResult
-from biaskit.foreign import markdown, visible
 
 SUITE = "biaskit gate"
 

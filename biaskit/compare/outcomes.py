@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from biaskit.common.wording import listed
 from biaskit.compare.pairs import SidePair
 from biaskit.compare.probe import Answers, answers_of, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.stats.contrasts import Row
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
 from biaskit.tables.query import distinct, grouped
-from biaskit.wording import listed
 
 
 def outcomes_of(

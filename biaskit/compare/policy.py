@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from biaskit.common.inputs import Inputs
 from biaskit.errors import UsageError, nearest
-from biaskit.inputs import Inputs
 from biaskit.tables.quantities import QUANTITIES
 
 CONTRASTS = (

@@ -15,9 +15,9 @@ from functools import cached_property
 from itertools import groupby, islice
 from operator import attrgetter
 
+from biaskit.common.foreign import HIDDEN
 from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import Filled, Label, ListEntry
-from biaskit.foreign import HIDDEN
 
 SENTENCE_END = ".!?\n"
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
 
+from biaskit.common.inputs import expanded, one_line, opened
+from biaskit.common.sheets import XLSX, is_sheet, open_sheet, split_sheet
 from biaskit.corpora.sources import (
     LISTS,
     SHIPPED,
@@ -23,8 +25,6 @@ from biaskit.corpora.sources import (
     unlimited_fields,
 )
 from biaskit.errors import CorpusError, nearest
-from biaskit.inputs import expanded, one_line, opened
-from biaskit.sheets import XLSX, is_sheet, open_sheet, split_sheet
 
 
 @dataclass(frozen=True, slots=True)

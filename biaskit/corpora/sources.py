@@ -18,11 +18,11 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from biaskit.common.files import data_dir
+from biaskit.common.foreign import is_formula
+from biaskit.common.inputs import Inputs, expanded, one_line
+from biaskit.common.sheets import split_sheet
 from biaskit.errors import CorpusError, nearest
-from biaskit.files import data_dir
-from biaskit.foreign import is_formula
-from biaskit.inputs import Inputs, expanded, one_line
-from biaskit.sheets import split_sheet
 
 SHIPPED = "corpus:"
 """What a source begins with when it names a shipped file; everything else is a path."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.foreign import fenced, markdown
+from biaskit.common.wording import count, people, percent, percent_range, share_with_interval
 from biaskit.exchange.source import ExportFiles, Source
-from biaskit.foreign import fenced, markdown
 from biaskit.report.content import Content
 from biaskit.report.findings import say
 from biaskit.report.page.labels import VERDICTS
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, where
-from biaskit.wording import count, people, percent, percent_range, share_with_interval
 
 MOST_ROWS = 12
 MOST_SENTENCES = 10

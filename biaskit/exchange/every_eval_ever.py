@@ -13,9 +13,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from biaskit.common.provenance import canonical_json
 from biaskit.exchange.results import NO_DIRECTION, Result, models, nothing_defined, results_of
 from biaskit.exchange.source import ExportFiles, Source
-from biaskit.provenance import canonical_json
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.runs.manifest import estimator_of
 

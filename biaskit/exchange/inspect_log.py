@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from biaskit.common.provenance import key_of
 from biaskit.exchange.source import ExportFiles, Source, package
 from biaskit.probe.design import CELL
-from biaskit.provenance import key_of
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, where

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from biaskit.common.wording import count
 from biaskit.errors import UsageError
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.models.conversation import forms_of
@@ -25,7 +26,6 @@ from biaskit.records import NO_INSTRUCTION, Cell, ScoreRequest
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.manifest import estimator_of
 from biaskit.runs.store import slug
-from biaskit.wording import count
 
 UTILS = Path(__file__).with_name("lm_eval_utils.py")
 """What the tasks call: goes into the folder as it is, and imports nothing of ours."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from biaskit.common.wording import count
 from biaskit.errors import UsageError
 from biaskit.exchange.source import Source
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.tables.query import Row, where
-from biaskit.wording import count
 
 NO_DIRECTION = "a share is neither better nor worse"
 _BESIDE = (

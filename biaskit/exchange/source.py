@@ -8,14 +8,14 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from biaskit.common.wording import listed
 from biaskit.errors import UsageError
-from biaskit.probe.planned import places_of
+from biaskit.probe.requests import places_of
 from biaskit.probe.stored_design import read_design
 from biaskit.records import Cell
 from biaskit.report.content import Content
 from biaskit.runs.collection import Collection, StoredRun
 from biaskit.runs.store import read_rows, rows_file
-from biaskit.wording import listed
 
 _FLAGS = {"texts": "--no-texts"}  # the others are called as they are in Python
 

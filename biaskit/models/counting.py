@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from biaskit.common.provenance import key_of
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import TextGenerator, closing_stream, naming
 from biaskit.models.matching import can_match, match
-from biaskit.provenance import key_of
 from biaskit.records import (
     ANSWERED_SEPARATOR,
     PROBE_FORMS,

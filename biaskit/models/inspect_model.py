@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from biaskit.common.provenance import digest
 from biaskit.errors import AskingStopped, ModelError, UsageError
 from biaskit.models.api.endpoint import clean, hide_urls
 from biaskit.models.api.meter import Meter
@@ -18,7 +19,6 @@ from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.stream import LoopThread
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import Account
-from biaskit.provenance import digest
 from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, ModelIdentity, Plan, Prompt
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from biaskit.common.inputs import Inputs, expanded
+from biaskit.common.provenance import digest
+from biaskit.common.sequences import cut
 from biaskit.errors import ModelError
-from biaskit.inputs import Inputs, expanded
-from biaskit.provenance import digest
 from biaskit.records import (
     Answered,
     Draw,
@@ -27,7 +28,6 @@ from biaskit.records import (
     Scored,
     ScoreRequest,
 )
-from biaskit.sequences import cut
 
 ELSE = math.log(1e-6)
 """Log-probability of an expression that no line lists and for which the line gives no "else"."""

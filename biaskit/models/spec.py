@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.common.inputs import expanded
+from biaskit.common.wording import short
 from biaskit.errors import ModelError, UsageError, nearest
-from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 from biaskit.models.paper_models import find_known
-from biaskit.wording import short
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions

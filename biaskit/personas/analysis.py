@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from biaskit.common.wording import listed, people
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
@@ -48,7 +49,6 @@ from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
-from biaskit.wording import listed, people
 
 METHODS_VERSION = {
     "association": 1,

@@ -11,9 +11,9 @@ import numpy as np
 
 from biaskit.personas.representation import labour_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.stats.classification import CHANCE, area_interval
 from biaskit.stats.contrasts import Scope, adjust, within_units
 from biaskit.stats.crossed import joined
-from biaskit.stats.held_out import CHANCE, area_interval
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, first, grouped, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason

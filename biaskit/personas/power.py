@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from biaskit.common.wording import count, percent, points
 from biaskit.corpora.variance import TextVariance, load_text_variance
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.stats.power import POWER, Design, Side, smallest_difference
-from biaskit.wording import count, percent, points
 
 
 def plan_sentence(design: PersonasDesign) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count, listed, people, short
 from biaskit.personas.papers import MOST_LETTERS
 from biaskit.report.findings.marked_words import BEYOND, surely_longer
 from biaskit.report.render.cells import number, p_value
@@ -15,7 +16,6 @@ from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.report.render.personas import ORIGINS, WHO
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, defined, distinct, first, grouped, where
-from biaskit.wording import count, listed, people, short
 
 NAME = "marked-words"
 MOST_ROWS = 40

@@ -9,18 +9,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from biaskit.common.provenance import SCORING_VERSION, canonical_json
+from biaskit.common.wording import listed, percent
 from biaskit.errors import RunError
 from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.next_tokens import SaidNext
-from biaskit.probe.planned import places_of
+from biaskit.probe.requests import places_of
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.rows import fault_of
 from biaskit.probe.shares.cells import cell_shares, extensions_of
 from biaskit.probe.stored_design import design_signature, read_design
-from biaskit.provenance import SCORING_VERSION, canonical_json
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
@@ -28,7 +29,6 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet
-from biaskit.wording import listed, percent
 
 LOW = 0.1
 """Coverage under which another way to ask is worth a look."""

@@ -17,7 +17,7 @@ from biaskit.probe.contrasts import arm_of
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import Cell
-from biaskit.report.said_next import EVERY_GROUP
+from biaskit.report.next_tokens import EVERY_GROUP
 from biaskit.stats.arms import (
     Arm,
     CrossedCells,

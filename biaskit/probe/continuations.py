@@ -16,7 +16,7 @@ from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.probe.answers import AnswersOfRun
 from biaskit.probe.design import ProbeDesign
-from biaskit.probe.planned import places_of
+from biaskit.probe.requests import places_of
 from biaskit.probe.rounds import Rounds
 from biaskit.probe.rows import fault_of, row_of
 from biaskit.probe.scoring import CellWork

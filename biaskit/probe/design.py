@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, key_of
 from biaskit.corpora.loaders import (
     BIAS_TYPES,
     load_dialogue,
@@ -16,7 +17,6 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.prompts import fill, join, raw_text
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import StudyError, TableError, nearest
-from biaskit.provenance import ROW_FORMAT, SCORING_VERSION, key_of
 from biaskit.records import (
     NO_INSTRUCTION,
     BiasType,

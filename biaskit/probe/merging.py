@@ -8,7 +8,7 @@ from typing import Any
 
 from biaskit.errors import RunError
 from biaskit.probe.design import ProbeDesign
-from biaskit.probe.planned import PlannedCells
+from biaskit.probe.requests import PlannedCells
 from biaskit.probe.rounds import OpenCells, Rounds
 from biaskit.probe.scoring import matched_draws
 from biaskit.probe.stored_design import design_signature, read_design

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from biaskit.foreign import visible
+from biaskit.common.foreign import visible
 from biaskit.probe.contrasts import arm_of
 from biaskit.probe.shares.cells import own_masses
 from biaskit.records import Cell
-from biaskit.report.said_next import EVERY_GROUP
+from biaskit.report.next_tokens import EVERY_GROUP
 from biaskit.stats.arms import Arm
 from biaskit.stats.contrasts import Row
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from biaskit.common.wording import count
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.stored_design import describe_design
 from biaskit.records import NO_INSTRUCTION
@@ -24,7 +25,6 @@ from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim, claims_of
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, defined, distinct, grouped, where
-from biaskit.wording import count
 
 TASKS = {"explicit": "Explicit bias", "implicit": "Implicit bias"}
 PROMPTS = {"explicit": "Task prompt one", "implicit": "Task prompts two to four"}

@@ -10,13 +10,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from biaskit.common.wording import listed, people, percent, points
 from biaskit.corpora.variance import CellVariance, load_cell_variance
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.rounds import Rounds
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrasts import MOST_EMPTY
 from biaskit.stats.power import POWER, Design, Side, smallest_difference
-from biaskit.wording import listed, people, percent, points
 
 NOT_WORTH_NAMING = 0.05
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from biaskit.common.provenance import key_of
+from biaskit.common.sequences import Computed
 from biaskit.models.base import ContinuationScorer, closing_stream
-from biaskit.provenance import key_of
 from biaskit.records import Failed, Scored, ScoreRequest
-from biaskit.sequences import Computed
 
 ENOUGH = 3
 """Matched draws with which a cell is finished."""

@@ -10,8 +10,8 @@ from typing import Any
 from biaskit.errors import ModelError, RunError, StudyError
 from biaskit.models.base import ContinuationScorer
 from biaskit.probe.design import ProbeDesign
-from biaskit.probe.planned import PlannedCells
 from biaskit.probe.power import plan_sentence
+from biaskit.probe.requests import PlannedCells
 from biaskit.probe.rounds import OpenCells, Rounds
 from biaskit.probe.rows import row_of
 from biaskit.probe.stored_design import compatibility, describe_design, design_signature

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from biaskit.common.wording import count
 from biaskit.errors import ModelError
 from biaskit.models.base import closing_stream
 from biaskit.progress import ModelPlan
@@ -23,7 +24,6 @@ from biaskit.runs.session import Session
 from biaskit.runs.store import RowWriter, StoredRows, rows_file
 from biaskit.runs.usage import Usage
 from biaskit.study.keys import Study
-from biaskit.wording import count
 
 V = TypeVar("V")
 MOST_NAMED = 3

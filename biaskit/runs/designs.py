@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from biaskit.common.provenance import digest, signature, versions
 from biaskit.errors import StudyError, nearest
-from biaskit.provenance import digest, signature, versions
 from biaskit.records import Item, Template, as_record
 from biaskit.study.config import build_study, stated_choices
 from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from biaskit.common.files import check_folder, refuse_link
 from biaskit.errors import RunError
-from biaskit.files import check_folder, refuse_link
 from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.store import LOCK, ROWS_FILES
 from biaskit.runs.usage import USAGE

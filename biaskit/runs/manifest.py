@@ -9,12 +9,12 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
+from biaskit.common.files import write_or_refuse
+from biaskit.common.inputs import Inputs
+from biaskit.common.provenance import canonical_json, digest, versions
 from biaskit.corpora.prompts import PersonaPrompt
 from biaskit.errors import RunError
-from biaskit.files import write_or_refuse
-from biaskit.inputs import Inputs
 from biaskit.models.api.endpoint import hide_urls
-from biaskit.provenance import canonical_json, digest, versions
 from biaskit.records import Dialogue, Instruction, Item, ModelIdentity, PromptForm, Template
 from biaskit.runs.shards import WHOLE, Shard, shard_of
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from biaskit.inputs import parse_json
-from biaskit.provenance import canonical_json
+from biaskit.common.inputs import parse_json
+from biaskit.common.provenance import canonical_json
 
 SUM_DIGITS = 8
 """Hex digits of a row's checksum: a changed row passes once in four thousand million times."""

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from biaskit.common.files import write_atomically
 from biaskit.errors import AskingStopped, BiaskitError, ModelError
-from biaskit.files import write_atomically
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import NEW, Account
 from biaskit.progress import ModelPlan, Silent, Watcher

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
+from biaskit.common.files import sync_directory, write_atomically
+from biaskit.common.inputs import Inputs, expanded, unpacked
+from biaskit.common.provenance import digest
 from biaskit.errors import RunError
-from biaskit.files import sync_directory, write_atomically
-from biaskit.inputs import Inputs, expanded, unpacked
-from biaskit.provenance import digest
 from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import MANIFEST, is_comparison
 from biaskit.runs.rows import NoRow, is_unfinished, read_row, row_line

@@ -13,8 +13,8 @@ from typing import Annotated
 
 from pydantic import Field, FiniteFloat, TypeAdapter
 
+from biaskit.common.inputs import Inputs
 from biaskit.errors import RunError
-from biaskit.inputs import Inputs
 from biaskit.runs.manifest import write_json
 
 USAGE = "usage.json"

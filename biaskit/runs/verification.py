@@ -10,10 +10,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
 
+from biaskit.common.files import check_replaceable, write_or_refuse
+from biaskit.common.inputs import Inputs
+from biaskit.common.wording import count
 from biaskit.errors import RunError
-from biaskit.files import check_replaceable, write_or_refuse
-from biaskit.inputs import Inputs
-from biaskit.wording import count
 
 FILE = "verification.json"
 Outcome = Literal["agrees", "differs", "not-checked"]

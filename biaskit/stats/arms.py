@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from biaskit.common.wording import count
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
-from biaskit.wording import count
 
 FEMALE_DOMINATED = "female-dominated"
 MALE_DOMINATED = "male-dominated"

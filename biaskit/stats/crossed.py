@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from biaskit.common.wording import ROUNDING
 from biaskit.stats.arrays import FloatArray
-from biaskit.wording import ROUNDING
 
 CONDITIONAL_ON_ONE_JOB = "conditional on one job"
 CONDITIONAL_ON_ONE_TEMPLATE = "conditional on one template"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from biaskit.common.wording import ROUNDING
 from biaskit.stats.multiplicity import holm
-from biaskit.wording import ROUNDING
 
 Row = Mapping[str, Any]
 Direction = Literal["higher", "lower"]

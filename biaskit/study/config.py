@@ -10,15 +10,15 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from biaskit.common.files import data_dir
+from biaskit.common.foreign import visible
+from biaskit.common.inputs import Inputs, TooMuch, expanded, parse_toml
+from biaskit.common.provenance import digest
+from biaskit.common.sheets import is_sheet
 from biaskit.corpora.loaders import load_instructions
 from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
-from biaskit.files import data_dir
-from biaskit.foreign import visible
-from biaskit.inputs import Inputs, TooMuch, expanded, parse_toml
-from biaskit.provenance import digest
 from biaskit.records import Instruction
-from biaskit.sheets import is_sheet
 from biaskit.study.keys import (
     ANALYSIS_KEYS,
     DISPLAY_KEYS,

@@ -18,10 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from biaskit.common.foreign import is_formula
+from biaskit.common.inputs import Inputs
 from biaskit.corpora.sources import unlimited_fields
 from biaskit.errors import TableError, nearest
-from biaskit.foreign import is_formula
-from biaskit.inputs import Inputs
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.schema import SCHEMAS, Column, Kind, PerGroup, TableSchema
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from biaskit.errors import RunError, TableError
-from biaskit.files import (
+from biaskit.common.files import (
     check_folder,
     digest_of,
     files_of,
@@ -21,7 +20,8 @@ from biaskit.files import (
     read_together,
     write_set,
 )
-from biaskit.inputs import parse_json
+from biaskit.common.inputs import parse_json
+from biaskit.errors import RunError, TableError
 from biaskit.tables.io import frame_of, rows_of, table_bytes
 from biaskit.tables.schema import SCHEMAS
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.arguments import PATH, checked
+from biaskit.common.foreign import visible
+from biaskit.common.inputs import expanded
+from biaskit.common.wording import count, first_words
 from biaskit.errors import RunError, UsageError
-from biaskit.foreign import visible
-from biaskit.inputs import expanded
 from biaskit.models.options import Account, LocalOptions
 from biaskit.models.spec import is_api, open_generator, open_scorer
 from biaskit.personas.sampling.draws import draw_texts
@@ -24,7 +25,6 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
-from biaskit.wording import count, first_words
 from biaskit.workflow.batch_requests import form_of
 from biaskit.workflow.probe import fill_probe, scoring_of
 from biaskit.workflow.result import RunResult, run_path

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.common.files import check_replaceable, streamed
+from biaskit.common.inputs import expanded
+from biaskit.common.wording import count
 from biaskit.errors import UsageError
-from biaskit.files import check_replaceable, streamed
-from biaskit.inputs import expanded
 from biaskit.models.spec import is_api
 from biaskit.personas.sampling.merging import what_is_open
 from biaskit.personas.sampling.stored_design import read_design
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.keys import Study
-from biaskit.wording import count
 
 if TYPE_CHECKING:
     from biaskit.models.api.request_file import RequestFile

@@ -12,10 +12,10 @@ import numpy as np
 import tomli_w
 
 from biaskit.arguments import checked
+from biaskit.common.files import check_replaceable, write_or_refuse
+from biaskit.common.inputs import expanded
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.files import check_replaceable, write_or_refuse
-from biaskit.inputs import expanded
 from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
 from biaskit.personas.texts.documents import SPECIFIED

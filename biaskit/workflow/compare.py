@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
+from biaskit.common.files import digest_of
+from biaskit.common.inputs import expanded
+from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gate import Outcome, require_equivalent
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.files import digest_of
-from biaskit.inputs import expanded
 from biaskit.progress import watching
-from biaskit.provenance import digest, signature, versions
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding
 from biaskit.report.findings import findings as all_findings

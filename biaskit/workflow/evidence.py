@@ -12,12 +12,12 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
+from biaskit.common.foreign import markdown
+from biaskit.common.inputs import Inputs, digest_of_file
+from biaskit.common.provenance import versions
 from biaskit.errors import RunError
 from biaskit.exchange.card import card
 from biaskit.exchange.source import ExportFiles, Source
-from biaskit.foreign import markdown
-from biaskit.inputs import Inputs, digest_of_file
-from biaskit.provenance import versions
 from biaskit.report.content import Content
 from biaskit.report.figures import draw_all
 from biaskit.report.findings import say

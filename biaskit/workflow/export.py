@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any
 
 from biaskit.arguments import checked
+from biaskit.common.files import files_of, is_intact, read_record, write_set
+from biaskit.common.inputs import expanded
 from biaskit.errors import RunError, UsageError, nearest
 from biaskit.exchange.source import ExportFiles, Source
-from biaskit.files import files_of, is_intact, read_record, write_set
-from biaskit.inputs import expanded
 from biaskit.progress import Watcher, watching
 from biaskit.report.content import Content
 from biaskit.report.deviations import deviations_of

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from biaskit.arguments import checked
+from biaskit.common.wording import percent
 from biaskit.corpora.loaders import load_instructions
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer, closing_stream
@@ -19,14 +20,13 @@ from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.probe.analysis import LOW
 from biaskit.probe.design import ProbeDesign, resolve_design
-from biaskit.probe.planned import PlannedCells
+from biaskit.probe.requests import PlannedCells
 from biaskit.probe.rows import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, Failed, Instruction, PromptForm
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.study.config import load_probe_study
-from biaskit.wording import percent
 from biaskit.workflow.calls import CallOptions
 
 ONE_WORD = "corpus:forms/instructions.toml"

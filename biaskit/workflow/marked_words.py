@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from biaskit.arguments import TEXTS, checked
+from biaskit.common.wording import short
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
 from biaskit.personas.texts.gender_codes import GenderCodes
@@ -16,7 +17,6 @@ from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.personas.words.lists import word_lists
 from biaskit.personas.words.log_odds import Prior
-from biaskit.wording import short
 
 if TYPE_CHECKING:
     import pandas as pd

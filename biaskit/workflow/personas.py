@@ -198,7 +198,7 @@ def tables_of_texts(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> TableSet:
     """The same tables in memory; nothing is written."""
-    from biaskit.compare.within_run import between_persona_models, merge_tests
+    from biaskit.compare.model_tests import between_persona_models, merge_tests
 
     tables = analyse_texts(run, overrides, watcher=watcher)
     manifest = read_manifest(run)

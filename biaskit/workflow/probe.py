@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.arguments import TEXT, checked
+from biaskit.common.provenance import key_of
+from biaskit.common.wording import percent
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
@@ -20,7 +22,6 @@ from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.stored_design import describe_design, read_design
 from biaskit.progress import Watcher
-from biaskit.provenance import key_of
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
@@ -30,7 +31,6 @@ from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet, read_set
-from biaskit.wording import percent
 from biaskit.workflow.calls import CallOptions, list_override, run_study
 from biaskit.workflow.forms import HANDFUL, better_form
 from biaskit.workflow.result import RunResult, table_property
@@ -258,7 +258,7 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
     """The same tables in memory; nothing is written."""
-    from biaskit.compare.within_run import between_models, merge_tests
+    from biaskit.compare.model_tests import between_models, merge_tests
 
     tables = analyse_probe_rows(run, overrides)
     manifest = read_manifest(run)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import ValidationError
 
 from biaskit.arguments import checked
-from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.files import (
+from biaskit.common.files import (
     check_folder,
     check_replaceable,
     is_intact,
@@ -23,17 +22,19 @@ from biaskit.files import (
     write_or_refuse,
     write_set,
 )
-from biaskit.files import files_of as files_named
-from biaskit.foreign import visible
-from biaskit.inputs import expanded
+from biaskit.common.files import files_of as files_named
+from biaskit.common.foreign import visible
+from biaskit.common.inputs import expanded
+from biaskit.common.provenance import versions
+from biaskit.common.wording import count
+from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import Silent, Watcher, watching
-from biaskit.provenance import versions
 from biaskit.report.content import Content, ExampleText, Gate, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
+from biaskit.report.prompts import PromptKinds
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
-from biaskit.report.shown_prompts import PromptKinds
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Collection, Part, StoredRun, gather
 from biaskit.runs.folder import PAGE
@@ -43,7 +44,6 @@ from biaskit.runs.verification import verified_line
 from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
 from biaskit.tables.query import Tables
-from biaskit.wording import count
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.result import RunResult, run_path

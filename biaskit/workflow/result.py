@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from biaskit.arguments import PATH, fits
+from biaskit.common.foreign import visible
+from biaskit.common.wording import count, short
 from biaskit.errors import RunError, TableError, UsageError, nearest
-from biaskit.foreign import visible
 from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document
 from biaskit.runs.manifest import MANIFEST, read_manifest
@@ -21,7 +22,6 @@ from biaskit.runs.store import find_run
 from biaskit.tables.io import empty_table
 from biaskit.tables.schema import SCHEMAS
 from biaskit.tables.sets import read_set
-from biaskit.wording import count, short
 
 if TYPE_CHECKING:
     import pandas as pd

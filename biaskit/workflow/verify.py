@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from biaskit.arguments import TEXT_OR_TEXTS, checked
+from biaskit.common.files import digest_of, files_of, is_intact, read_record
+from biaskit.common.inputs import expanded
+from biaskit.common.provenance import versions
+from biaskit.common.wording import count
 from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
-from biaskit.files import digest_of, files_of, is_intact, read_record
-from biaskit.inputs import expanded
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
 from biaskit.models.options import Dtype, LocalOptions
@@ -25,11 +27,10 @@ from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
 from biaskit.personas.sampling.open_draws import draw_finder
 from biaskit.personas.sampling.stored_design import read_design as read_texts
 from biaskit.personas.texts.documents import why_not
-from biaskit.probe.planned import cell_finder
+from biaskit.probe.requests import cell_finder
 from biaskit.probe.rows import fault_of
 from biaskit.probe.stored_design import read_design as read_cells
 from biaskit.progress import Watcher, watching
-from biaskit.provenance import versions
 from biaskit.records import Draw, DrawRequest, Failed, Scored, ScoreRequest
 from biaskit.runs.designs import design_digest
 from biaskit.runs.manifest import read_manifest
@@ -39,7 +40,6 @@ from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_
 from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import ANALYSIS, TABLES, TableSet
-from biaskit.wording import count
 from biaskit.workflow.calls import CallOptions
 from biaskit.workflow.personas import tables_of_texts
 from biaskit.workflow.probe import scoring_of, tables_of_probe_run

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from fakes.command import Cli
 
-from biaskit import files
+from biaskit.common import files
 from biaskit.progress import Silent
-from biaskit.workflow.imported import analyze_texts
+from biaskit.workflow.own_texts import analyze_texts
 from biaskit.workflow.probe import probe
 from biaskit.workflow.report import report
 

@@ -12,7 +12,7 @@ import pytest
 from fakes.tables import write_table
 from scipy import stats
 
-from biaskit.compare.within_run import between_models, merge_tests
+from biaskit.compare.model_tests import between_models, merge_tests
 from biaskit.errors import TableError
 from biaskit.stats.contrasts import Row
 from biaskit.tables.io import columns, read_table_rows

@@ -16,9 +16,9 @@ import pytest
 from needs import not_beside
 from places import ROOT
 
+from biaskit.common.files import data_dir
 from biaskit.corpora.loaders import english_counts, load_word_counts, load_word_list
 from biaskit.errors import CorpusError
-from biaskit.files import data_dir
 from biaskit.personas.sampling.design import resolve_design
 from biaskit.study.config import load_personas_study
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from biaskit.common.files import data_dir
 from biaskit.corpora import sources
 from biaskit.corpora.loaders import (
     Templates,
@@ -24,7 +25,6 @@ from biaskit.corpora.loaders import (
 )
 from biaskit.corpora.sources import check_label, list_corpora, load_corpus
 from biaskit.errors import CorpusError
-from biaskit.files import data_dir
 from biaskit.records import Dialogue, ExpressionSet, Instruction, Item, Template, Turn
 
 Write = Callable[[str, str | bytes], str]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from biaskit.common.foreign import HIDDEN
 from biaskit.corpora.outcome_rules import (
     OutcomeRule,
     OutcomeRules,
@@ -17,7 +18,6 @@ from biaskit.corpora.outcome_rules import (
     sentences,
     word_alternatives,
 )
-from biaskit.foreign import HIDDEN
 from biaskit.models.matching import starts_new_word
 from biaskit.personas.texts.outcomes import OUTCOMES as TEXT_OUTCOMES
 from biaskit.personas.texts.outcomes import text_rules

@@ -10,7 +10,7 @@ from biaskit.report.figures import KINDS
 
 DOCS = ROOT / "docs"
 MOST_BYTES_OF_ALL = 1_200_000
-BOTH_ENGINES = {"figures.answer", "both_engines.figures"}
+BOTH_ENGINES = {"figures.answer", "gaps.figures"}
 """Drawn from a whole content, so that no engine's list holds them."""
 
 gallery = module_of(DOCS / "gallery.py")

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.files import _as_record, read_record
-from biaskit.inputs import digest_of_file
+from biaskit.common.files import _as_record, read_record
+from biaskit.common.inputs import digest_of_file
 from biaskit.tables.io import columns
 from fakes.tables import write_table
 

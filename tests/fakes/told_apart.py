@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from biaskit.stats.held_out import HeldOut, Sample, across, within
+from biaskit.stats.classification import HeldOut, Sample, across, within
 
 PROMPTS = ("persona", "biography")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from biaskit.personas.vectors.kept import vectors_of_seeds
+from biaskit.personas.vectors.cache import vectors_of_seeds
 from biaskit.personas.vectors.training import TrainingTexts, Vectors
 
 

@@ -15,10 +15,10 @@ import pytest
 from fakes.command import Cli, Said
 from places import ROOT
 
+from biaskit.common.files import cache_dir
+from biaskit.common.foreign import is_formula
+from biaskit.common.inputs import Inputs, expanded
 from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
-from biaskit.files import cache_dir
-from biaskit.foreign import is_formula
-from biaskit.inputs import Inputs, expanded
 from biaskit.runs.usage import spent
 from biaskit.study.config import load_study, parse_setting
 from fuzz.common import check_said, snapshot

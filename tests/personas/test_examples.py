@@ -9,7 +9,7 @@ import pytest
 
 from biaskit.personas import examples as showing
 from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
-from biaskit.report.shown_prompts import PromptKinds
+from biaskit.report.prompts import PromptKinds
 from biaskit.runs.collection import Part
 
 

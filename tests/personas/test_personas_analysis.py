@@ -49,7 +49,7 @@ from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.analyze import analyse, merge
-from biaskit.workflow.imported import analyze_texts
+from biaskit.workflow.own_texts import analyze_texts
 from biaskit.workflow.personas import PersonasResult, personas
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -537,9 +537,9 @@ def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path
 REPEATED = """
 import sys
 from pathlib import Path
-from biaskit.personas.vectors import kept, training
+from biaskit.personas.vectors import cache, training
 training.FEWEST_EPOCHS, training.TRAINING_TOKENS = 3, 0
-kept._read = kept._keep = lambda *_: None  # else the second call would only read what the first one trained
+cache._read = cache._keep = lambda *_: None  # else the second call would only read what the first one trained
 from biaskit.workflow.analyze import analyse
 analyse(Path(sys.argv[1]), {"vectors": "corpus", "srb_seeds": "1-2", "clusters": True})
 """

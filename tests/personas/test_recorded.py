@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from biaskit.common.files import data_dir
 from biaskit.errors import RunError, UsageError
-from biaskit.files import data_dir
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
 from biaskit.workflow.analyze import analyse, result_of
-from biaskit.workflow.recorded import recorded_run
+from biaskit.workflow.recordings import recorded_run
 
 pytestmark = pytest.mark.slow
 

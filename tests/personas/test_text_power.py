@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from biaskit.common.files import data_dir
 from biaskit.corpora.loaders import load_items
 from biaskit.corpora.variance import TextVariance, load_text_variance
-from biaskit.files import data_dir
 from biaskit.personas.power import paired_design, plan_sentence
 from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.texts.association import associate_answer

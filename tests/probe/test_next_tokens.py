@@ -19,7 +19,7 @@ from biaskit.probe.rows import fault_of
 from biaskit.probe.scoring import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.records import Cell, Estimator, Expression, Scored, ScoreRequest
-from biaskit.report.said_next import in_words, the_rest
+from biaskit.report.next_tokens import in_words, the_rest
 
 Row = dict[str, Any]
 

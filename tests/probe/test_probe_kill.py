@@ -23,7 +23,7 @@ from needs import missing, require_torch
 from biaskit.models.options import LocalOptions
 from biaskit.models.spec import open_scorer
 from biaskit.probe.design import resolve_design
-from biaskit.probe.planned import PlannedCells
+from biaskit.probe.requests import PlannedCells
 from biaskit.study.config import load_study
 
 pytestmark = pytest.mark.process
@@ -236,7 +236,7 @@ CONVERT = """
 import os, sys, time
 from pathlib import Path
 from types import SimpleNamespace
-from biaskit.files import cache_dir
+from biaskit.common.files import cache_dir
 from biaskit.models.huggingface import demo
 
 package = SimpleNamespace(EXPECTED_SHA256="0123456789abcdef" * 4)

@@ -21,7 +21,7 @@ from biaskit.report.content import Content
 from biaskit.report.figures import (
     Figure,
     answer,
-    between_models,
+    differences,
     draw_all,
     files_of,
     labour,
@@ -183,7 +183,7 @@ def test_the_shape_of_a_difference_tells_its_verdict(
     made = content(("A", "B"), 4)
     changed = {"estimate": sum(ci) / 2, "ci_low": ci[0], "ci_high": ci[1], "equivalent": equivalent}
     tests = [{**row, **changed} for row in made.between["tests"] if row["engine"] == "probe"]
-    figure = only(between_models.models, replace(made, between={"tests": tests}))["models"]
+    figure = only(differences.models, replace(made, between={"tests": tests}))["models"]
     points = [point for panel in panels(figure) for point in panel.dots[0].points]
     assert {(p.x, p.low, p.high, p.mark.marker, p.fill) for p in points} == {(sum(ci) / 2, *ci, marker, fill)}
     assert {panel.axis.margin for panel in panels(figure)} == {0.05}
@@ -192,21 +192,21 @@ def test_the_shape_of_a_difference_tells_its_verdict(
 def test_many_pairs_become_a_row_for_each_model() -> None:
     labels = [f"M{i}" for i in range(9)]
     made = content(labels, 4, instructions=0)
-    figure = only(between_models.models, made)["models"]
+    figure = only(differences.models, made)["models"]
     for panel, bias_type in zip(panels(figure), ("explicit", "implicit"), strict=True):
         rows = rows_of(made, "probe_groups", gender="female", bias_type=bias_type)
         shown = {(p.x, label) for dots in panel.dots for p, label in zip(dots.points, labels, strict=True)}
         assert shown == {(row["share"], row["model"]) for row in rows}
-    assert not only(between_models.models, content(labels[:7], 2, instructions=0)), "the first has them"
+    assert not only(differences.models, content(labels[:7], 2, instructions=0)), "the first has them"
 
 
 def test_groups_of_models_have_their_differences_drawn() -> None:
     made = content(("M0", "M1"), 4)
     sides = [{**row, "model_a": "large", "model_b": "small"} for row in made.between["tests"]]
-    figure = only(between_models.models, replace(made, between={"tests": sides}))["models"]
+    figure = only(differences.models, replace(made, between={"tests": sides}))["models"]
     assert panels(figure)[0].labels == ["large − small"]
     foreign = [{**row, "model_a": "Z", "model_b": "M0"} for row in sides]  # of another engine's part
-    assert not only(between_models.models, replace(made, between={"tests": foreign}))
+    assert not only(differences.models, replace(made, between={"tests": foreign}))
 
 
 def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(

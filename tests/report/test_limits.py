@@ -20,9 +20,9 @@ from fakes.findings_rows import (
     score,
 )
 
+from biaskit.common.wording import percent, plain_number, point_number, points, short
 from biaskit.report.content import Content
 from biaskit.report.findings import cannot_show
-from biaskit.wording import percent, plain_number, point_number, points, short
 
 # --- numbers as words --------------------------------------------------------------------------------
 

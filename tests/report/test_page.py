@@ -29,11 +29,11 @@ from fakes.page_contents import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biaskit.common.foreign import HIDDEN, JOINERS, visible
 from biaskit.compare import gate
-from biaskit.foreign import HIDDEN, JOINERS, visible
 from biaskit.personas.texts.association import ASSOCIATION_RULES
 from biaskit.report.content import Content, Gate, Span
-from biaskit.report.figures import between_models
+from biaskit.report.figures import differences
 from biaskit.report.page import is_page, labels, render_page
 from biaskit.report.page.rendering import LONGEST_TEXT, cut, pieces
 from biaskit.report.page.tables import MOST_ROWS, ListedTable, list_tables
@@ -235,7 +235,7 @@ def test_every_column_table_verdict_and_rule_has_words() -> None:
     assert {one["question"] for one in labels.TABLES.values() if "question" in one} <= {*ORDER}
     verdicts = {*get_args(Verdict)}
     assert verdicts == labels.VERDICTS.keys() - {"shown"}
-    assert verdicts == between_models._SHAPE_OF.keys()
+    assert verdicts == differences._SHAPE_OF.keys()
     assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == gate.NO_DIRECTION.keys()
     assert [rule.id for rule in ASSOCIATION_RULES] == list(labels.RULES)
 

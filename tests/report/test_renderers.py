@@ -26,7 +26,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import TESTS
 
-from biaskit.foreign import visible
+from biaskit.common.foreign import visible
 from biaskit.report.reasons import because
 from biaskit.report.render.data import render_csv, render_json
 from biaskit.report.render.document import Document, Heading, PaperTable, TitledTable

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.special import logit
 
-from biaskit.stats.held_out import (
+from biaskit.stats.classification import (
     FOLDS,
     PENALTY,
     PRIOR_WORDS,

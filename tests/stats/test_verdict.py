@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.compare.gate import require_equivalent, verdict_in_words
-from biaskit.report.figures.between_models import shape_of
+from biaskit.report.figures.differences import shape_of
 from biaskit.report.findings.finding import outcome_of
 from biaskit.stats.crossed import p_of_interval
 from biaskit.stats.verdict import interval_side, verdict_of

@@ -13,8 +13,8 @@ from fakes.tables import write_table
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from biaskit.common.foreign import is_formula
 from biaskit.errors import TableError
-from biaskit.foreign import is_formula
 from biaskit.tables.io import columns, read_table, read_table_rows
 from biaskit.tables.schema import SCHEMAS
 

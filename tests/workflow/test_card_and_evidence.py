@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import biaskit as bk
-from biaskit.foreign import fenced, markdown
-from biaskit.wording import percent
+from biaskit.common.foreign import fenced, markdown
+from biaskit.common.wording import percent
 from biaskit.workflow.evidence import zipped
 
 HOSTILE = "[m](x)|<b>`&amp;*"

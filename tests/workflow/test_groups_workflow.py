@@ -15,7 +15,7 @@ import biaskit as bk
 from biaskit.errors import BiaskitError
 from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.workflow.analyze import analyse
-from biaskit.workflow.imported import analyze_texts
+from biaskit.workflow.own_texts import analyze_texts
 
 RACES = {
     "White": "tall blue mild pale quick fair",

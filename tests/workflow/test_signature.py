@@ -19,7 +19,7 @@ from biaskit.personas.vectors import training
 from biaskit.study.keys import DISPLAY_KEYS, PERSONAS_ANALYSIS_KEYS, PROBE_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analyse
 from biaskit.workflow.calibrate import calibrate
-from biaskit.workflow.imported import analyze_texts
+from biaskit.workflow.own_texts import analyze_texts
 from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe
 

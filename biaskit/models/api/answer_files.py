@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from biaskit.common.inputs import Inputs, parse_json, unpacked
 from biaskit.errors import UsageError
-from biaskit.inputs import Inputs, parse_json, unpacked
 from biaskit.models.api.endpoint import Endpoint, clean
 from biaskit.models.api.trouble import BadAnswer, GaveUp, Trouble
 from biaskit.models.api.wire import Call, Reply, inside, read_reply

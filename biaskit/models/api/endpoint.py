@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
+from biaskit.common.provenance import digest
 from biaskit.errors import ModelError, UsageError
-from biaskit.provenance import digest
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"

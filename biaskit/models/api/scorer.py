@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from biaskit.common.sequences import cut
 from biaskit.models.api.answers import answered, choices, most_probable
 from biaskit.models.api.api_model import ApiModel, path_of
 from biaskit.models.api.capabilities import Capabilities
@@ -35,7 +36,6 @@ from biaskit.records import (
     Scored,
     ScoreRequest,
 )
-from biaskit.sequences import cut
 
 MERGED = 3  # entries that a list may lack: tokens of equal text are one in an object of JSON
 Listing = tuple[tuple[str, float], ...]

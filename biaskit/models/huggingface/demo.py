@@ -9,8 +9,8 @@ from typing import Any
 
 from filelock import FileLock
 
+from biaskit.common.files import cache_dir, sync_directory
 from biaskit.errors import MissingExtraError, ModelError
-from biaskit.files import cache_dir, sync_directory
 from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf
 from biaskit.models.huggingface.loading import require_transformers, save_dequantised
 from biaskit.progress import tell

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from biaskit.common.files import cache_dir, write_atomically
+from biaskit.common.inputs import Inputs, digest_of_file
 from biaskit.errors import BiaskitError, ModelError
-from biaskit.files import cache_dir, write_atomically
-from biaskit.inputs import Inputs, digest_of_file
 
 TOKENIZER_FILES = (
     "tokenizer.json",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from biaskit.common.foreign import visible
+from biaskit.common.inputs import expanded
 from biaskit.errors import MissingExtraError, ModelError
-from biaskit.foreign import visible
-from biaskit.inputs import expanded
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}

@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeVar
 import psutil
 import torch
 
+from biaskit.common.foreign import visible
+from biaskit.common.provenance import digest
 from biaskit.errors import BiaskitError, ModelError
-from biaskit.foreign import visible
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.loading import (
     free_memory,
@@ -22,7 +23,6 @@ from biaskit.models.huggingface.loading import (
 )
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
-from biaskit.provenance import digest
 from biaskit.records import Answered, ModelIdentity, Prompt, PromptForm
 
 Purpose = Literal["scoring", "generation"]

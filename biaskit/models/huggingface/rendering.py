@@ -9,8 +9,8 @@ from typing import Any
 
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
+from biaskit.common.foreign import visible
 from biaskit.errors import ModelError, TokenizationError
-from biaskit.foreign import visible
 from biaskit.models.conversation import messages_of
 from biaskit.models.matching import starts_new_word
 from biaskit.models.token_trie import TokenIds

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biaskit.common.inputs import expanded
 from biaskit.errors import ModelError
-from biaskit.inputs import expanded
 from biaskit.models.huggingface.folder import SIDECAR, ModelFolder, check_folder
 from biaskit.models.huggingface.loading import load_tokenizer, load_weights, place, require_transformers
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from biaskit.common.inputs import expanded
+from biaskit.common.provenance import ROW_FORMAT, canonical_json, key_of_json
 from biaskit.corpora.loaders import english_counts, load_items, load_templates
 from biaskit.corpora.prompts import PersonaPrompt, fill, load_persona_prompts, raw_text
 from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import ModelError, StudyError
-from biaskit.inputs import expanded
 from biaskit.personas.sampling.rounds import Filling
-from biaskit.provenance import ROW_FORMAT, canonical_json, key_of_json
 from biaskit.records import (
     NO_INSTRUCTION,
     DrawRequest,

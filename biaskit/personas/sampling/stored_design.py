@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, cast
 
+from biaskit.common.provenance import digest
 from biaskit.personas.sampling.design import PersonasDesign
-from biaskit.provenance import digest
 from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import Texts
 from biaskit.study.keys import PersonasStudy

@@ -18,12 +18,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from biaskit.common.wording import first_words
 from biaskit.errors import StudyError
 from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept, told
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
-from biaskit.wording import first_words
 
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its associated texts."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from biaskit.common.provenance import digest
+from biaskit.common.wording import first_words
 from biaskit.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
     ONE_ORIGIN,
@@ -19,8 +21,8 @@ from biaskit.personas.srb.score import (
     shuffled_z,
 )
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
+from biaskit.personas.vectors.cache import vectors_of_seeds
 from biaskit.personas.vectors.files import load_pretrained
-from biaskit.personas.vectors.kept import vectors_of_seeds
 from biaskit.personas.vectors.training import (
     NEARLY_UNTRAINED,
     TrainingTexts,
@@ -33,12 +35,10 @@ from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.log_odds import LogOdds, is_fixed
 from biaskit.personas.words.run_lists import CALIBRATED, RunLists, prior_of
-from biaskit.provenance import digest
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
-from biaskit.wording import first_words
 
 Progress = Callable[[int, int], None]
 NO_SPECIFIED = "no texts with a specified gender"

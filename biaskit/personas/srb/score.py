@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.arguments import TEXTS, checked
+from biaskit.common.wording import PEOPLE, first_words, short
 from biaskit.errors import UsageError
 from biaskit.personas.vectors.training import Vectors
 from biaskit.personas.words.contrasts import MarkedWord
@@ -28,7 +29,6 @@ from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
-from biaskit.wording import PEOPLE, first_words, short
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

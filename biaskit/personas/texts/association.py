@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+from biaskit.common.wording import short
 from biaskit.errors import UsageError, nearest
 from biaskit.personas.texts.tokens import tokenise
-from biaskit.wording import short
 
 Honorifics = Literal["paper", "titles"]
 

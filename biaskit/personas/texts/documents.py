@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
+from biaskit.common.provenance import canonical_json
 from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
 from biaskit.personas.sampling.rounds import Filling, Tally
@@ -18,7 +19,6 @@ from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
 from biaskit.personas.texts.tokens import TokenisedTexts, tokeniser
-from biaskit.provenance import canonical_json
 from biaskit.records import GENDERS, Finish
 from biaskit.runs.store import Reading
 from biaskit.stats.resampling import generator

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from biaskit.common.wording import count
 from biaskit.tables.reasons import NOT_ENGLISH
-from biaskit.wording import count
 
 # fmt: off
 FUNCTION_WORDS = frozenset(

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from biaskit.common.inputs import Inputs, expanded, one_line, parse_json
+from biaskit.common.sheets import XLSX, open_sheet, split_sheet
 from biaskit.corpora.sources import check_label, shown, unlimited_fields
 from biaskit.errors import BiaskitError, CorpusError, MissingExtraError, nearest
-from biaskit.inputs import Inputs, expanded, one_line, parse_json
-from biaskit.sheets import XLSX, open_sheet, split_sheet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from biaskit.common.inputs import one_line
+from biaskit.common.provenance import ROW_FORMAT, key_of
+from biaskit.common.wording import count
 from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import CorpusError
-from biaskit.inputs import one_line
 from biaskit.personas.texts.files import UNNAMED, TextSource, open_file, open_frame
 from biaskit.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
-from biaskit.provenance import ROW_FORMAT, key_of
-from biaskit.wording import count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
+from biaskit.common.inputs import digest_of_file, expanded
 from biaskit.errors import UsageError
-from biaskit.inputs import digest_of_file, expanded
 from biaskit.personas.vectors.training import Vectors
 
 _HEAD = 1 << 16

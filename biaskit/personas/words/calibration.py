@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from biaskit.personas.words.at_alpha import AtAlpha, MarkedList, Words, pairs_of
+from biaskit.personas.words.alpha import AtAlpha, MarkedList, Words, pairs_of
 from biaskit.personas.words.log_odds import DEFAULT_PRIOR, Prior
 from biaskit.personas.words.stability import N_HALVINGS, over_halvings
 from biaskit.records import WOMEN_AND_MEN

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.common.wording import short
 from biaskit.errors import StudyError, nearest
 from biaskit.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.personas.texts.tokens import letters
@@ -26,7 +27,6 @@ from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
-from biaskit.wording import short
 
 OTHERS = "others"
 """What a group is held against where none is unmarked: the texts of all other groups together."""

@@ -19,8 +19,8 @@ from biaskit.personas.words.run_lists import RunLists
 from biaskit.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.classification import HeldOut, Sample, across, area_interval, within
 from biaskit.stats.crossed import joined
-from biaskit.stats.held_out import HeldOut, Sample, across, area_interval, within
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.quantities import ALL_OCCUPATIONS

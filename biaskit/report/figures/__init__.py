@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from biaskit.report.content import Content
 from biaskit.report.figures import (
-    between_models,
-    both_engines,
+    differences,
     forest,
+    gaps,
     items,
     labour,
-    models_in_rows,
+    model_rows,
     outcomes,
     probe,
     srb,
@@ -33,7 +33,7 @@ KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
     "probe": {
         "say": (probe.groups, labour.labour, items.jobs),
         "else": (outcomes.outcomes,),
-        "models": (between_models.models,),
+        "models": (differences.models,),
         "help": (forest.debiasing,),
         "sure": (probe.variance,),
     },
@@ -51,7 +51,7 @@ The first picture and those of both engines together stand beside them: they tak
 def answer(content: Content) -> Iterator[Figure]:
     """The first picture: items for one model, a row each for several; none where nothing is to be drawn."""
     several = len(all_marks(content)) > 1
-    yield from models_in_rows.models_in_rows(content, ANSWER) if several else items.answer(content, ANSWER)
+    yield from model_rows.model_rows(content, ANSWER) if several else items.answer(content, ANSWER)
 
 
 def draw_all(content: Content) -> tuple[Figure, ...]:
@@ -66,7 +66,7 @@ def draw_all(content: Content) -> tuple[Figure, ...]:
             for kind in kinds
             for figure in kind(view)
         ),
-        *(replace(figure, question="agree") for figure in both_engines.figures(content)),
+        *(replace(figure, question="agree") for figure in gaps.figures(content)),
     )
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from biaskit.common.wording import count
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import PARITY, Band, Dots, Entry, Panel, Plot, Point, point, shares
 from biaskit.report.figures.style import INK, Mark, asked, cut, people
 from biaskit.report.figures.view import View, all_marks, figure, spread, views
 from biaskit.tables.query import Row, distinct, mean_over_prompts, where
-from biaskit.wording import count
 
 MOST_ROWS = 44
 """More items than a screen has room for are drawn against labour statistics instead (`labour.py`)."""

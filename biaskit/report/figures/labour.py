@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from biaskit.common.wording import count
 from biaskit.report.figures import items
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Entry, Plot, Point, Spot, Square, shares
@@ -22,7 +23,6 @@ from biaskit.tables.query import (
     mean_over_prompts,
     where,
 )
-from biaskit.wording import count
 
 PER_FIGURE = 6
 SAME = ((0.0, 0.0), (1.0, 1.0), "-")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.foreign import visible
-from biaskit.wording import PEOPLE
+from biaskit.common.foreign import visible
+from biaskit.common.wording import PEOPLE
 
 INK, GREY, GRID = "#222222", "#9a9a9a", "#dddddd"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import BEHIND, Axis, Band, Dots, Entry, Panel, Plot, point
 from biaskit.report.figures.view import View
-from biaskit.stats.held_out import CHANCE
+from biaskit.stats.classification import CHANCE
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row, defined, distinct, first, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
-from biaskit.wording import count
 
 CELLS = {
     ("associated", "associated"): "gender not in the prompt",

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from biaskit.common.wording import count
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Axis, Band, Bar, Panel, Plot
 from biaskit.report.figures.style import cut, look_of, people
 from biaskit.report.figures.view import View
 from biaskit.report.findings.marked_words import BEYOND, surely_longer
 from biaskit.tables.query import Row, defined, distinct, grouped, where
-from biaskit.wording import count
 
 MOST_PANELS = 6
 MOST_WORDS, FEW_WORDS = 12, 6

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from biaskit.report.content import Content
-from biaskit.report.findings.agree import agree
-from biaskit.report.findings.beside import beside
+from biaskit.report.findings.answers import say as say_whom
+from biaskit.report.findings.coverage import beside
+from biaskit.report.findings.engines import agree
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.findings.instructions import instructions
 from biaskit.report.findings.labour import labour
 from biaskit.report.findings.limits import cannot_show, explained, not_measured
 from biaskit.report.findings.marked_words import words
 from biaskit.report.findings.models import is_pair, models
-from biaskit.report.findings.say import say as say_whom
 from biaskit.report.findings.scores import scores
 from biaskit.report.findings.sentence import STRENGTH, Said
-from biaskit.report.findings.write import write
+from biaskit.report.findings.texts import write
 from biaskit.report.questions import ORDER
 
 __all__ = ["READING", "Finding", "Sentences", "cannot_show", "findings", "say"]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from biaskit.common.wording import count, listed, number_range, percent, points, short
 from biaskit.report.findings.finding import Topic, measured_by, noted, tests
 from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
-from biaskit.wording import count, listed, number_range, percent, points, short
 
 SPLIT = ("female-dominated", "male-dominated")
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from biaskit.common.wording import short
 from biaskit.report.content import Content
 from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.query import Row, contrast_of, first, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
-from biaskit.wording import short
 
 Topic = Literal[
     "probe-explicit",

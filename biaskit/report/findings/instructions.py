@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count, short
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, measured, one_group
 from biaskit.report.findings.finding import DIRECTED, Outcome, outcome_of, parts_of, shared, tests
@@ -21,7 +22,6 @@ from biaskit.report.findings.sentence import (
     within,
 )
 from biaskit.tables.query import Row, defined, distinct, grouped, where
-from biaskit.wording import count, short
 
 CAUSES = {
     "instructions": ("instruction {name}", "instruction"),

@@ -10,6 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from biaskit.common.wording import (
+    fine_points,
+    fine_points_range,
+    percent,
+    percent_range,
+    points,
+    points_range,
+    short,
+)
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured
 from biaskit.report.findings.finding import Outcome, measured_by, noted, outcome_of, parts_of, tests
@@ -21,15 +30,6 @@ from biaskit.stats.multiplicity import holm
 from biaskit.stats.verdict import LEVEL, MANY, interval_side
 from biaskit.tables.quantities import relation
 from biaskit.tables.query import Row, defined, first, undefined, where
-from biaskit.wording import (
-    fine_points,
-    fine_points_range,
-    percent,
-    percent_range,
-    points,
-    points_range,
-    short,
-)
 
 MIRRORED = 1.0
 SLOPE_MARGIN = 0.2

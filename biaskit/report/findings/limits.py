@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count, listed, percent, short
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import parts_of
 from biaskit.report.findings.models import compared
 from biaskit.report.findings.scores import is_control
-from biaskit.report.findings.write import are_imported
+from biaskit.report.findings.texts import are_imported
 from biaskit.runs.collection import Part
 from biaskit.tables.query import defined, distinct
-from biaskit.wording import count, listed, percent, short
 
 FEW_TEMPLATES = 5
 FEW_ITEMS = 10

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count, first_words, people, short
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import Outcome, Topic, noted, parts_of
 from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Said, said, sentence
-from biaskit.report.findings.write import texts_measured, whose
+from biaskit.report.findings.texts import texts_measured, whose
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.tables.query import Row, defined, distinct, undefined, where
-from biaskit.wording import count, first_words, people, short
 
 N_WORDS = 3
 MOST_GROUPS = 3

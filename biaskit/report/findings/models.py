@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count, first_words, listed, number_range, short
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import below_floor, blocks_of, one_group
 from biaskit.report.findings.finding import (
@@ -20,7 +21,6 @@ from biaskit.report.findings.finding import (
 from biaskit.report.findings.kinds import IN_NUMBERS, SUBJECTS, claim, of_models
 from biaskit.report.findings.sentence import STRENGTH, WEAKER, Foreign, Said, said, sentence, who, within
 from biaskit.tables.query import Row, contrast_of, distinct, grouped, in_main_setting
-from biaskit.wording import count, first_words, listed, number_range, short
 
 N_LARGEST = 2
 GAPS = ("probe_gap", "represented_gap", "srb_spread")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count, listed, short
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import Topic, noted, outcome_of, parts_of, women_against_men
 from biaskit.report.findings.kinds import NEARER, TOLD_APART, Kind, claim
 from biaskit.report.findings.sentence import DETAIL, Piece, Said, said, sentence, why
-from biaskit.report.findings.write import are_imported, models_of, texts_measured, whose
+from biaskit.report.findings.texts import are_imported, models_of, texts_measured, whose
 from biaskit.runs.collection import Part
-from biaskit.stats.held_out import CHANCE
+from biaskit.stats.classification import CHANCE
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, distinct, undefined, where
-from biaskit.wording import count, listed, short
 
 CARRIED = "auc_transfer"
 BEYOND = 0.05

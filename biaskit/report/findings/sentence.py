@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from biaskit.common.wording import PEOPLE, points, points_range, short
 from biaskit.report.findings.finding import (
     DIRECTED,
     MOST_WORDS,
@@ -18,7 +19,6 @@ from biaskit.report.findings.finding import (
 from biaskit.report.questions import QuestionId
 from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row
-from biaskit.wording import PEOPLE, points, points_range, short
 
 LONGEST_NAME = 12
 SHORTEST_NAME = 3

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from biaskit.wording import PEOPLE
+from biaskit.common.wording import PEOPLE
 
 VERDICTS: Mapping[str, str] = {
     "higher": "clear difference",

@@ -16,14 +16,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from biaskit.foreign import visible
+from biaskit.common.foreign import visible
+from biaskit.common.wording import count, listed
 from biaskit.report.content import Content, ExampleText, Gate, PromptShown, Span
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.page import labels
 from biaskit.report.page.tables import ListedTable, gender, list_tables
 from biaskit.report.questions import QUESTIONS, QuestionId
-from biaskit.wording import count, listed
 
 if TYPE_CHECKING:
     from jinja2 import Environment

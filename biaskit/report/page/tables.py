@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from biaskit.common.wording import PEOPLE
 from biaskit.report.content import Content
 from biaskit.report.page import labels
 from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Model, Part
 from biaskit.tables.query import Row, Tables, where
 from biaskit.tables.schema import SCHEMAS
-from biaskit.wording import PEOPLE
 
 MOST_ROWS = 200
 UNDEFINED = "–"

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 
-from biaskit.foreign import is_formula
+from biaskit.common.foreign import is_formula
 from biaskit.report.render.document import Document, TitledTable
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from biaskit.common.wording import PEOPLE, short
 from biaskit.report.render.cells import beyond, in_list, number, table
 from biaskit.report.render.document import PaperTable, TitledTable
 from biaskit.tables.query import Row, defined, grouped, where
-from biaskit.wording import PEOPLE, short
 
 N_WORDS = 10
 FIRST = "first ten"

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.report.content import Content
-from biaskit.report.findings import READING, findings
-from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
-from biaskit.report.findings.finding import Finding, Topic, parts_of, possible_ends, reason_of, reasons_of
-from biaskit.report.findings.scores import women_minus_men
-from biaskit.report.findings.write import against_labour, models_of, occupations_of
-from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
-from biaskit.runs.collection import Part
-from biaskit.tables.query import defined, distinct, grouped, where
-from biaskit.wording import (
+from biaskit.common.wording import (
     count,
     people,
     percent,
@@ -24,6 +14,16 @@ from biaskit.wording import (
     points_range,
     short,
 )
+from biaskit.report.content import Content
+from biaskit.report.findings import READING, findings
+from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
+from biaskit.report.findings.finding import Finding, Topic, parts_of, possible_ends, reason_of, reasons_of
+from biaskit.report.findings.scores import women_minus_men
+from biaskit.report.findings.texts import against_labour, models_of, occupations_of
+from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
+from biaskit.runs.collection import Part
+from biaskit.tables.query import defined, distinct, grouped, where
 
 N_FINDINGS = 6
 LABEL = 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.foreign import visible
+from biaskit.common.foreign import visible
 from biaskit.report.render.document import Document, PaperTable, TitledTable, placed
 
 LONGEST = 45

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from biaskit.common.wording import count, people, percent, percent_range
 from biaskit.records import NO_INSTRUCTION
+from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.document import Document, Heading, TitledTable
-from biaskit.report.said_next import line_of_the_rest
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
-from biaskit.wording import count, people, percent, percent_range
 
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
 MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}

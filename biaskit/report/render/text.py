@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from biaskit.foreign import visible
+from biaskit.common.foreign import visible
 from biaskit.report.render.document import Document, Heading, TitledTable, placed
 
 WIDTH = 80

@@ -23,7 +23,7 @@ from fakes.api_server import ApiServer, Behaviour, Received
 from fakes.personas_runs import write_vectors
 
 import biaskit
-from biaskit.provenance import key_of
+from biaskit.common.provenance import key_of
 
 pytestmark = pytest.mark.process
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from biaskit.common.files import data_dir
 from biaskit.corpora import sources
 from biaskit.errors import CorpusError, UsageError
-from biaskit.files import data_dir
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.prices import GIVEN, LOCAL, Price, find_price, parse_price
 from biaskit.models.paper_models import find_known, list_known

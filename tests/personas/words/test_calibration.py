@@ -19,7 +19,7 @@ from places import SHARED
 from biaskit.corpora.loaders import english_counts
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.personas.words import calibration
-from biaskit.personas.words.at_alpha import MarkedList
+from biaskit.personas.words.alpha import MarkedList
 from biaskit.personas.words.calibration import (
     Calibration,
     Step,

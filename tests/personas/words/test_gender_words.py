@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from biaskit.files import data_dir
+from biaskit.common.files import data_dir
 from biaskit.personas.srb.score import PRONOUNS
 from biaskit.personas.texts.association import COUNTED_TITLES, COUNTED_WORDS
 from biaskit.personas.texts.tokens import tokenise

@@ -12,7 +12,7 @@ from fakes.personas_runs import COMMON, one, only, table, write_texts
 
 from biaskit.personas.words import transfer
 from biaskit.tables.reasons import NOT_ENGLISH
-from biaskit.workflow.imported import analyze_texts
+from biaskit.workflow.own_texts import analyze_texts
 from biaskit.workflow.personas import PersonasResult
 
 WHO = {"female": "She said that she", "male": "He said that he"}

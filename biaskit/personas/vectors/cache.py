@@ -17,8 +17,9 @@ from pathlib import Path
 import joblib
 import numpy as np
 
+from biaskit.common.files import cache_dir, write_atomically
+from biaskit.common.provenance import digest, versions
 from biaskit.errors import BiaskitError
-from biaskit.files import cache_dir, write_atomically
 from biaskit.personas.vectors.training import (
     VECTOR_SIZE,
     FloatMatrix,
@@ -28,7 +29,6 @@ from biaskit.personas.vectors.training import (
     settings,
     train,
 )
-from biaskit.provenance import digest, versions
 
 MOST_KEPT = 512 * 2**20
 """Bytes of all files together: those not used for the longest time go."""

@@ -1,4 +1,4 @@
-"""A plan counts cells: what is put together, and what is held, while a large study is planned."""
+"""A plan counts cells: what is put together, and what is held, while a large study is requests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import biaskit as bk
-from biaskit.probe import planned
+from biaskit.common.sequences import Computed, cut
+from biaskit.probe import requests
 from biaskit.probe.design import build_prompt, cell_key, cells, resolve_design
-from biaskit.probe.planned import PlannedCells
+from biaskit.probe.requests import PlannedCells
 from biaskit.progress import ModelPlan
 from biaskit.records import as_record
-from biaskit.sequences import Computed, cut
 from biaskit.study.config import load_probe_study
 
 STUDIES = {
@@ -107,7 +107,7 @@ def test_a_plan_puts_no_cell_together_where_nothing_is_stored(
         made.append(given[1])
         return build_prompt(*given)
 
-    monkeypatch.setattr(planned, "build_prompt", counted)
+    monkeypatch.setattr(requests, "build_prompt", counted)
     found = plan(home, 2000, 1000)
     assert (2_000_000, 0, 125_000, []) == (found.n_cells, found.n_stored, found.n_batches, made)
     bk.probe("m=scripted:m.jsonl", **lists(home, 4, 2), out="run", watcher=bk.Silent())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
+from biaskit.common.sheets import split_sheet
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.personas.sampling.design import resolve_design
 from biaskit.personas.sampling.stored_design import describe_design, design_signature, signed_groups
@@ -20,7 +21,6 @@ from biaskit.progress import Watcher, watching
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
 from biaskit.runs.store import run_folder
-from biaskit.sheets import split_sheet
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from biaskit.common.wording import share_with_interval
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured, one_group
 from biaskit.report.findings.finding import MEASURED, outcome_of, parts_of
@@ -11,7 +12,6 @@ from biaskit.report.findings.kinds import ASYMMETRY, GROUPS, claim
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, who, why
 from biaskit.stats.verdict import interval_side
 from biaskit.tables.query import Row, defined
-from biaskit.wording import share_with_interval
 
 DECIDED = (*MEASURED, "not-identified")
 

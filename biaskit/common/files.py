@@ -18,10 +18,10 @@ from typing import BinaryIO
 
 from filelock import FileLock
 
+from biaskit.common.inputs import Inputs, digest_of_file
 from biaskit.errors import RunError, UsageError
-from biaskit.inputs import Inputs, digest_of_file
 
-_HERE = Path(__file__).resolve().parent
+_HERE = Path(__file__).resolve().parents[1]
 
 FILES = "files"
 """In the record of a set: name → SHA-256 of the file as it was written."""

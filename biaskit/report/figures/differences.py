@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from biaskit.report.figures import forest, models_in_rows
+from biaskit.report.figures import forest, model_rows
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
 from biaskit.report.figures.style import INK, Mark, cut
@@ -54,7 +54,7 @@ def models(view: View) -> Iterator[Figure]:
     rows = in_main_setting(rows)
     pairs = list(dict.fromkeys((str(r["model_a"]), str(r["model_b"])) for r in rows))
     if len(pairs) > MOST_PAIRS:
-        yield from models_in_rows.every_model(view)
+        yield from model_rows.every_model(view)
     elif rows:
         yield view.figure("models", "How the models differ", _forest(view, rows, pairs))
 

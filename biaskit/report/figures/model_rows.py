@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import (
@@ -22,14 +23,13 @@ from biaskit.report.figures.style import FILLS, asked, people
 from biaskit.report.figures.view import View, all_marks, figure, views
 from biaskit.report.findings.blocks import jobs_of
 from biaskit.tables.query import Row, contrast_of, defined, distinct, first, where
-from biaskit.wording import count
 
 MOST_MODELS = 8
 """Rows; the figure of a question has all models."""
 PITCH = 0.24
 
 
-def models_in_rows(content: Content, name: str) -> Iterator[Figure]:
+def model_rows(content: Content, name: str) -> Iterator[Figure]:
     """One figure of the first models in the order of the page, where there is something to draw."""
     yield from _figure(content, next(iter(views(content, "probe")), None), name, MOST_MODELS)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from biaskit.common.wording import percent
 from biaskit.records import NO_INSTRUCTION
 from biaskit.tables.query import Row, grouped, where
-from biaskit.wording import percent
 
 EVERY_GROUP = "all"
 """The job group of rows that are means over all cells."""

@@ -13,7 +13,7 @@ import pytest
 from fakes.training_texts import Evil, equal, random_corpus, train_seeds
 
 from biaskit.errors import UsageError
-from biaskit.personas.vectors import kept as module
+from biaskit.personas.vectors import cache as module
 from biaskit.personas.vectors import training
 from biaskit.personas.vectors.training import TrainingTexts, Vectors, train
 

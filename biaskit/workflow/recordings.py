@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from biaskit.common.files import data_dir
 from biaskit.corpora.sources import load_corpus
 from biaskit.errors import UsageError, nearest
-from biaskit.files import data_dir
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.merge import store_rows
 from biaskit.runs.store import read_rows, rows_file, run_folder

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count, short
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of
 from biaskit.report.findings.finding import (
@@ -35,7 +36,6 @@ from biaskit.report.findings.sentence import (
 from biaskit.runs.collection import Part
 from biaskit.tables.quantities import BETWEEN_ENGINES, RELATIONS, relation
 from biaskit.tables.query import Row, defined, undefined
-from biaskit.wording import count, short
 
 NOISY = "noise in either number draws the correlation towards 0"
 

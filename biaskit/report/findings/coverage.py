@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from biaskit.common.wording import people, percent, percent_range, share_with_interval
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, blocks_of, measured
 from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, tests
 from biaskit.report.findings.kinds import REFUSED, claim
 from biaskit.report.findings.sentence import Foreign, Piece, Said, said, sentence
-from biaskit.report.findings.write import texts_measured
-from biaskit.report.said_next import EVERY_GROUP, the_rest
+from biaskit.report.findings.texts import texts_measured
+from biaskit.report.next_tokens import EVERY_GROUP, the_rest
 from biaskit.runs.collection import Part
 from biaskit.tables.query import defined, distinct, first, grouped, where
-from biaskit.wording import people, percent, percent_range, share_with_interval
 
 LITTLE = 0.5
 """Below this part of the probability on the listed words the page says so."""

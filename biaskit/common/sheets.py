@@ -13,8 +13,8 @@ from datetime import datetime, time
 from io import BytesIO
 from pathlib import Path
 
+from biaskit.common.inputs import Inputs
 from biaskit.errors import CorpusError, MissingExtraError, nearest
-from biaskit.inputs import Inputs
 
 XLSX = ".xlsx"
 _SHEET = "#"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from biaskit.common.sequences import Computed
 from biaskit.probe.design import (
     CELL,
     Placed,
@@ -20,7 +21,6 @@ from biaskit.probe.rounds import Rounds
 from biaskit.records import Cell, Prompt, PromptForm, ScoreRequest
 from biaskit.runs.manifest import draws_of
 from biaskit.runs.shards import WHOLE, Shard
-from biaskit.sequences import Computed
 
 
 class PlannedCells:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.records import NONBINARY_REFERENCE
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import measured_by, noted, parts_of, tests
@@ -14,7 +15,6 @@ from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined, where
 from biaskit.tables.reasons import NOT_ENGLISH
-from biaskit.wording import count, percent, share_with_interval, short
 
 MANY_WITHOUT = 1 / 3
 """From this part of texts without a gender on, the page says so."""
