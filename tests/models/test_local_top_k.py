@@ -6,7 +6,7 @@ See docs/methods.md#top-k-bounds, top-k.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -189,10 +189,10 @@ def test_a_broken_row_fails_alone_and_an_impossible_token_is_not_listed(tiny: Sa
     assert (4, 4) == (len(first), len(third))
 
     class Impossible(OutputHead):
-        def _logits(self, hidden: Any, part: slice, room: Any) -> Any:
-            logits = super()._logits(hidden, part, room)
-            logits[:, 2:] = -torch.inf
-            return logits
+        def slices(self, hidden: Any) -> Iterator[tuple[int, Any]]:
+            for start, logits in super().slices(hidden):
+                logits[:, max(0, 2 - start) :] = -torch.inf
+                yield start, logits
 
     (two,) = most_probable(Impossible(model), rows[:1], 4)
     assert two is not None

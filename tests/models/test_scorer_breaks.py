@@ -108,8 +108,13 @@ def leave_out_rows_without_a_token(monkeypatch: Patch) -> type[TransformersScore
 
 
 def round_logits_to_16_bits(monkeypatch: Patch) -> type[TransformersScorer]:
-    exact = OutputHead._logits
-    monkeypatch.setattr(OutputHead, "_logits", lambda *args: exact(*args).bfloat16().float())
+    exact = OutputHead.slices
+
+    def rounded(self: OutputHead, hidden: Any) -> Iterator[tuple[int, Any]]:
+        for start, logits in exact(self, hidden):
+            yield start, logits.bfloat16().float()
+
+    monkeypatch.setattr(OutputHead, "slices", rounded)
     return Unchecked
 
 

@@ -98,13 +98,13 @@ class Renderer:
             raise TokenizationError(
                 "the text holds a lone surrogate, which no tokenizer can encode: correct the name"
             ) from error
-        encoded = []
-        for ids in map(tuple, bare):
-            # A chat template often writes the BOS itself; a second one shifts every probability.
-            while self.lead and ids[: len(self.lead)] == self.lead:
-                ids = ids[len(self.lead) :]
-            encoded.append(self.lead + ids)
-        return encoded
+        return [self._with_lead(tuple(ids)) for ids in bare]
+
+    def _with_lead(self, ids: TokenIds) -> TokenIds:
+        # A chat template often writes the BOS itself; a second one shifts every probability.
+        while self.lead and ids[: len(self.lead)] == self.lead:
+            ids = ids[len(self.lead) :]
+        return self.lead + ids
 
     def continuations(
         self,
