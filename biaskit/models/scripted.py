@@ -53,7 +53,7 @@ class _Scripted:
     """What both doubles share: the lines, an identity made of them, nothing to load."""
 
     forms: tuple[PromptForm, ...]
-    whole_batches = True
+    whole_batches = False
 
     def __init__(
         self, lines: Sequence[Mapping[str, Any]], *, label: str, spec: str, batch_size: int | None = None

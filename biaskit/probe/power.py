@@ -96,13 +96,13 @@ def smallest_shown(
     """
     reason = None
     if min(jobs) < 2:
-        reason = "conditional on one job: no verdict"
+        reason = "a group has only one job, and one job says nothing of others"
     elif n_templates < 2:
-        reason = "conditional on one template: no verdict"
+        reason = "there is only one template or frame, and one says nothing of others"
     elif matched is not None and matched.empty > MOST_EMPTY:
         reason = (
             f"{percent(matched.empty)} % of the cells would stay empty at a coverage of"
-            f" {matched.coverage:.2g}: no verdict above 10 %"
+            f" {matched.coverage:.2g}, and above 10 % no verdict is given"
         )
     of_templates = [v.var_template if len(jobs) == 1 else v.var_difference or 0.0 for v in variances]
     # The mean of p (1 − p) over a group's cells, by the mean and the variance of p.

@@ -121,11 +121,12 @@ class CellWork(Work[int]):
         plan: Plan[ScoreRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
         seconds: float | None = 0.0
         if due:
-            # All where neighbours share a forward, so that the batches stay; else those that are due.
-            plan = scorer.plan_scores(requests if scorer.whole_batches else due)
-            stored = self.stored.values
+            # Where neighbours share a forward, batches are cut from all cells, so that a resumed run has
+            # those of an unbroken one, and each that holds a request without a row is asked.
+            whole, stored = scorer.whole_batches, self.stored.values
+            plan = scorer.plan_scores(requests if whole else due)
             self._batches = plan.batches
-            if stored:  # those that hold a request without a row
+            if whole and stored:
                 self._batches = [b for b in plan.batches if any(r.key not in stored for r in b)]
             seconds = scorer.estimate_seconds(self._batches)
             # What the expressions' tokens have in common belongs beside the numbers at every later reading.

@@ -44,7 +44,10 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
     assert sum(rough.parts.values()) == pytest.approx(1.0)
     none = at(10, 0.03)
     assert none.difference is None
-    assert none.reason == "74 % of the cells would stay empty at a coverage of 0.03: no verdict above 10 %"
+    assert (
+        none.reason
+        == "74 % of the cells would stay empty at a coverage of 0.03, and above 10 % no verdict is given"
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,9 +59,14 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
             "exact",
             "7 points (explicit; variance: jobs 80 %, templates 18 %)",
         ),
-        ("occugender", {"jobs.select": "nurse,plumber"}, "exact", "conditional on one job: no"),
-        ("occugender", {"templates.select": "1"}, "exact", "conditional on one template: no verdict."),
-        ("wording", {"templates.select": "1-10"}, "exact", "conditional on one template"),  # of one frame
+        ("occugender", {"jobs.select": "nurse,plumber"}, "exact", "a group has only one job, and"),
+        (
+            "occugender",
+            {"templates.select": "1"},
+            "exact",
+            "only one template or frame, and one says nothing of others.",
+        ),
+        ("wording", {"templates.select": "1-10"}, "exact", "only one template or frame"),  # of one frame
         ("occugender", {}, "sampling", "and every draw names a listed word"),
         ("occugender", {}, "top-k", "bounds of top-k come on top"),
     ],

@@ -113,8 +113,8 @@ def test_a_plan_puts_no_cell_together_where_nothing_is_stored(
     bk.probe("m=scripted:m.jsonl", **lists(home, 4, 2), out="run", watcher=bk.Silent())
     made.clear()
     found = plan(home, 5, 40, out="run")
-    assert (200, 8, 200 // 16 + 1) == (found.n_cells, found.n_stored, found.n_batches)
-    assert 0 < len(made) <= 3 * 200  # its prompt held, its round looked for, its batch cut
+    assert (200, 8, 192 // 16) == (found.n_cells, found.n_stored, found.n_batches)
+    assert 0 < len(made) <= 2 * 200 + 8  # its prompt held against its row, its round looked for
 
 
 def peak_of_plan(home: Path, n_jobs: int, n_templates: int) -> int:
