@@ -682,6 +682,12 @@ def _text(choice: Json) -> str:
     return choice["message"]["content"] if "message" in choice else choice["text"]
 
 
+def _in_parts(choice: Json, *more: Json) -> None:
+    """Put a list of parts where the text of a choice stands: its two halves, and `more`."""
+    text, half = _text(choice), len(_text(choice)) // 2
+    _set_text(choice, [*({"type": "text", "text": piece} for piece in (text[:half], text[half:])), *more])
+
+
 def _change_values(payload: Json, change: Callable[[float], Any]) -> Json:
     """Every log-probability of the payload, changed."""
 
@@ -879,6 +885,8 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "refusal": _on_each_choice(_refusal),
     "text-empty": _on_each_choice(lambda choice: _set_text(choice, "")),
     "text-not-string": _on_each_choice(lambda choice: _set_text(choice, 42)),
+    "text-in-parts": _on_each_choice(_in_parts),
+    "part-not-text": _on_each_choice(lambda choice: _in_parts(choice, {"type": "refusal", "refusal": "No."})),
     "text-missing": _on_each_choice(lambda choice: (choice.pop("text", 0), choice.pop("message", 0))),
     "lone-surrogate": _on_each_choice(lambda choice: _set_text(choice, "\ud800 " + _text(choice) + "\udfff")),
     "control-characters": _on_each_choice(

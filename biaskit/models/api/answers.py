@@ -70,7 +70,7 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             continue
         message = data.get("message")
         holder = message if isinstance(message, Mapping) else data
-        said, refusal = holder.get("content" if holder is message else "text"), holder.get("refusal")
+        said, refusal = _joined(holder.get("content" if holder is message else "text")), holder.get("refusal")
         reason = data.get("finish_reason")
         finish = FINISHES.get(reason.lower()) if isinstance(reason, str) else None
         if isinstance(refusal, str) and refusal.strip() and not said:
@@ -81,12 +81,22 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             raise BadAnswer(f"the finish reason {clean(reason)!r}, which is none of a text")
         if said is None and (finish in ("filter", "refusal") or _thought(message)):
             said = ""  # a reasoning model may spend every token on its thoughts
+        if isinstance(said, list):
+            raise BadAnswer("a choice whose list of parts is not text alone")
         if not isinstance(said, str):
             raise BadAnswer("a choice without a text")
         by_index[index] = AnswerChoice(index, said, finish, data)
     if not by_index:
         raise BadAnswer("none of the choices has a number that was asked for")
     return [by_index[index] for index in sorted(by_index)]
+
+
+def _joined(said: Any) -> Any:
+    """Join the text parts in which some gateways give a text; leave everything else as it is."""
+    parts = said if isinstance(said, list) else []
+    texts = [inside(part, "text") for part in parts if inside(part, "type") == "text"]
+    whole = 0 < len(parts) == len(texts) and all(isinstance(text, str) for text in texts)
+    return "".join(texts) if whole else said
 
 
 def _thought(message: object) -> bool:
@@ -100,7 +110,7 @@ def reasons_first(reply: Reply) -> bool:
     if isinstance(tokens, int) and tokens > 0:
         return True
     message = inside(reply.data, "choices", 0, "message")
-    said = str(inside(message, "content") or "")
+    said = str(_joined(inside(message, "content")) or "")
     return _thought(message) or said.lstrip().startswith(THOUGHT) or END_OF_THOUGHT in said
 
 

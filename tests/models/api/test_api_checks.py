@@ -154,6 +154,13 @@ SHAPES = {
         continued=TEXTS,
         known={"reasoning": True},
     ),
+    "shown thoughts in parts": Shape(
+        {"completions": False, "reasoning": 50, "reasoning_inline": True, "usage": "missing"}
+        | {"lies": "text-in-parts"},
+        raw=(),
+        continued=TEXTS,
+        known={"reasoning": True},
+    ),
     "no usage": Shape({"usage": "missing"}, known={"takes_system": True}, said=("token counts: none",)),
     "usage is null": Shape({"usage": "null"}, known={"takes_system": True}, said=("token counts: none",)),
     "usage is zero": Shape({"usage": "zero"}, known={"takes_system": True}, said=("token counts: none",)),
@@ -427,7 +434,7 @@ def test_an_echo_that_is_off_by_one_is_never_believed(
 # --- texts ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["hidden thoughts", "shown thoughts"])
+@pytest.mark.parametrize("name", ["hidden thoughts", "shown thoughts", "shown thoughts in parts"])
 def test_thoughts_are_no_part_of_a_text(name: str) -> None:
     shape = SHAPES[name].behaviour
     with (

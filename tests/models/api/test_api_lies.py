@@ -165,6 +165,8 @@ READING = {  # whatever is asked
     "finish-unknown": again("the finish reason 'eos_token_found', which is none of a text"),
     "text-null": again("a choice without a text"),
     "text-not-string": again("a choice without a text"),
+    "text-in-parts": RIGHT,
+    "part-not-text": again("a choice whose list of parts is not text alone"),
     "text-missing": again("a choice without a text"),
     "other-model": RIGHT,  # its name stands in the row, and the engine stops
     "model-missing": again("the answer names no model"),
@@ -325,6 +327,9 @@ def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.M
         assert 6 < server.calls
 
 
+SHE_IS, A_NURSE = {"type": "text", "text": "She is"}, {"type": "text", "text": " a nurse."}
+
+
 @pytest.mark.parametrize(
     ("choice", "text", "finish"),
     [
@@ -333,6 +338,7 @@ def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.M
         ({"message": {"content": None}, "finish_reason": "content_filter"}, "", "filter"),
         ({"message": {"content": None, "refusal": "No."}, "finish_reason": None}, "No.", "refusal"),
         ({"message": {"content": "", "refusal": ""}, "finish_reason": "stop"}, "", "stop"),
+        ({"message": {"content": [SHE_IS, A_NURSE]}, "finish_reason": "stop"}, "She is a nurse.", "stop"),
         # A reasoning model that spent every token on its thoughts.
         ({"message": {"content": None, "reasoning_content": "Hm"}, "finish_reason": "length"}, "", "length"),
     ],
@@ -353,13 +359,25 @@ def test_choices_of_several_servers(choice: dict[str, Any], text: str, finish: s
         [{"text": "She"}],
         [{"text": None, "finish_reason": "stop"}],
         [{"message": {"content": None}, "finish_reason": "stop"}],
-        [{"message": {"content": ["She"]}, "finish_reason": "stop"}],
         [{"message": "She", "finish_reason": "stop"}],
     ],
 )
 def test_what_is_no_choice(listed: Any) -> None:
     with pytest.raises(BadAnswer):
         choices(Reply({"choices": listed}), 1)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        *([], ["She"], [None], [{"type": "text"}], [{"type": "text", "text": None}], [{"text": "She"}]),
+        [SHE_IS, {"type": "image_url", "image_url": {"url": "data:,"}}],
+        [{"type": "refusal", "refusal": "No."}, A_NURSE],
+    ],
+)
+def test_parts_that_are_not_text_alone(parts: list[Any]) -> None:
+    with pytest.raises(BadAnswer, match="list of parts"):
+        choices(Reply({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}), 1)
 
 
 # --- log-probabilities ---------------------------------------------------------------------------------
