@@ -31,7 +31,7 @@ from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet
 
 LOW = 0.1
-"""Coverage under which another way to ask is worth a look."""
+"""Below this mean coverage another way to ask is worth a look."""
 METHODS_VERSION = {"shares": 1, "effects": 2}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "seed", "skip_bad_lines")
@@ -39,14 +39,14 @@ CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "seed", "skip_ba
 
 
 def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
-    """Make every table of a run from its rows; whoever adds no more to the set writes it."""
+    """Make every table of a run from its rows; the caller may add to the set, and writes it."""
     manifest, tables = read_manifest(run), TableSet(run)
     design = read_design(manifest["resolved"], overrides)
     reading = Reading()
     answerers = Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
     cells, study = stored.cells, design.study
-    made = effect_tables(
+    rows_by_table = effect_tables(
         cells,
         groups=design.groups,
         contrast=design.contrast,
@@ -57,22 +57,23 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         seed=study.seed,
         frames=design.frames,
     )
-    order = [one.cell for one in cells]
-    made["probe_next"] = stored.said_next.rows(order)
+    in_order = [x.cell for x in cells]
+    rows_by_table["probe_next"] = stored.said_next.rows(in_order)
     answers = stored.answers
-    n_not_used = read_continuations(run, manifest, answers, reading)
-    made["probe_outcomes"], more = outcome_rows(answers, order)
+    n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading)
+    rows_by_table["probe_outcomes"], outcome_tests = outcome_rows(answers, in_order)
     if answers.cells:
-        rows_of_cells = zip(made["probe_cells"], order, strict=True)
-        made["probe_cells"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
-    made["tests"] = adjust([*made["tests"], *more]) if more else made["tests"]
-    for name, rows in made.items():
+        rows_of_cells = zip(rows_by_table["probe_cells"], in_order, strict=True)
+        rows_by_table["probe_cells"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
+    if outcome_tests:
+        rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests])
+    for name, rows in rows_by_table.items():
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     notes = [*reading.notes, *answerers.notes(manifest["models"])]
-    notes += _notes(stored, made["probe_groups"], study, manifest["models"])
-    if n_unused := stored.n_unused + n_not_used:
+    notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
+    if n_unused:
         notes.append(f"{n_unused} stored rows are not part of this question and were not used")
     choices = {name: getattr(study, name) for name in CHOICES}
     tables.notes += notes
@@ -92,26 +93,27 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
 
 @dataclass(frozen=True, slots=True)
 class _StoredCells:
-    """What the rows of a run say of the cells that its design needs."""
+    """The cells that a run's design needs, as its rows answer them."""
 
     cells: list[CellShares]  # in study order
     digest: str  # of the rows used
     n_unused: int  # rows that were not needed
-    n_open: int  # cells begun of which another round of draws is needed
-    answers: AnswersOfRun  # what sampling drew
+    n_open: int  # cells that were begun and need another round of draws
+    answers: AnswersOfRun  # that sampling drew
     said_next: SaidNext  # the tokens after the prompts, where rows keep them
     expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
-    """(model, bias type, template) → the expressions as one of its rows has them, with their tokens."""
+    """(model, bias type, template) → the expressions of one of its rows, with their tokens."""
 
 
 def _read_cells(
     run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
 ) -> _StoredCells:
+    """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
     path, study = rows_file(run, "probe"), design.study
     if not path.is_file():
         raise RunError(f"{run} has no {path.name}: nothing was stored there. Give the probe command again.")
     cells, places = places_of(manifest, design)
-    known: list[CellShares | None] = [None] * len(cells)
+    shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
     drawn: dict[int, dict[int, Mapping[str, Any]]] = {}  # place of a cell → round → its row
     expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
@@ -130,7 +132,7 @@ def _read_cells(
             continue
         first = cells[answered[0]]
         fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
-        if known[answered[0]] is not None or row.get("round", 0) in drawn.get(answered[0], ()):
+        if shares_of[answered[0]] is not None or row.get("round", 0) in drawn.get(answered[0], ()):
             fault = "another row answers the same cell"
         if fault is not None:
             reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
@@ -141,22 +143,23 @@ def _read_cells(
             said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
                 # Its other rounds may lie anywhere in the file.
-                kept = {**{name: row[name] for name in _OF_DRAWS}, "said": answers.read(cells[i], row)}
-                drawn.setdefault(i, {})[row.get("round", 0)] = kept
+                draws = {**{name: row[name] for name in _OF_DRAWS}, "said": answers.read(cells[i], row)}
+                drawn.setdefault(i, {})[row.get("round", 0)] = draws
             else:
-                known[i], digests[i] = shares(i, row), _digest(row)
+                shares_of[i], digests[i] = shares(i, row), _digest(row)
     rounds_of = {
         label: Rounds.of(draws_of(entry), study.max_draws_per_cell)
         for label, entry in manifest["models"].items()
     }
     for i, rows_of_cell in drawn.items():
-        whole, used, goes_on = add_up(rows_of_cell, rounds_of[cells[i].model])
-        known[i], digests[i] = shares(i, whole), b"".join(_digest(rows_of_cell[number]) for number in used)
+        all_rounds, used, goes_on = add_up(rows_of_cell, rounds_of[cells[i].model])
+        shares_of[i] = shares(i, all_rounds)
+        digests[i] = b"".join(_digest(rows_of_cell[number]) for number in used)
         for number in used:
             answers.add(cells[i], rows_of_cell[number]["said"])
-        n_open += goes_on and whole is not None
+        n_open += goes_on and all_rounds is not None
         n_unused += len(rows_of_cell) - len(used)
-    all_cells = [x or shares(i, None) for i, x in enumerate(known)]
+    all_cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
     return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, expressions)
 
@@ -180,9 +183,9 @@ def _notes(
     study: ProbeStudy,
     models: Mapping[str, Mapping[str, Any]],
 ) -> Iterator[str]:
-    """The warnings that belong beside the tables; `groups`: rows of probe_groups.csv."""
+    """Yield the warnings that belong beside the tables; `groups` are the rows of probe_groups.csv."""
     cells = stored.cells
-    begun: dict[str, dict[str, None]] = {}  # model → in whose tokens an expression begins another group's
+    begun: dict[str, dict[str, None]] = {}  # model → notes on expressions that begin another group's
     wordings = ((x.cell.model, x.cell.bias_type, x.cell.template_id) for x in cells)
     for wording in dict.fromkeys(wordings):
         expressions = stored.expressions.get(wording, ())
@@ -201,8 +204,8 @@ def _notes(
     for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
         labels.setdefault(estimator, []).append(model)
     if len(labels) > 1:
-        named = "; ".join(f"{estimator}: {', '.join(own)}" for estimator, own in labels.items())
-        yield f"estimators differ between the models ({named}): a difference between models holds theirs too"
+        stated = "; ".join(f"{name}: {', '.join(models_of)}" for name, models_of in labels.items())
+        yield f"estimators differ between the models ({stated}): a difference between models holds theirs too"
         if "sampling" in labels:
             yield "sampling counts an expression where its word ends, as word_boundary = word does"
     if missing := sum(c.shares is None for c in cells):
@@ -224,7 +227,7 @@ def _notes(
 
 
 def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Name the models of which the listed words hold little, and what shows which question reaches them."""
+    """Name the models that give the listed words little, and the command that shows a better question."""
     coverage: dict[str, dict[str, list[float]]] = {label: {} for label in models}
     for x in cells:
         if x.coverage is not None:
@@ -233,8 +236,8 @@ def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str,
         low = {bias_type: mean for bias_type, values in of_model.items() if (mean := fmean(values)) < LOW}
         spec = models[label]["spec"]
         if low and not spec.startswith("scripted:"):
-            held = listed([f"{percent(value)} % of {bias_type} prompts" for bias_type, value in low.items()])
+            shown = listed([f"{percent(mean)} % of {bias_type} prompts" for bias_type, mean in low.items()])
             yield (
-                f"{label}: the listed words hold {held}; `biaskit doctor {spec} --forms` shows which question"
-                " reaches the model"
+                f"{label}: the listed words hold {shown}; `biaskit doctor {spec} --forms` shows which"
+                " question reaches the model"
             )

@@ -33,56 +33,57 @@ from biaskit.stats.proportions import wilson
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
 
 NAMED = "listed"
-"""The outcome of an answer that names one group of the study; below it stand the groups one by one."""
+"""The outcome of an answer that names one group of the study; in tables its groups follow one by one."""
 _WITHHELD = ("refusal", "filter")
 """What a server calls an answer that it or its model declined to give."""
-_Said = tuple[str, str]  # outcome, and the group where it names one
+_Kind = tuple[str, str]  # an outcome, and the group where the answer names one, else ""
 
 
 @dataclass(slots=True)
 class AnswersOfRun:
-    """The answers of a run's cells, taken in row by row; nothing of a text is kept but its outcome."""
+    """The answers of a run's cells, taken in row by row; of a text only the outcome is kept."""
 
     design: ProbeDesign
-    cells: dict[Cell, Counter[_Said]] = field(default_factory=dict)
+    cells: dict[Cell, Counter[_Kind]] = field(default_factory=dict)
 
-    def add(self, cell: Cell, said: Counter[_Said]) -> None:
-        """Take in what the answers of a row said; a cell's rounds add up."""
-        if said:
-            self.cells.setdefault(cell, Counter()).update(said)
+    def add(self, cell: Cell, counts: Counter[_Kind]) -> None:
+        """Take in what the answers of a row say; a cell's rounds add up."""
+        if counts:
+            self.cells.setdefault(cell, Counter()).update(counts)
 
-    def read(self, cell: Cell, row: Mapping[str, Any]) -> Counter[_Said]:
-        """What the answers of a row say, by outcome; nothing where it keeps none."""
-        counts: Counter[_Said] = Counter()
+    def read(self, cell: Cell, row: Mapping[str, Any]) -> Counter[_Kind]:
+        """Count a row's answers by outcome; nothing where the row keeps none."""
+        counts: Counter[_Kind] = Counter()
         expressions = self.design.expressions[cell.bias_type, cell.template_id]
         for text, finish in row.get("answers", ()):
             if finish in _WITHHELD:
                 counts["declines", ""] += 1
                 continue
-            said = outcome_of(
+            outcome = outcome_of(
                 text, question=row["prompt"], expressions=expressions, groups=self.design.groups
             )
-            counts[said.outcome, said.group] += 1
+            counts[outcome.outcome, outcome.group] += 1
         return counts
 
 
 def counted(answers: AnswersOfRun, cell: Cell) -> dict[str, int | None]:
-    """The columns of probe_cells.csv that say how many answers of a cell have which outcome."""
-    said = answers.cells.get(cell)
-    if said is None:
+    """Fill the columns of probe_cells.csv that count a cell's answers by outcome."""
+    counts = answers.cells.get(cell)
+    if counts is None:
         return dict.fromkeys(("n_answers", *(f"n_{outcome}" for outcome in OUTCOMES)))
-    return {"n_answers": said.total(), **{f"n_{name}": _count(said, (name, "")) for name in OUTCOMES}}
+    return {"n_answers": counts.total(), **{f"n_{name}": _count(counts, (name, "")) for name in OUTCOMES}}
 
 
-def _count(counts: Counter[_Said], kind: _Said) -> int:
+def _count(counts: Counter[_Kind], kind: _Kind) -> int:
+    """Count the answers of a kind; without a group, those of every group."""
     outcome, group = kind
-    return sum(n for said, n in counts.items() if said[0] == outcome and group in ("", said[1]))
+    return sum(n for (name, of_group), n in counts.items() if name == outcome and group in ("", of_group))
 
 
 def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row], list[Row]]:
-    """Rows of probe_outcomes.csv, and the contrasts between groups of jobs and between models for tests.csv.
+    """Make the rows of probe_outcomes.csv, and those of tests.csv between groups of jobs and between models.
 
-    `cells`: every cell in study order, in which the rows stand whatever order the answers came in.
+    `cells`: every cell in study order, which is the order of the rows.
 
     A cell's share of an outcome is its part of the cell's answers; a group's is the mean over its jobs and
     the templates that every job has. The interval is the crossed one, or Wilson's of all answers where that
@@ -97,8 +98,8 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
     group_of = {cell.job: cell.job_group for cell in of_cells}
     rows: list[Row] = []
     for block in blocks.values():
-        every = {EVERY_GROUP: list(range(len(block.jobs)))}
-        for job_group, jobs in {**every, **rows_of_groups(block.jobs, group_of)}.items():
+        all_jobs = {EVERY_GROUP: list(range(len(block.jobs)))}
+        for job_group, jobs in {**all_jobs, **rows_of_groups(block.jobs, group_of)}.items():
             rows += _rows(block, job_group, jobs, kinds)
     tested = [(kinds.index((outcome, "")), outcome) for outcome in OUTCOMES if outcome in TESTED_OUTCOMES]
     margins = design.study.margin
@@ -107,25 +108,25 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
 
 
 def _blocks(
-    of_cells: Mapping[Cell, Counter[_Said]], kinds: list[_Said], frames: Mapping[str, Mapping[int, str]]
+    of_cells: Mapping[Cell, Counter[_Kind]], kinds: list[_Kind], frames: Mapping[str, Mapping[int, str]]
 ) -> dict[Arm, CrossedCells]:
-    """Cells as blocks of jobs × templates, counts for masses and the number of answers for coverage.
+    """Lay cells out as blocks of jobs × templates, with counts as masses and numbers of answers as coverage.
 
-    A pair without answers is a gap, as a failed cell is. Of a frame's templates shares are means and counts
-    are sums.
+    A pair without answers is a gap, as a failed cell is. Over the templates of a frame, shares are averaged
+    and counts are summed.
     """
-    counts_of: dict[Arm, dict[tuple[str, int], Counter[_Said]]] = {}
+    counts_of: dict[Arm, dict[tuple[str, int], Counter[_Kind]]] = {}
     for cell, counts in of_cells.items():
         counts_of.setdefault(arm_of(cell), {})[cell.job, cell.template_id] = counts
     blocks = {}
-    for arm, own in counts_of.items():
-        jobs, templates = (list(dict.fromkeys(names)) for names in zip(*own, strict=True))
+    for arm, counts_at in counts_of.items():
+        jobs, templates = (list(dict.fromkeys(names)) for names in zip(*counts_at, strict=True))
         places = [*product(jobs, templates)]
         values = np.full((len(places), 2 * len(kinds) + 1), np.nan)
         for i, place in enumerate(places):
-            if place in own:
-                said, n = [_count(own[place], kind) for kind in kinds], own[place].total()
-                values[i] = [*said, *(x / n for x in said), n]
+            if place in counts_at:
+                numbers, n = [_count(counts_at[place], kind) for kind in kinds], counts_at[place].total()
+                values[i] = [*numbers, *(number / n for number in numbers), n]
         arms, names, ids = [arm] * len(places), [job for job, _ in places], [t for _, t in places]
         block = cross(arms, names, ids, ["answers"] * len(places), values)[arm]
         frame_of = frames.get(arm.bias_type, {})
@@ -135,14 +136,14 @@ def _blocks(
     return blocks
 
 
-def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Said]) -> Iterator[Row]:
+def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kind]) -> Iterator[Row]:
     templates, note = complete_in_all([block])
     shares = block.shares_at(templates).point[:, jobs]
-    said = block.at(block.masses, templates)[:, jobs].sum(axis=(1, 2))
-    n = round(block.at(block.coverage, templates)[jobs].sum())
+    counts = block.at(block.masses, templates)[:, jobs].sum(axis=(1, 2))
+    n_answers = round(block.at(block.coverage, templates)[jobs].sum())
     for k, (outcome, group) in enumerate(kinds):
         low = high = None
-        spread, ends = spread_of_mean(shares[k]), wilson(round(said[k]), n)
+        spread, ends = spread_of_mean(shares[k]), wilson(round(counts[k]), n_answers)
         if spread.variance is not None and spread.dof is not None and ends is not None:
             crossed = share_interval(float(shares[k].mean()), spread.variance, spread.dof)
             low, high = min(float(crossed[0]), ends[0]), max(float(crossed[1]), ends[1])
@@ -154,8 +155,8 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Sai
             "ci_low": low,
             "ci_high": high,
             "n_cells": int(shares[k].size),
-            "n": round(said[k]),
-            "n_answers": n,
+            "n": round(counts[k]),
+            "n_answers": n_answers,
             "n_jobs": len(jobs),
             "n_templates": len(templates),
             "reason": joined([note, spread.reason]),
@@ -165,7 +166,7 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Sai
 # --- who differs ------------------------------------------------------------------------------------------
 
 Tested = Sequence[tuple[int, str]]
-"""Places of outcomes among the kinds, and the outcomes."""
+"""Outcomes, each with its place among the kinds."""
 
 
 def _between_groups(
@@ -181,8 +182,8 @@ def _between_groups(
         for a, b in group_pairs(list(rows_of)):
             for k, outcome in tested:
                 values = shares[k, rows_of[a]], shares[k, rows_of[b]]
-                own = replace(scope, gender=outcome, group_a=a, group_b=b)
-                yield from between_groups(*values, scope=own, margins=margins, note=note)
+                of_outcome = replace(scope, gender=outcome, group_a=a, group_b=b)
+                yield from between_groups(*values, scope=of_outcome, margins=margins, note=note)
 
 
 def _between_models(
@@ -191,7 +192,7 @@ def _between_models(
     tested: Tested,
     margins: Mapping[str, float],
 ) -> Iterator[Row]:
-    """Later named minus earlier named, in one prompt form, on the jobs and templates that both have."""
+    """Contrast the later-named model with the earlier, in one prompt form, on jobs and templates of both."""
     for (arm_b, b), (arm_a, a) in combinations(blocks.items(), 2):
         jobs = [job for job in a.jobs if job in b.jobs]
         if arm_a._replace(model="") != arm_b._replace(model="") or not jobs:
@@ -202,5 +203,7 @@ def _between_models(
         scope = replace(scope_of(arm_a, ANSWERS_OF_MODELS), quantity=OUTCOME_SHARE, model_b=arm_b.model)
         for group, rows in rows_of_groups(a.jobs, {job: group_of[job] for job in jobs}).items():
             for k, outcome in tested:
-                own = replace(scope, gender=outcome, group_a=group, group_b=group)
-                yield from within_jobs(of_a[k, rows], of_b[k, rows], scope=own, margins=margins, note=note)
+                of_outcome = replace(scope, gender=outcome, group_a=group, group_b=group)
+                yield from within_jobs(
+                    of_a[k, rows], of_b[k, rows], scope=of_outcome, margins=margins, note=note
+                )

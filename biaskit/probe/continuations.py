@@ -1,4 +1,4 @@
-"""Texts that a model answers with, beside the probabilities of its words: some for each cell, kept whole.
+"""Texts that a model answers with, beside the probabilities of its words: some for each cell, kept in full.
 
 See docs/methods.md#continuations. They are draws of the estimator `sampling`, longer than a word, in a file
 of their own: no number of the cells' shares depends on them.
@@ -31,7 +31,7 @@ from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_f
 
 ROWS = "continuations"
 _ROUND = 5
-"""Texts of a row, where their number is a multiple of it: more of them later take over those of before."""
+"""Texts of a row where their number is a multiple of it: a later run of more texts can then add rows."""
 
 
 def _rounds(design: ProbeDesign) -> Rounds:
@@ -66,7 +66,7 @@ def _continue(
     session: Session[ContinuationScorer],
     writer: RowWriter | None,
 ) -> None:
-    """One model's texts; without a writer they are only planned."""
+    """Draw one model's texts; without a writer they are only planned."""
     scorer = None
     try:
         spec, account = session.models[label], session.account(label)
@@ -118,11 +118,11 @@ class _ContinuationWork(CellWork):
         self._done = 0
 
     def pending(self) -> Sequence[ScoreRequest]:
-        """The rounds that have no row."""
+        """List the rounds that have no row."""
         return [request for key, (_, request) in self._asked.items() if key not in self.stored.values]
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
-        """What the rounds without a row take."""
+        """Plan the rounds that have no row."""
         due, size = pending.requests, self.rounds.size
         plan = self.model.plan_scores(due)
         self._batches, self._n_due = plan.batches, len(due)
@@ -143,24 +143,24 @@ class _ContinuationWork(CellWork):
         )
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
-        """The planned batches."""
+        """Ask the planned batches."""
         for group in self.model.score(self._batches):
             self._done += len(group)
             yield group
 
     def row(self, answer: Scored) -> dict[str, Any]:
-        """A row of continuations.jsonl."""
+        """Make the row of continuations.jsonl for an answer."""
         cell, request = self._asked[answer.key]
         row = row_of(answer, cell, request.prompt, self.estimator, self.rounds.number_of(request))
         return {**row, "model_key": self.cells.model_key}
 
     def failures(self, answers: Sequence[Scored | Failed]) -> Sequence[Scored | Failed]:
-        """Failed ones, told from those of the probabilities."""
+        """Pick the failed answers, worded so that they are not taken for failed probabilities."""
         failed = [answer for answer in answers if isinstance(answer, Failed)]
         return [replace(answer, reason=f"its continuations: {answer.reason}") for answer in failed]
 
     def progress(self) -> tuple[str, int, int]:
-        """Rounds that were answered, of those that were due."""
+        """Count the rounds that were answered, of those that were due."""
         return self.label, self._done, self._n_due
 
 
@@ -170,32 +170,33 @@ class _ContinuationWork(CellWork):
 def read_continuations(
     run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading
 ) -> int:
-    """Put what the continuations say in the place of what short draws of the same models said.
+    """Replace what short draws of these models said by what their continuations say.
 
-    Returns how many rows were not needed; a row that cannot be believed is refused as those of the cells are.
+    Returns how many rows were not needed. A row that does not fit its study is refused, as a cell's is.
     """
     path, design = rows_file(run, ROWS), answers.design
     if not path.exists():
         return 0
-    # Each as the entry that keys of continuations rest on.
+    # The keys of continuations rest on a fingerprint and an estimator of their own.
     entries = {label: entry for label, entry in manifest["models"].items() if entry.get("continuations")}
     models = {label: {**entry, **entry["continuations"]} for label, entry in entries.items()}
-    answers.cells = {cell: said for cell, said in answers.cells.items() if cell.model not in models}
+    answers.cells = {cell: counts for cell, counts in answers.cells.items() if cell.model not in models}
     cells, places = places_of({"models": models}, design)
     seen: set[tuple[int, int]] = set()
     n_unused, skip_bad = 0, design.study.skip_bad_lines
     for row in read_rows(path, skip_bad=skip_bad, reading=reading):
-        own = places(row)
-        n_unused += not own
-        if not own:
+        answered = places(row)
+        n_unused += not answered
+        if not answered:
             continue
-        why = fault_of(row, design.expressions[cells[own[0]].bias_type, cells[own[0]].template_id])
-        if why is None and (own[0], row["round"]) in seen:
-            why = "another row answers the same cell"
-        if why is not None:
-            reading.refuse(path, why, skip_bad=skip_bad)
+        first = cells[answered[0]]
+        fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
+        if fault is None and (answered[0], row["round"]) in seen:
+            fault = "another row answers the same cell"
+        if fault is not None:
+            reading.refuse(path, fault, skip_bad=skip_bad)
             continue
-        for i in own:
+        for i in answered:
             seen.add((i, row["round"]))
             answers.add(cells[i], answers.read(cells[i], row))
     return n_unused

@@ -55,7 +55,7 @@ def contrast_rows(
     labour_of: Mapping[str, float | None],
     choices: Choices,
 ) -> list[Row]:
-    """Every contrast within a model, each model, bias type, setting and prompt form apart.
+    """Make every contrast within a model, each model, bias type, setting and prompt form apart.
 
     docs/methods.md#contrasts says which there are. p-values are not adjusted here: that needs the whole file.
     """
@@ -67,7 +67,7 @@ def contrast_rows(
 def arms_of_levels(
     blocks: Mapping[Arm, CrossedCells], levels: Mapping[str, tuple[int, ...]]
 ) -> Iterator[tuple[Arm, dict[str, list[CrossedCells]]]]:
-    """For each arm, as if without instruction, the levels that were run with the blocks of theirs."""
+    """Pair each arm without an instruction with the levels that were run, each with its blocks."""
     for none in dict.fromkeys(arm._replace(instruction_id=NO_INSTRUCTION) for arm in blocks):
         run = {
             level: [blocks[arm] for i in ids if (arm := none._replace(instruction_id=i)) in blocks]
@@ -77,7 +77,7 @@ def arms_of_levels(
 
 
 def arm_of(cell: Cell) -> Arm:
-    """The arm that a cell belongs to."""
+    """Name the arm that a cell belongs to."""
     return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
 
 
@@ -160,9 +160,9 @@ def _effects(study: _Study) -> Iterator[Row]:
             continue
         none, plain = arm._replace(instruction_id=NO_INSTRUCTION), arm._replace(setting="plain")
         arms = (arm, none, plain, none._replace(setting="plain"))
-        if any(other not in study.blocks for other in arms):
+        if any(needed not in study.blocks for needed in arms):
             continue
-        blocks = [study.blocks[other] for other in arms]
+        blocks = [study.blocks[needed] for needed in arms]
         templates, note = complete_in_all(blocks)
         with_dialogue, no_dialogue, with_plain, no_plain = (block.shares_at(templates) for block in blocks)
         scope = replace(
@@ -178,7 +178,7 @@ def _effects(study: _Study) -> Iterator[Row]:
 
 
 def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
-    """Paired and crossed rows of a minus b, each the plain mean of its blocks, on what all have complete."""
+    """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
     templates, note = complete_in_all([*a, *b])
     mean_a, mean_b = (mean_of([block.shares_at(templates) for block in arms]) for arms in (a, b))
     for each, k, rows in _each_group_and_gender(study, a[0], scope):
@@ -188,7 +188,7 @@ def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope
 
 
 def _bias_types(study: _Study) -> Iterator[Row]:
-    """Each side over its own complete templates: the two bias types have none in common."""
+    """Contrast the bias types, each over its own complete templates: they have none in common."""
     for arm, implicit in study.blocks.items():
         explicit = study.blocks.get(arm._replace(bias_type="explicit"))
         if arm.bias_type != "implicit" or explicit is None:
@@ -211,8 +211,8 @@ def _labour(study: _Study) -> Iterator[Row]:
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
         shares = block.shares_at(templates)[k]
-        known = (study.labour_of[job] for job in block.jobs)
-        labour = np.array([np.nan if share is None else share for share in known], dtype=np.float64)
+        stated = (study.labour_of[job] for job in block.jobs)
+        labour = np.array([np.nan if share is None else share for share in stated], dtype=np.float64)
         scope = replace(scope_of(arm, "labour"), quantity=f"{first}_share~labour_female_share", gender=first)
         parts: list[tuple[str | None, list[int]]] = [(None, list(range(len(block.jobs))))]
         # A group without a name would write the row of all jobs a second time.

@@ -37,12 +37,12 @@ from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
 CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
-"""What names a cell of one model, as a row has it."""
+"""The columns of a row that name a cell of one model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeDesign:
-    """A study with its lists read and its choices made: all that is asked, of whatever model."""
+    """A study with its lists read and its choices made: everything that each model is asked."""
 
     study: ProbeStudy
     slot: str
@@ -63,7 +63,7 @@ class ProbeDesign:
 
     @property
     def frames(self) -> dict[str, dict[int, str]]:
-        """Bias type → template → its frame; those of one frame count as one template."""
+        """Bias type → template → its frame; templates of one frame count as one."""
         frame_of: dict[str, dict[int, str]] = {}
         for template in self.templates:
             if template.frame:
@@ -72,7 +72,7 @@ class ProbeDesign:
 
     @property
     def levels(self) -> dict[str, tuple[int, ...]]:
-        """Level of abstraction → ids of its instructions that are run, in order."""
+        """Level of abstraction → ids of those of its instructions that are run, in order."""
         ids_of: dict[str, list[int]] = {}
         for instruction in self.instructions:
             if instruction is not None and instruction.level:
@@ -94,15 +94,16 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
             )
     # Ids count within a bias type, and an id that one type has need not be in the other.
     types = [kind for kind in BIAS_TYPES if study.bias_type in (kind, "both")]
-    asked = [template for kind in types for template in listed.templates if template.bias_type == kind]
-    ids = sorted({template.id for template in asked})
+    of_types = [template for kind in types for template in listed.templates if template.bias_type == kind]
+    ids = sorted({template.id for template in of_types})
     chosen = set(select(study.templates.select, [], ids, ids, "templates"))
-    templates = tuple(template for template in asked if template.id in chosen)
+    templates = tuple(template for template in of_types if template.id in chosen)
     if not items or not templates:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left to ask about.")
     settings: tuple[Setting, ...] = ("plain", "dialogue") if study.setting == "both" else (study.setting,)
     expressions, groups = _choose_expressions(study, templates)
     parts = parts_of(study.instructions.select)
+    # 0, no instruction, is always there: what a range from 0 chooses begins at 1.
     numbers = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
     sources = [study.jobs.source, study.templates.source, study.expressions.source]
     if study.instructions.source is not None and study.instructions.select != "none":
@@ -130,22 +131,27 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         raise StudyError(
             f"{design.n_cells:,} cells are more than {MOST_CELLS:,}: choose fewer jobs or templates."
         )
-    _check_pairs(study, design)
+    _check_pairs(design)
     return design
 
 
 def _choose_expressions(
     study: ProbeStudy, templates: tuple[Template, ...]
 ) -> tuple[dict[tuple[BiasType, int], tuple[Expression, ...]], tuple[str, ...]]:
+    """Find each template's expressions, and the groups that all of them name."""
     sets = load_expression_sets(study.expressions.source)
-    only = next(iter(sets)) if len(sets) == 1 else None
-    chosen, groups = {}, None
+    only_set = next(iter(sets)) if len(sets) == 1 else None
+    expressions_of, groups = {}, None
     forms: dict[str, tuple[Expression, ...]] = {}  # made once for all templates of a set
     for template in templates:
-        usual = study.expressions.explicit if template.bias_type == "explicit" else study.expressions.implicit
+        of_type = (
+            study.expressions.explicit if template.bias_type == "explicit" else study.expressions.implicit
+        )
         # The template's own set, else its bias type's, else the set called like the bias type.
-        named = [one for one in (template.expressions, usual, template.bias_type) if one]
-        name = study.expressions.every or only or next((one for one in named if one in sets), named[0])
+        candidates = [name for name in (template.expressions, of_type, template.bias_type) if name]
+        name = (
+            study.expressions.every or only_set or next((c for c in candidates if c in sets), candidates[0])
+        )
         if name not in sets:
             raise StudyError(
                 f"{template.bias_type} template {template.id} needs an expression set {name!r}, which"
@@ -160,12 +166,12 @@ def _choose_expressions(
                 f" {', '.join(names)}, another has {', '.join(groups)}."
             )
         groups = names
-        chosen[(template.bias_type, template.id)] = forms[name]
-    return chosen, groups or ()
+        expressions_of[(template.bias_type, template.id)] = forms[name]
+    return expressions_of, groups or ()
 
 
 def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, str]:
-    """The two groups whose difference is taken: the study's, else female and male, else the first two."""
+    """Choose the two groups that are contrasted: the study's, else female and male, else the first two."""
     if study.contrast is None:
         return ("female", "male") if {"female", "male"} <= set(groups) else (groups[0], groups[1])
     for name in study.contrast:
@@ -178,13 +184,14 @@ def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, st
     return study.contrast
 
 
-def _check_pairs(study: ProbeStudy, design: ProbeDesign) -> None:
-    """A study that pairs only some templates with some jobs confounds the two (docs/methods.md#cells)."""
+def _check_pairs(design: ProbeDesign) -> None:
+    """Refuse to pair only some templates with some jobs: that confounds the two (docs/methods.md#cells)."""
+    study = design.study
     if not study.pairs:
         return
-    given = {(p.bias_type, p.template, p.job) for p in study.pairs}
-    every = ((t.bias_type, t.id, item.name) for t in design.templates for item in design.items)
-    missing = [f"({bias_type} {t}, {job})" for bias_type, t, job in every if (bias_type, t, job) not in given]
+    stated = {(p.bias_type, p.template, p.job) for p in study.pairs}
+    full = ((t.bias_type, t.id, item.name) for t in design.templates for item in design.items)
+    missing = [f"({bias_type} {t}, {job})" for bias_type, t, job in full if (bias_type, t, job) not in stated]
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise StudyError(
@@ -194,15 +201,15 @@ def _check_pairs(study: ProbeStudy, design: ProbeDesign) -> None:
 
 
 Placed = tuple[Cell, Template, Instruction | None, Item]
-"""A cell, and what its prompt is made of."""
+"""A cell, and the entries of the study's lists that its prompt is made of."""
 
 
 def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Placed:
-    """The cell at a place of the product, from 0; jobs run fastest, templates slowest."""
+    """Make the cell at a place of the product, from 0; jobs run fastest, templates slowest."""
     place, job = divmod(place, len(design.items))
-    place, said = divmod(place, len(design.instructions))
+    place, number = divmod(place, len(design.instructions))
     place, setting = divmod(place, len(design.settings))
-    template, instruction, item = design.templates[place], design.instructions[said], design.items[job]
+    template, instruction, item = design.templates[place], design.instructions[number], design.items[job]
     cell = Cell(
         model=model,
         bias_type=template.bias_type,
@@ -218,14 +225,14 @@ def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Pl
 
 
 def product(design: ProbeDesign, model: str, form: PromptForm) -> Iterator[Placed]:
-    """Every cell of one model in study order, with what its prompt is made of."""
+    """Yield every cell of one model in study order, with what its prompt is made of."""
     return (cell_at(design, place, model, form) for place in range(design.n_cells))
 
 
 def cells(
     design: ProbeDesign, model: str, form: PromptForm
 ) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
-    """Every cell of one model in study order, with its prompt and expressions."""
+    """Yield every cell of one model in study order, with its prompt and expressions."""
     for cell, template, instruction, item in product(design, model, form):
         prompt = build_prompt(design, template, item, instruction, cell.setting, form)
         yield cell, prompt, design.expressions[(template.bias_type, template.id)]
@@ -239,27 +246,26 @@ def build_prompt(
     setting: Setting,
     form: PromptForm,
 ) -> Prompt:
-    """The prompt of one cell (raw: docs/methods.md#exact-strings; chat: docs/methods.md#prompt-forms)."""
+    """Build a cell's prompt (raw: docs/methods.md#exact-strings; chat: docs/methods.md#prompt-forms)."""
     study = design.study
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
-    said = instruction.text if instruction else ""
+    instructed = instruction.text if instruction else ""
     system = study.system_prompt or ""
-    if study.instruction_position == "system" and said:
-        system, said = "\n".join(filter(None, (system, said))), ""
+    if study.instruction_position == "system" and instructed:
+        system, instructed = "\n".join(filter(None, (system, instructed))), ""
     dialogue = design.dialogue if setting == "dialogue" else None
     if form == "chat-prefill":
-        line = join(dialogue.opening_line, said, " ") if dialogue else None
         between = " " if study.instruction_place == "in-question" else "\n"
         return Prompt(
-            text=question if dialogue else join(said, question, between),
+            text=question if dialogue else join(instructed, question, between),
             form=form,
             system=system or None,
-            preamble=line,
+            preamble=join(dialogue.opening_line, instructed, " ") if dialogue else None,
             turns=dialogue.turns if dialogue else (),
             prefill=opening,
         )
-    text = raw_text(question, opening, said, dialogue, study.instruction_place)
+    text = raw_text(question, opening, instructed, dialogue, study.instruction_place)
     return Prompt(text=text, form=form, system=system or None)
 
 
@@ -271,7 +277,7 @@ def cell_key(
     study: ProbeStudy,
     estimator: object = "exact",
 ) -> str:
-    """The key of a cell's row: all that its log-probabilities depend on, no more (docs/methods.md#keys)."""
+    """Make a row's key: all that the cell's log-probabilities depend on, no more (docs/methods.md#keys)."""
     return key_of(
         {
             **_model_in_key(fingerprint, study, estimator),
@@ -283,7 +289,7 @@ def cell_key(
 
 
 def model_key(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> str:
-    """What the keys of a model's rows have in common: those of one `model_key` differ by cell alone.
+    """Make the key of what all rows of a model share: rows with one `model_key` differ by cell alone.
 
     That holds inside a folder, where a second prompt for the same cell is refused (`compatibility`).
     """

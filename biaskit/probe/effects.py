@@ -44,18 +44,18 @@ Interval = Literal["crossed", "bootstrap"]
 
 @dataclass(frozen=True, slots=True)
 class _Entered:
-    """What of a block enters its tables: the complete templates, and why the others do not.
+    """The part of a block that enters its tables: the complete templates, and why the others do not.
 
-    J counts frames where templates have one.
+    J counts frames where templates have one; K counts templates.
     """
 
     templates: list[int]
     shares: CellValues  # [groups, I, J]
     coverage: FloatArray  # [I, J]
     note: str | None
-    difference_ends: FloatArray | None = None  # [I, J, 2], of an estimator that gives bounds
+    difference_ends: FloatArray | None = None  # [I, J, 2], where the estimator gives bounds
     draws: tuple[FloatArray, FloatArray, FloatArray] | None = None
-    """Of one that counts draws, by template: shares [groups, I, K], matched draws [I, K], weights [I, K]."""
+    """Where it counts draws: shares [groups, I, K], matched draws [I, K] and weights [I, K] of templates."""
 
 
 def tables(
@@ -70,12 +70,12 @@ def tables(
     seed: int,
     frames: Mapping[str, Mapping[int, str]] | None = None,
 ) -> dict[str, list[Row]]:
-    """Make the rows of every table of a run, by table name; some only where the study has what they hold.
+    """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent.
 
     `cells` is every needed cell in study order, with shares None and a reason where there is no answer; their
-    order decides the order of the rows and no number. `interval` makes the intervals of probe_jobs and
-    probe_groups alone. `frames` names, by bias type, the frame of a template that has one: templates of one
-    frame are averaged before anything else. The rest is as in `Choices` and in docs/studies.md.
+    order decides the order of the rows and no number. `interval` says how the intervals of probe_jobs and
+    probe_groups are made, and of no other table. `frames` is bias type → template → frame: templates of one
+    frame are averaged before anything else. The others are as in `Choices` and in docs/studies.md.
     """
     choices = Choices(groups, contrast, levels, margins, seed)
     roster = {x.cell.job: x.cell for x in cells}
@@ -84,32 +84,33 @@ def tables(
     by_template = _blocks(cells, len(groups))
     frames = frames or {}
     blocks = {arm: block.by_frame(frames.get(arm.bias_type, {})) for arm, block in by_template.items()}
-    no_points = [x for x in cells if x.estimator in ("top-k", "sampling")]
-    places = {(arm_of(x.cell), x.cell.job, x.cell.template_id): x for x in no_points}
+    inexact = [x for x in cells if x.estimator in (BOUNDED, "sampling")]
+    cell_at = {(arm_of(x.cell), x.cell.job, x.cell.template_id): x for x in inexact}
     entered = {
-        arm: _enter(block, by_template[arm], frames.get(arm.bias_type, {}), places)
+        arm: _enter(block, by_template[arm], frames.get(arm.bias_type, {}), cell_at)
         for arm, block in blocks.items()
     }
-    made: dict[str, list[Row]] = {"probe_cells": _cell_rows(cells, groups, floor)}
+    rows_by_table: dict[str, list[Row]] = {"probe_cells": _cell_rows(cells, groups, floor)}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
-        made[name] = []
+        rows_by_table[name] = []
     for arm, block in blocks.items():
         inside = entered[arm]
         rows_of = rows_of_groups(block.jobs, group_of)
-        made["probe_jobs"] += _job_rows(block, inside, group_of, labour_of, choices, interval)
+        rows_by_table["probe_jobs"] += _job_rows(block, inside, group_of, labour_of, choices, interval)
         for job_group, rows in rows_of.items():
             scope: Row = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
-            made["probe_groups"] += _group_rows(scope, block, inside, rows, choices, interval, floor)
-            made["probe_variance"] += _variance_rows(scope, inside, rows, groups)
-        made["probe_templates"] += _template_rows(by_template[arm], rows_of, groups)
-    by_level = list(_level_rows(blocks, group_of, choices))
-    if by_level:
-        made["probe_levels"] = by_level
-    made["tests"] = adjust(contrast_rows(blocks, group_of, labour_of, choices))
-    return made
+            group_rows = _group_rows(scope, block, inside, rows, choices, interval, floor)
+            rows_by_table["probe_groups"] += group_rows
+            rows_by_table["probe_variance"] += _variance_rows(scope, inside, rows, groups)
+        rows_by_table["probe_templates"] += _template_rows(by_template[arm], rows_of, groups)
+    if level_rows := list(_level_rows(blocks, group_of, choices)):
+        rows_by_table["probe_levels"] = level_rows
+    rows_by_table["tests"] = adjust(contrast_rows(blocks, group_of, labour_of, choices))
+    return rows_by_table
 
 
 def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCells]:
+    """Lay the cells out by arm. Raises `StudyError` where they are no full product of jobs and templates."""
     nothing, unknown = (np.nan,) * n_groups, ((np.nan, np.nan),) * n_groups
     values = np.array(
         [
@@ -139,26 +140,29 @@ def _enter(
     block: CrossedCells,
     by_template: CrossedCells,
     frame_of: Mapping[int, str],
-    no_points: Mapping[tuple[Arm, str, int], CellShares],
+    cell_at: Mapping[tuple[Arm, str, int], CellShares],
 ) -> _Entered:
+    """Pick what enters the tables; `cell_at` has, by arm, job and template, each cell that is no point."""
     templates, note = complete_in_all([block])
     shares, coverage = block.shares_at(templates), block.at(block.coverage, templates)
     if not templates or block.estimator not in (BOUNDED, "sampling"):
         return _Entered(templates, shares, coverage, note)
     members = frame_places(by_template.templates, frame_of)
-    asked = [[by_template.templates[place] for place in members[template]] for template in templates]
+    entered_frames = [[by_template.templates[place] for place in members[first]] for first in templates]
     if block.estimator == "sampling":
-        ids = [template for frame in asked for template in frame]
+        ids = [template for frame in entered_frames for template in frame]
         matched = np.array(
-            [[no_points[block.arm, job, template].matched for template in ids] for job in block.jobs],
+            [[cell_at[block.arm, job, template].matched for template in ids] for job in block.jobs],
             dtype=np.float64,
         )
-        weights = np.broadcast_to([1.0 / len(frame) for frame in asked for _ in frame], matched.shape)
+        weights = np.broadcast_to(
+            [1.0 / len(frame) for frame in entered_frames for _ in frame], matched.shape
+        )
         draws = by_template.shares_at(ids).point, matched, weights
         return _Entered(templates, shares, coverage, note, draws=draws)
     of_frames = []
-    for frame in asked:
-        cells = [[no_points[block.arm, job, template] for template in frame] for job in block.jobs]
+    for frame in entered_frames:
+        cells = [[cell_at[block.arm, job, template] for template in frame] for job in block.jobs]
         ends = np.array([[x.difference_ends or (None, None) for x in row] for row in cells], np.float64)
         # Where nothing is listed the difference can be anything.
         of_frames.append(np.where(np.isnan(ends), [-1.0, 1.0], ends).mean(axis=1))
@@ -217,7 +221,7 @@ def _job_rows(
             "job": job,
             "job_group": group_of[job],
             "labour_female_share": labour_of[job],
-            **{name: _defined(columns[name][place[job]]) if name in columns else None for name in names},
+            **{name: _or_none(columns[name][place[job]]) if name in columns else None for name in names},
             "n_templates": len(inside.templates),
             "difference_low": ends[place[job], 0] if ends is not None else None,
             "difference_high": ends[place[job], 1] if ends is not None else None,
@@ -228,7 +232,7 @@ def _job_rows(
 def _job_columns(
     block: CrossedCells, inside: _Entered, choices: Choices, interval: Interval
 ) -> tuple[list[str], dict[str, FloatArray]]:
-    """The names of every number of a job, and those that the jobs of a block have, `[I]` each."""
+    """Name every number of a job, and give those that the jobs of a block have, `[I]` each."""
     shares = [f"{group}_share" for group in choices.groups]
     means_of = [*shares, f"{choices.contrast[0]}_minus_{choices.contrast[1]}"]
     ends_of = [*((f"{share}_ci_low", f"{share}_ci_high") for share in shares), ("ci_low", "ci_high")]
@@ -237,7 +241,7 @@ def _job_columns(
         return names, {}
     first, second = (choices.groups.index(name) for name in choices.contrast)
     point = inside.shares.point
-    # The shares and, last, their difference, whose ends are joint where an estimator gives bounds.
+    # The shares and, last, the difference. Bounds of the difference are its own, not made of the shares'.
     cells = [np.concatenate([point, [point[first] - point[second]]])]
     means = point.mean(axis=-1)
     columns = dict(zip(means_of, [*means, means[first] - means[second]], strict=True))
@@ -245,7 +249,7 @@ def _job_columns(
     if (differences := inside.difference_ends) is not None:
         ends = inside.shares.low_and_high
         cells = [np.concatenate([ends[side], [differences[..., side]]]) for side in (0, 1)]
-    intervals = [_job_intervals(block, design, choices.seed, interval) for design in cells]
+    intervals = [_job_intervals(block, values, choices.seed, interval) for values in cells]
     if intervals[0] is not None and intervals[-1] is not None:
         for (low, high), lows, highs in zip(ends_of, intervals[0][0], intervals[-1][1], strict=True):
             columns[low], columns[high] = lows, highs
@@ -284,7 +288,7 @@ def _share_ends(
 ) -> tuple[float | None, float | None, str | None]:
     """Find the interval of a mean share, and what it is conditional on or why there is none.
 
-    Under bounds it goes from the lower end's low to the upper end's high.
+    Under bounds it goes from the low end of the lower bound's interval to the high end of the upper bound's.
     """
     intervals = []
     for values in cells.low_and_high if cells.tested == "ends" else (cells.point,):
@@ -326,7 +330,7 @@ def _group_rows(
         yield {
             **scope,
             "gender": gender,
-            "share": _defined(values.mean()) if values.size else None,
+            "share": _or_none(values.mean()) if values.size else None,
             "pooled_share": pooled,
             "se_templates": None if unknown else se_over_templates(values),
             "ci_low": low,
@@ -344,8 +348,8 @@ def _group_rows(
         }
 
 
-def _defined(number: float) -> float | None:
-    """A mean, or None where a cell in it is unknown."""
+def _or_none(number: float) -> float | None:
+    """Give a mean, or None where a cell in it is unknown."""
     return None if np.isnan(number) else float(number)
 
 
@@ -367,7 +371,7 @@ def _template_rows(
     block: CrossedCells, rows_of: Mapping[str, list[int]], groups: Sequence[str]
 ) -> Iterator[Row]:
     answered = ~np.asarray(np.isnan(block.shares).any(axis=0) | block.empty)
-    whole = np.asarray(answered.all(axis=0))
+    complete = np.asarray(answered.all(axis=0))
     for j, template in enumerate(block.templates):
         missing = int((~answered[:, j]).sum())
         reason = f"no share in {missing} of {len(block.jobs)} jobs" if missing else None
@@ -378,8 +382,8 @@ def _template_rows(
                     "template_id": template,
                     "job_group": job_group,
                     "gender": gender,
-                    "share": float(block.shares[k, rows, j].mean()) if whole[j] else None,
-                    "coverage": float(block.coverage[rows, j].mean()) if whole[j] else None,
+                    "share": float(block.shares[k, rows, j].mean()) if complete[j] else None,
+                    "coverage": float(block.coverage[rows, j].mean()) if complete[j] else None,
                     "n_jobs": int(answered[rows, j].sum()),
                     "estimator": block.estimator,
                     "reason": reason,
@@ -407,7 +411,7 @@ def _level_rows(
                         "job_group": job_group,
                         "gender": gender,
                         "level": level,
-                        "share": _defined(shares[k, rows].mean()) if templates else None,
+                        "share": _or_none(shares[k, rows].mean()) if templates else None,
                         "n_instructions": len(members),
                         "estimator": members[0].estimator,
                         "reason": note,

@@ -19,7 +19,7 @@ from biaskit.runs.store import StoredRows, rows_file
 
 
 def merging() -> Engine[ProbeDesign]:
-    """What merging knows of this engine."""
+    """Describe this engine to `merge_runs`."""
     return Engine(
         "probe",
         unite=_unite,
@@ -30,19 +30,19 @@ def merging() -> Engine[ProbeDesign]:
 
 
 def n_open(run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_bad: bool = False) -> int:
-    """Cells of a stored run, of all its models, that lack a row or a round of draws."""
+    """Count the cells of a stored run, over all its models, that lack a row or a round of draws."""
     stored = StoredRows(matched_draws, 0).read(rows_file(run, "probe"), skip_bad=skip_bad)
-    left = 0
+    n_left = 0
     for label, entry in manifest["models"].items():
         form, model, how = (entry[name] for name in ("prompt_form", "fingerprint", "estimator"))
         cells = PlannedCells(design, label, form, model, how, shard_of(manifest))
         rounds = Rounds.of(draws_of(entry), design.study.max_draws_per_cell)
-        left += OpenCells(cells.requests, rounds, stored.values).n_left
-    return left
+        n_left += OpenCells(cells.requests, rounds, stored.values).n_left
+    return n_left
 
 
 def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Two designs of one study as one: what either asked, in the first's order."""
+    """Make one design of two of the same study: what either asked, in the first's order."""
     group_of = {item["name"]: item["group"] for item in first["items"]}
     for item in second["items"]:
         if group_of.get(item["name"], item["group"]) != item["group"]:
@@ -55,10 +55,10 @@ def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any
     merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
     merged["dialogue"] = first["dialogue"] or second["dialogue"]
     sets = merged["expression_sets"]
-    which = {
+    set_of_template = {
         name: sets.index(second["expression_sets"][k])
         for name, k in second["expressions_of_template"].items()
     }
-    merged["expressions_of_template"] = {**which, **first["expressions_of_template"]}
+    merged["expressions_of_template"] = {**set_of_template, **first["expressions_of_template"]}
     merged["sources"] = {**second["sources"], **first["sources"]}
     return merged

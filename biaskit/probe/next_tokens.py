@@ -1,4 +1,4 @@
-"""What does a model say next, listed or not? The most probable tokens after the prompts, over many cells.
+"""The most probable tokens after the prompts, listed or not, over many cells.
 
 See docs/methods.md#next-tokens.
 """
@@ -21,9 +21,9 @@ from biaskit.stats.contrasts import Row
 SHOWN = 20
 """Tokens of a group in the table; those that begin a listed word come on top."""
 ROUNDING = 1e-5
-"""Part of a token's probability within which its listed words are all of it: rows hold six decimals."""
+"""The part of a token's probability that rounding may leave beyond its words: rows hold six decimals."""
 UNIT = 2.0**-60
-"""Sums are of whole numbers of it: the same whatever order the rows lie in."""
+"""Probabilities are summed as whole multiples of it: the sum is the same in any order of the rows."""
 UNSEEN = "a listed word may go on from this token: top-k does not see how far"
 
 
@@ -33,57 +33,57 @@ class NextToken:
 
     text: str
     probability: float
-    beyond: float | None  # of it, what is no listed word; None: not known
+    beyond: float | None  # the part of the probability that is no listed word; None: not known
     begins: frozenset[str]  # gender groups of the listed words that begin with it
 
 
 @dataclass(frozen=True, slots=True)
 class NextTokens:
-    """The most probable tokens after one prompt, and how probable one can be that is not among them."""
+    """The most probable tokens after one prompt, and how probable any other token can be."""
 
     tokens: tuple[NextToken, ...]
     unlisted: float
 
 
 def next_tokens(row: Mapping[str, Any], word_boundary: str) -> NextTokens | None:
-    """What a stored row says of the tokens after its prompt; None where it keeps none."""
+    """Read the tokens after a stored row's prompt; None where the row keeps none."""
     if row.get("listed_next"):
         tokens = tuple(_exact(row, word_boundary))
     elif row["estimator"] == "top-k" and row["listed"][""]:
         tokens = tuple(_of_list(row))
     else:
         return None
-    rest = max(0.0, 1.0 - math.fsum(one.probability for one in tokens))
-    return NextTokens(tokens, min(rest, min(one.probability for one in tokens)))
+    probabilities = [token.probability for token in tokens]
+    return NextTokens(tokens, min(max(0.0, 1.0 - math.fsum(probabilities)), *probabilities))
 
 
 def _exact(row: Mapping[str, Any], word_boundary: str) -> Iterator[NextToken]:
-    """Every listed word's tokens and mass are known: what is left of a token is no listed word."""
-    peak, own = own_masses(row["expressions"], word_boundary)
-    through: dict[int | None, list[float]] = {}
+    """Yield the tokens of a row with points: each word's mass is known, so the rest of a token is no word."""
+    peak, masses = own_masses(row["expressions"], word_boundary)
+    masses_of: dict[int | None, list[float]] = {}  # first token of a word → masses of the words
     groups: dict[int | None, set[str]] = {}
-    for expression, mass in zip(row["expressions"], own, strict=True):
+    for expression, mass in zip(row["expressions"], masses, strict=True):
         first = (expression.get("token_ids") or [None])[0]
-        through.setdefault(first, []).append(mass * math.exp(peak) if mass else 0.0)
+        masses_of.setdefault(first, []).append(mass * math.exp(peak) if mass else 0.0)
         groups.setdefault(first, set()).add(expression["group"])
     for text, log_prob, token in row["listed_next"]:
         probability = math.exp(log_prob)
-        beyond = probability - math.fsum(through.get(token, ()))
+        beyond = probability - math.fsum(masses_of.get(token, ()))
         beyond = beyond if beyond > ROUNDING * probability else 0.0
         yield NextToken(text, probability, beyond, frozenset(groups.get(token, ())))
 
 
 def _of_list(row: Mapping[str, Any]) -> Iterator[NextToken]:
-    """A server's list: a token that is a whole listed word is nothing else; of a beginning nobody knows."""
-    whole: dict[str, set[str]] = {}
-    begun: dict[str, set[str]] = {}
+    """Yield tokens of a server's list: how far one that only begins a listed word goes on is not known."""
+    words: dict[str, set[str]] = {}  # token that is a whole listed word → groups
+    beginnings: dict[str, set[str]] = {}
     for expression in row["expressions"]:
         tokens = expression.get("tokens") or [expression["text"]]
-        (whole if len(tokens) == 1 else begun).setdefault(tokens[0], set()).add(expression["group"])
+        (words if len(tokens) == 1 else beginnings).setdefault(tokens[0], set()).add(expression["group"])
     for text, log_prob in row["listed"][""]:
         probability = math.exp(log_prob)
-        begins = frozenset(whole.get(text, set()) | begun.get(text, set()))
-        beyond = 0.0 if text in whole else None if text in begun else probability
+        begins = frozenset(words.get(text, set()) | beginnings.get(text, set()))
+        beyond = 0.0 if text in words else None if text in beginnings else probability
         yield NextToken(text, probability, beyond, begins)
 
 
@@ -157,20 +157,20 @@ class SaidNext:
             groups.setdefault(name, _Group()).add(said)
 
     def rows(self, cells: Sequence[Cell]) -> list[Row]:
-        """Rows of probe_next.csv, of each block all cells first, then its job groups.
+        """Make the rows of probe_next.csv: of each block all cells first, then its job groups.
 
         `cells`: every cell in study order, which is the order of blocks and groups.
         """
         names = dict.fromkeys([EVERY_GROUP, *(cell.job_group for cell in cells)])
-        made = []
+        rows: list[Row] = []
         for arm in dict.fromkeys(map(arm_of, cells)):
             estimator, groups = self._blocks.get(arm, ("", {}))
             for name in (name for name in names if name in groups):
                 scope = {**arm._asdict(), "estimator": estimator, "job_group": name}
-                made += [{**scope, **row} for row in groups[name].rows()]
-        return made
+                rows += [{**scope, **row} for row in groups[name].rows()]
+        return rows
 
 
 def as_shown(text: str) -> str:
-    r"""A token in a table: in quotes, so that spaces are seen and nothing runs; \n for a line feed."""
+    r"""Quote a token for a table, so that spaces are seen and no spreadsheet runs it; \n is a line feed."""
     return '"' + visible(text.replace("\\", "\\\\"), joiners=False, longest=60) + '"'

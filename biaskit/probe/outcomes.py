@@ -31,7 +31,7 @@ LOOKED_AT = 600
 _WORD = re.compile(r"[@~%][0-9]+|[^\W_]+(?:'[^\W_]+)?")
 _ENDING = re.compile(r"'?s$")
 _LEADING = "-\u2022\u2013\u2014:.,;(<[{| \n"
-"""What may stand before an answer: a bullet, a dash, a bracket, a stray mark."""
+"""Characters that may stand before an answer: a bullet, a dash, a bracket, a stray mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ def outcome_of(
 ) -> Outcome:
     """Say what an answer comes to; the first rule that fires decides.
 
-    `question` is what was asked: an answer that has its words alone restates it. `groups` are the study's, in
-    their order, among them those of all `expressions`.
+    `question` is what was asked: an answer of its words alone restates it. `groups` are all of
+    the study's, in their order.
     """
     number = {group: n for n, group in enumerate(groups)}
-    words = tuple((one.text, number[one.group]) for one in expressions)
+    words = tuple((e.text, number[e.group]) for e in expressions)
     text = plain(answer, LOOKED_AT)
     reading = _with_listed_words(text.lstrip(_LEADING) or text, words)
     decided = answer_rules().first(
@@ -67,7 +67,7 @@ def outcome_of(
 
 @cache
 def answer_rules() -> OutcomeRules:
-    """The shipped rules, read once."""
+    """Read the shipped rules, once."""
     return load_outcome_rules(RULES, reads="sentence", top=("negated", "function_words"))
 
 
@@ -84,9 +84,9 @@ def _negated() -> re.Pattern[str]:
 
 
 def _with_listed_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
-    """The text in lower case, its listed words as @N; ~N where one is negated, %N inside a question.
+    """Write the text in lower case, its listed words as @N; ~N where one is negated, %N inside a question.
 
-    Signs that the answer has of its own become spaces: it must not pose as a listed word.
+    These signs in the answer itself become spaces, so that they are not taken for a listed word.
     """
     pattern, number = _listed_words(words)
     text = re.sub("[@~%]", " ", text)
@@ -103,11 +103,11 @@ def _with_listed_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
 
 
 def _beyond(reading: str, question: str) -> str:
-    """The words of the answer without function words, each run of the question's words as one `#`."""
-    known, function = _words_of(question), answer_rules().top["function_words"].split()
-    kept = [word for word in _WORD.findall(reading) if word not in function]
-    said = ("#" if _stem(word) in known else word for word in kept)
-    return " ".join(word for word, _ in groupby(said))
+    """Write the answer's words without function words, each run of the question's words as one `#`."""
+    of_question, function_words = _words_of(question), answer_rules().top["function_words"].split()
+    words = (word for word in _WORD.findall(reading) if word not in function_words)
+    marked = ("#" if _stem(word) in of_question else word for word in words)
+    return " ".join(word for word, _ in groupby(marked))
 
 
 @lru_cache(maxsize=4096)

@@ -23,10 +23,10 @@ NOT_WORTH_NAMING = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What draws of one cell come to at a coverage."""
+    """What the draws of one cell amount to on average, at a coverage."""
 
     coverage: float
-    empty: float  # cells in which no draw names an expression
+    empty: float  # part of the cells in which no draw names an expression
     inverse: float  # mean of 1/K over the others, K the draws that do
 
 
@@ -35,24 +35,24 @@ class Shown:
     """The smallest difference that a design shows in 80 % of runs, and where its variance comes from."""
 
     difference: float | None
-    parts: dict[str, float]  # jobs, templates, cells, draws: of the variance, as fractions
+    parts: dict[str, float]  # jobs, templates, cells, draws: fractions of the variance
     reason: str | None = None  # why no difference gets a verdict
 
 
 def plan_sentence(design: ProbeDesign, estimator: str, draws: int | None, *, of_demo: bool) -> str:
-    """Say before a run which differences it would show; "" where no variance is known of its shares.
+    """Say before a run which differences it would show; "" where the variance of its shares is not known.
 
-    The variances are those of the demo model's own run. Of draws by another model than the demo all are
-    taken to name a listed word.
+    The variances are those of the demo model's own run. Another model's draws are all taken to name a listed
+    word.
     """
     gender = "female" if "female" in design.groups else design.contrast[0]
-    known = [v for v in load_cell_variance() if v.gender == gender]
+    of_gender = [v for v in load_cell_variance() if v.gender == gender]
     jobs_of = Counter(item.group for item in design.items)
     groups = next(iter(group_pairs(list(jobs_of))), tuple(jobs_of))
     drawn = draws if estimator == "sampling" else None
     shown_parts, none_shown = [], []
     for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
-        of_type = [v for v in known if v.bias_type == bias_type]
+        of_type = [v for v in of_gender if v.bias_type == bias_type]
         if not of_type:
             continue
         units = {t.frame or t.id for t in design.templates if t.bias_type == bias_type}
@@ -92,7 +92,7 @@ def smallest_shown(
 ) -> Shown:
     """Solve for the difference between two groups (of one: from a fixed share) that a design shows.
 
-    `variances` and `jobs` are of each group, `matched` what its draws come to; None: nothing is drawn.
+    `variances` and `jobs` are one for each group; `matched` is what its draws amount to, None: no draws.
     """
     reason = None
     if min(jobs) < 2:
@@ -113,9 +113,8 @@ def smallest_shown(
         for n, v, of_draws in zip(jobs, variances, noise, strict=True)
     )
     design = Design(sides, n_templates, float(np.mean(of_templates)))
-    parts = design.parts()
     draws = sum(of_draws / (n * n_templates) for n, of_draws in zip(jobs, noise, strict=True))
-    total = design.variance()
+    parts, total = design.parts(), design.variance()
     parts = {**parts, "cells": parts["cells"] - draws, "draws": draws}
     fractions = {name: part / total if total else 0.0 for name, part in parts.items()}
     difference = None if reason else smallest_difference(design)
@@ -126,20 +125,19 @@ def smallest_shown(
 
 @lru_cache(maxsize=64)
 def matched_draws(round_size: int, most: int, coverage: float) -> Matched:
-    """Reckon what a cell comes to that is drawn in rounds at a coverage."""
+    """Reckon what the draws of a cell amount to when it is drawn in rounds at a coverage."""
     ends = Rounds.of(round_size, most).ends(coverage).items()
     empty = math.fsum(chance for (_, k), chance in ends if not k)
     inverse = math.fsum(chance / k for (_, k), chance in ends if k)
-    known = math.fsum(chance for (_, k), chance in ends if k)
-    return Matched(coverage, empty, inverse / known if known > 0 else 1.0)
+    not_empty = math.fsum(chance for (_, k), chance in ends if k)
+    return Matched(coverage, empty, inverse / not_empty if not_empty > 0 else 1.0)
 
 
-def variance_of_group(known: Sequence[CellVariance], name: str) -> CellVariance:
-    """Find a group's own variances; of a group that is not known by name take the mean of those that are."""
-    for v in known:
+def variance_of_group(variances: Sequence[CellVariance], name: str) -> CellVariance:
+    """Find a group's own variances; for a group that has none take the mean of all groups."""
+    for v in variances:
         if v.group == name:
             return v
-
     numbers = ("share", "coverage", "var_job", "var_template", "var_residual", "var_difference")
-    means = {field: float(np.mean([getattr(v, field) for v in known])) for field in numbers}
-    return known[0].model_copy(update={"group": name, **means})
+    means = {field: float(np.mean([getattr(v, field) for v in variances])) for field in numbers}
+    return variances[0].model_copy(update={"group": name, **means})

@@ -16,10 +16,10 @@ Json = dict[str, Any]
 def row_of(
     answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator, number: int = 0
 ) -> dict[str, Any]:
-    """A row of probe.jsonl (docs/reading.md#rows); `number`: of the round, where draws are counted."""
+    """Make a row of probe.jsonl (docs/reading.md#rows); `number` is the round's, where draws are counted."""
     row = {
         "key": answer.key,
-        **columns_of(cell),
+        **{name: value for name, value in as_record(cell).items() if name != "labour_female_share"},
         "prompt": answer.prompt,
         "system": prompt.system,
         "estimator": answer.estimator,
@@ -35,30 +35,25 @@ def row_of(
         }
     if answer.listed_next is not None:
         # Six decimals: float32 sums are not better.
-        row["listed_next"] = [[one.text, round(one.log_prob, 6), one.id] for one in answer.listed_next]
+        row["listed_next"] = [[t.text, round(t.log_prob, 6), t.id] for t in answer.listed_next]
     if answer.counts is not None:
         row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
-        row["answers"] = [list(one) for one in answer.answers or ()]
+        row["answers"] = [list(text_and_end) for text_and_end in answer.answers or ()]
     return row
 
 
-def columns_of(cell: Cell) -> Json:
-    """The columns of a row that say which cell it answers."""
-    return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
-
-
 def _expression(e: LogProb, estimator: EstimatorName) -> dict[str, Any]:
-    """One expression of a row: a point, or the ends of what is known; JSON has no -inf, so that is null."""
-    shown: dict[str, Any] = {"group": e.group, "text": e.text, "log_prob": None, "token_ids": e.token_ids}
+    """Write an expression of a row: a point, or the ends of what is known."""
+    entry: dict[str, Any] = {"group": e.group, "text": e.text, "log_prob": None, "token_ids": e.token_ids}
     if estimator == "top-k":
-        shown |= {"low": as_json(e.low), "high": as_json(e.high)}
+        entry |= {"low": as_json(e.low), "high": as_json(e.high)}
     elif estimator != "sampling":
-        shown["log_prob"] = as_json(e.high)
-    return shown if e.tokens is None else {**shown, "tokens": e.tokens}
+        entry["log_prob"] = as_json(e.high)
+    return entry if e.tokens is None else {**entry, "tokens": e.tokens}
 
 
 def as_json(log_prob: float | None) -> float | None:
-    """A log-probability as a row holds it: JSON has no -inf, so impossible is null."""
+    """Write a log-probability as a row holds it: JSON has no -inf, so impossible is null."""
     return log_prob if log_prob is not None and math.isfinite(log_prob) else None
 
 
@@ -108,7 +103,7 @@ _ROW: TypeAdapter[_Points | _Lists | _Counts] = TypeAdapter(
 
 
 def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | None:
-    """What is wrong with a row of a cell whose study has these expressions; None where nothing is.
+    """Say what is wrong with a row of a cell whose study has these expressions; None where nothing is.
 
     A checksum shows that nobody changed a row; it does not show that a row fits.
     """
@@ -117,17 +112,17 @@ def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | No
     except ValidationError as error:
         place = error.errors(include_url=False, include_input=False)[0]["loc"]
         return f"its {'.'.join(str(part) for part in place) or 'estimator'} is not what a row holds there"
-    have = sorted((e.group, e.text) for e in stored.expressions)
+    forms = sorted((e.group, e.text) for e in stored.expressions)
     # Each form once, after the word boundary, without it, or both (models/conversation.py).
-    spaces = [space for space in ("", " ") if (expected[0].group, space + expected[0].text) in have]
-    if not spaces or have != sorted((e.group, space + e.text) for e in expected for space in spaces):
+    spaces = [space for space in ("", " ") if (expected[0].group, space + expected[0].text) in forms]
+    if not spaces or forms != sorted((e.group, space + e.text) for e in expected for space in spaces):
         return "its expressions are not those of the study"
     if isinstance(stored, _Lists) and "" not in stored.listed:
         return "it has no list of tokens"
     if isinstance(stored, _Counts):
         if stored.answers and len(stored.answers) != stored.draws:
             return "it has not one answer for each draw"
-        texts = {text for _, text in have}
+        texts = {text for _, text in forms}
         if not stored.counts.keys() <= texts or sum(stored.counts.values()) > stored.draws:
             return "its counts are not those of its draws"
     return None

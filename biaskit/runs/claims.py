@@ -1,6 +1,6 @@
-"""Whose tables a run's tables are: a paper's where its shipped study was asked as it is, else the user's own.
+"""Whether a run's tables are a paper's: only where the paper's shipped study was asked unchanged.
 
-Titles, captions and file names carry a paper's number only there.
+Titles, captions and file names carry a paper's number only then.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from biaskit.study.config import load_study, study_names
 from biaskit.study.keys import ANALYSIS_KEYS
 
 OWN_LISTS = "-own-lists"
-"""Ends the name of a shipped study of which a list was replaced."""
+"""The end of a study's name: a shipped study with a list of the user's own."""
 
 
 class Claim(IntEnum):
-    """Whether a table is a paper's; the least of several holds for all."""
+    """Whether a table is a paper's; of several runs in one table, the least claim holds."""
 
     NONE = 0
     WHOLE = 1
 
     def place(self, place: str) -> str:
-        """What ends a title: `place`, such as "OccuGender, Table 3", in brackets; empty where it is not."""
+        """End a title by `place`, such as "OccuGender, Table 3", in brackets; empty for no paper's table."""
         return f" ({place})" if self else ""
 
     def file_name(self, papers: str, own: str) -> str:
-        """A file's name: the paper's for its table, or one that claims nothing."""
+        """Choose a file's name: the paper's for its table, or one that claims nothing."""
         return papers if self else own
 
 
@@ -46,22 +46,22 @@ _TABLES_OF = {
 """Shipped study → the paper's tables that it gives (Mattern's Tables 7 and 8 hold the cells of 3 and 4)."""
 _METHODS = {"probe": "occugender", "personas": "gasp"}
 _SAME_QUESTION = frozenset({"models", "summary", "papers", "wording"})
-"""Keys beside those of the analysis that change nothing of a paper's question; GAS(P) has two wordings."""
+"""Keys, beside those of the analysis, that leave a paper's question as it is; GAS(P) has two wordings."""
 
 
 def claims_of(resolved: Mapping[str, Any]) -> dict[str, Claim]:
-    """Name of a paper's table → whether a run's table of that kind is it; `resolved` is its manifest's."""
+    """Map each paper's table to whether a run's table of that kind is it; `resolved` is its manifest's."""
     claimed = _TABLES_OF.get(resolved["study"]["name"], ()) if _asks_shipped_study(resolved) else ()
     return {table: Claim(int(table in claimed)) for tables in _TABLES_OF.values() for table in tables}
 
 
 def together(claims: Sequence[Mapping[str, Claim]]) -> dict[str, Claim]:
-    """What the tables of several runs in one may be called."""
-    return {name: min(one[name] for one in claims) for name in claims[0]}
+    """Combine the claims of several runs whose tables stand in one."""
+    return {table: min(of_run[table] for of_run in claims) for table in claims[0]}
 
 
 def summary_of(resolved: Mapping[str, Any]) -> str:
-    """The line that describes a run's study: a shipped study's own holds for the whole of it alone."""
+    """Give the line that describes a run's study; a shipped study's line is empty where it was changed."""
     study = resolved["study"]
     return (
         str(study["summary"]) if study["name"] not in study_names() or _asks_shipped_study(resolved) else ""
@@ -69,7 +69,7 @@ def summary_of(resolved: Mapping[str, Any]) -> str:
 
 
 def _asks_shipped_study(resolved: Mapping[str, Any]) -> bool:
-    """Whether a run's study is the shipped one of its name, and its lists are those that are shipped."""
+    """Tell whether a run's study is the shipped one of its name, with the lists that are shipped."""
     study = resolved["study"]
     if resolved.get("imported") or study["name"] not in study_names():
         return False
@@ -84,9 +84,9 @@ def _asks_shipped_study(resolved: Mapping[str, Any]) -> bool:
 
 
 def papers_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
-    """Corpora whose papers are cited: those of the method always, those of lists only where they were used.
+    """List the corpora whose papers are cited: of the method always, of lists only where they were used.
 
-    A study file of one's own may state others; those that a shipped study states are cited as they are used.
+    A user's own study may state others; those that a shipped study states are cited only where they are used.
     """
     study = resolved["study"]
     stated, name = tuple(study.get("papers", ())), str(study.get("name"))

@@ -31,7 +31,7 @@ class Model:
     where: str  # local | api | scripted | texts
     prompt_form: str  # "" for imported texts
     estimator: str  # "exact", "top-k(k=20)", …; "" in the generation engine
-    run: str  # the folder its rows lie in, as the user named it
+    run: str  # folder of its rows, as the user named it
     answered_by: tuple[str, ...] = ()  # who really answered, where the rows tell
     first_answered: str | None = None  # UTC date of the first and of the last row
     last_answered: str | None = None
@@ -57,12 +57,10 @@ class Part:
     templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
     instructions: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
     commands: tuple[str, ...] = ()  # how each run was made
-    claims: Mapping[str, Claim] = field(
-        default_factory=dict
-    )  # of the papers' tables, by name; one that is absent is not claimed
+    claims: Mapping[str, Claim] = field(default_factory=dict)  # by name of a paper's table; absent: none
 
     def claim(self, table: str) -> Claim:
-        """How much of a paper's table this part's tables are (`runs/claims.py`)."""
+        """Tell whether this part's table is a paper's (`runs/claims.py`)."""
         return self.claims.get(table, Claim.NONE)
 
 
@@ -102,7 +100,7 @@ class Collection:
         return tuple(run.manifest for run in self.runs)
 
     def runs_of(self, part: Part) -> tuple[StoredRun, ...]:
-        """The runs whose tables a part holds."""
+        """Find the runs whose tables a part holds."""
         return tuple(run for run in self.runs if run.engine == part.engine and str(run.path) in part.runs)
 
 
@@ -133,44 +131,44 @@ def gather(paths: Sequence[Path]) -> Collection:
 
 
 def _read(path: Path) -> StoredRun:
+    """Read a run of an engine. Raises `RunError` for another folder."""
     manifest = read_manifest(path)
     if manifest["engine"] not in ENGINES:
         raise RunError(
             f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
         )
     stored = read_set(path)
-    labels, tables = {label: label for label in manifest["models"]}, stored.rows()
+    tables = stored.rows()
     if tests := tables.get("tests"):
         tables["tests"] = [row for row in tests if contrast_of(row) not in _BETWEEN_MODELS]
-    return StoredRun(path, manifest, stored.analysis, tables, labels)
+    return StoredRun(path, manifest, stored.analysis, tables, {label: label for label in manifest["models"]})
 
 
 def _names(stored: Sequence[StoredRun]) -> list[dict[str, str]]:
-    """For each run: label → label in the collection."""
+    """Map, for each run, its labels to those in the collection."""
     counts = Counter((run.engine, label) for run in stored for label in run.manifest["models"])
     folders = _folders([run.path for run in stored])
-    taken = set(counts)
-    found = []
+    names_of_runs = []
     for run, folder in zip(stored, folders, strict=True):
-        renamed = {}
+        names = {}
         for label in run.manifest["models"]:
             new = label if counts[run.engine, label] == 1 else f"{label} ({folder})"
-            if new != label and (run.engine, new) in taken:
+            if new != label and (run.engine, new) in counts:
                 raise UsageError(f"Two models would be called {new!r}: give one of them another label.")
-            renamed[label] = new
-        found.append(renamed)
-    return found
+            names[label] = new
+        names_of_runs.append(names)
+    return names_of_runs
 
 
 def _folders(paths: Sequence[Path]) -> list[str]:
-    """The shortest ends of the paths that tell all of them apart."""
+    """Find the shortest ends of the paths that tell all of them apart."""
     parts = [path.resolve().parts for path in paths]
-    longest = max((len(own) for own in parts), default=1)
+    longest = max(map(len, parts), default=1)
     for n in range(1, longest + 1):
-        ends = ["/".join(own[-n:]) for own in parts]
+        ends = ["/".join(names[-n:]) for names in parts]
         if len(set(ends)) == len(ends):
             return ends
-    return ["/".join(own) for own in parts]
+    return ["/".join(names) for names in parts]
 
 
 def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
@@ -198,16 +196,16 @@ def _with_names(row: Row, names: Mapping[str, str]) -> Row:
 
 
 def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
-    together: list[list[StoredRun]] = []
+    groups: list[list[StoredRun]] = []
     for run in runs:
-        same = (group for group in together if run.engine == "probe" and _one_study(group, run))
+        same = (group for group in groups if run.engine == "probe" and _one_study(group, run))
         if (group := next(same, None)) is not None:
             group.append(run)
         else:
-            together.append([run])
+            groups.append([run])
     folders = dict(zip((run.path for run in runs), _folders([run.path for run in runs]), strict=True))
-    counts = Counter((group[0].engine, _study(group[0])) for group in together)
-    for group in together:
+    counts = Counter((group[0].engine, _study(group[0])) for group in groups)
+    for group in groups:
         study = _study(group[0])
         alone = counts[group[0].engine, study] == 1
         yield _part(group, study if alone else f"{study} ({folders[group[0].path]})")
@@ -218,7 +216,7 @@ def _study(run: StoredRun) -> str:
 
 
 def _one_study(group: Sequence[StoredRun], run: StoredRun) -> bool:
-    """Whether a probe run asks what the others ask: the same study, groups, templates and expressions."""
+    """Tell whether a probe run asks what a group asks: the same study, groups, templates, expressions."""
     return all(
         other.engine == run.engine
         and _study(other) == _study(run)
@@ -229,16 +227,15 @@ def _one_study(group: Sequence[StoredRun], run: StoredRun) -> bool:
 
 
 def _differ(a: StoredRun, b: StoredRun, name: str) -> bool:
-    """Whether an entry that both questions have says different things."""
-    one, two = a.question.get(name, {}), b.question.get(name, {})
-    return any(entry in two and one[entry] != two[entry] for entry in one)
+    """Tell whether an entry that both questions have differs."""
+    entries_a, entries_b = a.question.get(name, {}), b.question.get(name, {})
+    return any(entry in entries_b and value != entries_b[entry] for entry, value in entries_a.items())
 
 
 def _part(group: Sequence[StoredRun], study: str) -> Part:
     first = group[0]
     resolved = first.manifest["resolved"]
     choices = first.analysis.get("choices", {})
-    asked = resolved["study"]
     contrast = choices.get("contrast") or resolved.get("contrast") or ("", "")
     return Part(
         engine="probe" if first.engine == "probe" else "personas",
@@ -250,10 +247,10 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         signatures=tuple(str(run.analysis.get("signature", "")) for run in group),
         notes=tuple(dict.fromkeys(str(note) for run in group for note in run.analysis.get("notes", ()))),
         analyses=tuple(run.analysis for run in group),
-        papers=tuple(dict.fromkeys(one for run in group for one in papers_of(run.manifest["resolved"]))),
+        papers=tuple(dict.fromkeys(p for run in group for p in papers_of(run.manifest["resolved"]))),
         groups=tuple(resolved.get("groups", ())),
         contrast=(str(contrast[0]), str(contrast[1])),
-        floor=float(choices.get("coverage_floor", asked.get("coverage_floor", 0.01))),
+        floor=float(choices.get("coverage_floor", resolved["study"].get("coverage_floor", 0.01))),
         templates=_entries(group, "templates") or _entries(group, "prompts"),
         instructions=_entries(group, "instructions"),
         commands=tuple(str(run.manifest.get("command", "")) for run in group),
@@ -262,21 +259,23 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
 
 
 def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
-    """What the runs asked, each once, in order of appearance."""
-    found: list[Row] = []
+    """List a kind of entries of what the runs asked, each once, in order of appearance."""
+    entries: list[Row] = []
     for run in group:
-        found += [one for one in run.manifest["resolved"].get(name, ()) if one and one not in found]
-    return tuple(found)
+        entries += [
+            entry for entry in run.manifest["resolved"].get(name, ()) if entry and entry not in entries
+        ]
+    return tuple(entries)
 
 
 def _union(tables: Sequence[Tables]) -> dict[str, list[Row]]:
-    """Rows of every run; a table that only some runs have holds theirs."""
-    found: dict[str, list[Row]] = {}
-    for own in tables:
-        for name, rows in own.items():
+    """Join the rows of every run; a table that only some runs have holds theirs."""
+    rows_of: dict[str, list[Row]] = {}
+    for of_run in tables:
+        for name, rows in of_run.items():
             if rows and name not in ("srb_change", "gaps"):
-                found.setdefault(name, []).extend(rows)
-    return found
+                rows_of.setdefault(name, []).extend(rows)
+    return rows_of
 
 
 def _models(run: StoredRun) -> Iterator[Model]:

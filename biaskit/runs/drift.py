@@ -1,4 +1,4 @@
-"""Who answered: notices that another model answers under the same name, and tells it beside the tables."""
+"""Who answered: notices when another model answers under the same name, and says so beside the tables."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ A = TypeVar("A")
 
 
 class Drift:
-    """Notices that another model answers under the same name (docs/reading.md#drift).
+    """Notices when another model answers under the same name (docs/reading.md#drift).
 
-    Known are the names of the stored rows, else the first that answers. `taken`: runs whose answers are
-    among those rows.
+    The names that may answer are those of the stored rows, or else the first that answers. `taken` are the
+    runs whose answers are among those rows.
     """
 
     def __init__(
@@ -29,9 +29,9 @@ class Drift:
         self._known = {model_of(by) for by in stored}
 
     def watch(self, groups: Iterable[Sequence[A]]) -> Iterator[Sequence[A]]:
-        """The answers as they come, up to the first of a model that is not in the stored rows.
+        """Yield answers as they come, up to the first of a model that is not in the stored rows.
 
-        Raises `AskingStopped` there; those before it in its group are handed on, to be stored.
+        Raises `AskingStopped` there; the answers before it in its group are handed on, to be stored.
         """
         for group in groups:
             n_known = sum(1 for _ in takewhile(self._is_known, group))
@@ -61,7 +61,7 @@ class Drift:
 
 
 def _name_of(answer: object) -> str | None:
-    """The model's name in an answer; None where there is no answer."""
+    """Give the model's name in an answer; None where there is no answer."""
     return model_of(answer.answered.by) if isinstance(answer, Draw | Scored) else None
 
 
@@ -83,21 +83,21 @@ class Answerers:
         self._dates[label] = min(first, at), max(last, at)
 
     def counting(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The same rows, counted as they go by."""
+        """Yield the same rows, counted as they go by."""
         for row in rows:
             self.add(row)
             yield row
 
     def record(self) -> dict[str, dict[str, Any]]:
-        """By label: who answered, and the days of the first and the last answer; for analysis.json."""
+        """Say by label who answered, and the days of the first and the last answer; for analysis.json."""
         return {
             label: {"by": sorted(self._rows[label]), "first": first[:10], "last": last[:10]}
             for label, (first, last) in self._dates.items()
         }
 
     def notes(self, models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """A sentence for each API model, and a warning where its answers are of several."""
-        found = []
+        """Write a sentence for each API model, and a warning where its answers are of several models."""
+        sentences = []
         for label, entry in models.items():
             names = self._rows.get(label)
             if entry.get("where") != "api" or not names:
@@ -106,14 +106,14 @@ class Answerers:
             when = first if first == last else f"{first} to {last}"
             if len(names) > 1:
                 listed = ", ".join(f"{name} ({sum(by.values())} rows)" for name, by in names.items())
-                found.append(f"{label} is a mixture: its answers ({when}) are of {listed}")
+                sentences.append(f"{label} is a mixture: its answers ({when}) are of {listed}")
                 continue
             name, by = next(iter(names.items()))
             systems = f", {len(by)} system fingerprints" if len(by) > 1 else ""
-            found.append(f"{label}: answered as {name}, {when}{systems}")
-        return found
+            sentences.append(f"{label}: answered as {name}, {when}{systems}")
+        return sentences
 
 
 def model_of(answered_by: str) -> str:
-    """The model's name in `answered_by`, without the server's fingerprint."""
+    """Give the model's name in `answered_by`, without the server's fingerprint."""
     return answered_by.split(ANSWERED_SEPARATOR)[0]

@@ -1,7 +1,7 @@
 """Which folder a run may lie in: a new one, an empty one, or one of biaskit's own; never somebody else's.
 
-What tells a run of ours is its manifest. Rows, tables or a page without one are a stranger's, or a run that
-lost its manifest: neither is written to.
+A run of ours is known by its manifest. Rows, tables or a page without one are somebody else's, or of a run
+that lost its manifest: neither is written to.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ROWS = tuple(name for rows in ROWS_FILES.values() for name in (rows, f"{rows}.gz
 def check_run_folder(run: Path) -> None:
     """Refuse a folder that biaskit must not write a run to, before anything is read, asked or written there.
 
-    Raises `RunError` for what is no folder, for rows, tables or a page without our manifest, for a manifest
-    that is not ours, and for links and folders in the place of a run's files.
+    Raises `RunError` for a path that is no folder, for rows, tables or a page without our manifest, for a
+    manifest that is not ours, and for links and folders in the place of a run's files.
     """
     try:
         if not run.exists():
-            refuse_link(run)  # one that leads nowhere
+            refuse_link(run)  # a link that leads nowhere
         elif not run.is_dir():
             raise RunError(f"{run} is no folder: choose another --out.")
         for name in FOLDERS:

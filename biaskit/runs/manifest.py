@@ -71,7 +71,7 @@ class _Study(_Table):
 
 
 class _Lists(_Table):
-    """What both engines store of a study, with its lists in full."""
+    """A study with its lists in full, as far as both engines store it alike."""
 
     study: _Study
     slot: str
@@ -153,7 +153,7 @@ _FORMS: dict[object, type[BaseModel]] = {
 
 
 def is_comparison(path: Path) -> bool:
-    """Whether a folder holds what `compare` wrote; a manifest that cannot be read is no comparison's."""
+    """Tell whether a folder holds what `compare` wrote; an unreadable manifest is no comparison's."""
     try:
         return bool(read_manifest(path)["engine"] == COMPARISON)
     except RunError:
@@ -161,7 +161,7 @@ def is_comparison(path: Path) -> bool:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """A run's manifest, held against its form. Raises `RunError` with the place that does not fit."""
+    """Read a run's manifest and check its form. Raises `RunError` with the place that does not fit."""
     file = path / MANIFEST
     content = _FILE.content(file)
     try:
@@ -190,22 +190,22 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def estimator_of(entry: Mapping[str, Any]) -> str:
-    """A model's estimator as its manifest entry names it; with its settings where it has any."""
-    kept = entry["estimator"]
-    if not isinstance(kept, Mapping):
-        return str(kept)
-    settings = [f"{name}={value}" for name, value in kept.items() if name != "name"]
-    return f"{kept['name']}({','.join(settings)})" if settings else str(kept["name"])
+    """Name a model's estimator as its manifest entry does, with its settings where it has any."""
+    estimator = entry["estimator"]
+    if not isinstance(estimator, Mapping):
+        return str(estimator)
+    settings = [f"{name}={value}" for name, value in estimator.items() if name != "name"]
+    return f"{estimator['name']}({','.join(settings)})" if settings else str(estimator["name"])
 
 
 def draws_of(entry: Mapping[str, Any]) -> int | None:
-    """Draws of a round of a model's estimator, as its manifest entry has it; None where nothing is drawn."""
-    kept = entry.get("estimator")
-    return kept.get("draws") if isinstance(kept, Mapping) else None
+    """Find the draws of a round in a model's manifest entry; None where nothing is drawn."""
+    estimator = entry.get("estimator")
+    return estimator.get("draws") if isinstance(estimator, Mapping) else None
 
 
 def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
-    """A model as the manifest holds it."""
+    """Describe a model as the manifest holds it."""
     found = {} if identity.found is None else {"found": dict(identity.found)}
     return {
         **found,
@@ -231,9 +231,12 @@ def start_manifest(
     command: str,
     shard: Shard = WHOLE,
 ) -> dict[str, Any]:
-    """The stored manifest brought up to this design, or a new one; `question` is its compatibility."""
+    """Bring the stored manifest up to this design, or make a new one; `question` is its compatibility.
+
+    Raises `RunError` where the folder holds another engine, shard or question.
+    """
     stored: dict[str, Any] = {"models": {}}
-    asked = dict(question)
+    merged = dict(question)
     if (run / MANIFEST).exists():
         stored = read_manifest(run)
         if stored["engine"] != engine:
@@ -243,11 +246,10 @@ def start_manifest(
                 f"{run} holds {shard_of(stored)}, this command asks for {shard}. Choose another --out."
             )
         as_read = json.loads(json.dumps(question))  # so that both compare equal
-        asked = merge_compatible(run, stored["question"], as_read)
-    named = resolved["study"].get("models", {})
-    shown = {label: hide_urls(spec) for label, spec in named.items()}
+        merged = merge_compatible(run, stored["question"], as_read)
+    shown = {label: hide_urls(spec) for label, spec in resolved["study"].get("models", {}).items()}
     resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
-    new = new_manifest(engine, study, asked, resolved, dict(stored["models"]), command)
+    new = new_manifest(engine, study, merged, resolved, dict(stored["models"]), command)
     return new if shard.whole else new | {"shard": [shard.number, shard.of]}
 
 
@@ -259,13 +261,13 @@ def new_manifest(
     models: Mapping[str, Any],
     command: str,
 ) -> dict[str, Any]:
-    """What a manifest holds; its signature is still empty."""
+    """Make a manifest; its signature is still empty."""
     asked = {"engine": engine, "study": study, "question": question, "resolved": resolved, "models": models}
     return {"format": RUN_FORMAT, **asked, "versions": versions(), "command": command, "signature": ""}
 
 
 def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Two compatibilities as one; what both name must agree, or the folder would mix two studies.
+    """Merge two compatibilities; what both name must agree, or the folder would mix two studies.
 
     Values are compared by name, and inside a table by entry: an entry that only one of them has (another
     template, another instruction) adds rows and disturbs none.

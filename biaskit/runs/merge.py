@@ -14,11 +14,11 @@ from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, wri
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
-Resolved = Mapping[str, Any]
-
-
 D = TypeVar("D")
-Manifest = Mapping[str, Any]
+Resolved = Mapping[str, Any]
+"""A design as a manifest holds it."""
+Models = Mapping[str, Any]
+"""Label → a model's entry in a manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class Engine(Generic[D]):
 
     name: str
     unite: Callable[[Resolved, Resolved], dict[str, Any]]
-    """Two stored designs as one, in the first's order; says why where it cannot."""
+    """Makes one of two stored designs, in the first's order. Raises `RunError` where it cannot."""
     read: Callable[[Resolved], D]
-    sign: Callable[[D, Manifest], str]
+    sign: Callable[[D, Models], str]
     beside: tuple[str, ...] = ()
     """Other row files of a run, by their names in `ROWS_FILES`."""
 
@@ -43,7 +43,10 @@ def merge_runs(
     skip_bad: bool = False,
     note: Callable[[str], None] = print,
 ) -> Path:
-    """Rows of several runs in a folder of their own; each counts once. A missing shard is noted."""
+    """Put the rows of several runs, each once, in a folder of their own. A missing shard is noted.
+
+    Raises `RunError` where the runs asked two studies, or call two models by one label.
+    """
     manifests = [read_manifest(run) for run in runs]
     shards = [shard_of(manifest) for manifest in manifests]
     given = {shard.number for shard in shards}
@@ -55,8 +58,8 @@ def merge_runs(
         merged["question"] = merge_compatible(run, merged["question"], manifest["question"])
         merged["resolved"] = engine.unite(merged["resolved"], manifest["resolved"])
         for label, entry in manifest["models"].items():
-            known = merged["models"].setdefault(label, entry)
-            if known["fingerprint"] != entry["fingerprint"]:
+            first_entry = merged["models"].setdefault(label, entry)
+            if first_entry["fingerprint"] != entry["fingerprint"]:
                 raise RunError(
                     f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
                 )
@@ -84,7 +87,7 @@ def store_rows(
     lock: str = "os",
     skip_bad: bool = False,
 ) -> None:
-    """Rows that are at hand as a run, or added to the run of the same question that is there."""
+    """Store rows that are at hand as a run, or add them to the run of the same question that is there."""
     check_run_folder(run)
     _check_question(run, manifest)  # before the rows are opened, which cuts off their unfinished end
     with RowWriter(run, manifest["engine"], lock=lock, skip_bad=skip_bad) as writer:
@@ -103,6 +106,6 @@ def _check_question(run: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:
-    """The first design; these lists of it followed by the entries that only the second has."""
+    """Copy the first design, each of these lists followed by the entries that only the second has."""
     added = {name: [entry for entry in second[name] if entry not in first[name]] for name in lists}
     return {**first, **{name: [*first[name], *entries] for name, entries in added.items()}}

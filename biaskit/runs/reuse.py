@@ -1,4 +1,4 @@
-"""Runs beside a run: their answers under the same key are taken over, and paid for once.
+"""Runs beside a run: answers that they have under the same key are taken over, and paid for once.
 
 A key holds all that an answer depends on, so the same key is the same question (docs/reading.md#reuse).
 """
@@ -22,11 +22,14 @@ Row = Mapping[str, Any]
 def rows_beside(
     session: Session[Any], engine: str, fingerprint: str, value_of: Callable[[Row], Any]
 ) -> Iterator[tuple[Path, StoredRows[Any]]]:
-    """The runs of the same folder that asked this model, newest first, each read once in a start.
+    """Yield the runs beside this one that asked this model, newest first, each read once in a start.
 
     Texts that were imported or shipped were not asked here. A run that cannot be read is noted.
     """
-    for path in _siblings(session.run):
+    this_run = session.run.resolve()
+    for path in reversed(list_runs(session.run.parent)):
+        if path.resolve() == this_run:
+            continue
         try:
             if not rows_file(path, engine).is_file():
                 continue
@@ -43,15 +46,10 @@ def rows_beside(
             session.outcome.notes += [] if note in session.outcome.notes else [note]
 
 
-def _siblings(run: Path) -> Iterator[Path]:
-    own = run.resolve()
-    yield from (path for path in reversed(list_runs(run.parent)) if path.resolve() != own)
-
-
 def copy_rows(taken: Mapping[str, Path], writer: RowWriter, label: str) -> None:
     """Write other runs' rows into this one under a model's label; each keeps who answered it, and when.
 
-    Raises `RunError` where a run has changed since.
+    `taken` is key → the run that has its row. Raises `RunError` where a run has changed since.
     """
     for path in dict.fromkeys(taken.values()):
         # Another process may be writing it: whole lines stay as they are, an unfinished last one is left out.

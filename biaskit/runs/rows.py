@@ -14,11 +14,11 @@ from biaskit.common.inputs import parse_json
 from biaskit.common.provenance import canonical_json
 
 SUM_DIGITS = 8
-"""Hex digits of a row's checksum: a changed row passes once in four thousand million times."""
+"""Hex digits of a row's checksum: one changed row in four thousand million passes."""
 
 
 def row_line(row: Mapping[str, Any]) -> str:
-    """One line of ASCII JSON without its line break: key, checksum, then the rest by name."""
+    """Write one line of ASCII JSON without its line break: key, checksum, then the rest by name."""
     head, rest = _head_and_rest(row)
     return f'{head}"sum":"{_sum(head + rest)}"{"," if rest != "}" else ""}{rest}'
 
@@ -37,9 +37,9 @@ class NoRow(ValueError):
 
 
 def read_row(line: bytes) -> dict[str, Any]:
-    """The row of a line, without its checksum. Raises `NoRow`.
+    """Read the row of a line, without its checksum. Raises `NoRow`.
 
-    A checksum is that of the content: another order of names, or spaces between them, is the same row.
+    The checksum is of the content: names in another order, or spaces between them, make the same row.
     """
     try:
         row = parse_json(line)
@@ -59,9 +59,9 @@ def read_row(line: bytes) -> dict[str, Any]:
 
 
 def is_unfinished(line: bytes) -> bool:
-    """Whether a last line can be what one interrupted write left: zero bytes, or the beginning of a row.
+    """Tell whether a last line can be what one interrupted write left: zero bytes, or a row's beginning.
 
-    Everything else that does not parse is somebody's file and is never cut.
+    Anything else that does not parse is somebody's file and is never cut.
     """
     text = line.rstrip(b"\0")
     start = b'{"key":"'

@@ -31,11 +31,11 @@ class Outcome:
     """Which models were left out or stopped, which requests have no answer, and what was noticed."""
 
     failed_models: dict[str, str] = field(default_factory=dict)
-    stopped: set[str] = field(default_factory=set)  # of those, the models that had begun to answer
+    stopped: set[str] = field(default_factory=set)  # models that were stopped while they answered
     failed: dict[str, dict[str, int]] = field(default_factory=dict)  # label → reason → number
     notes: list[str] = field(default_factory=list)
     plans: list[ModelPlan] = field(default_factory=list)
-    offline: Offline | None = None  # nobody is asked: what has no answer has not failed
+    offline: Offline | None = None  # nobody is asked, so what has no answer has not failed
 
     def count_failures(self, label: str, answers: Sequence[object]) -> None:
         """Count the failed requests among some answers, by reason."""
@@ -77,7 +77,7 @@ class Session(Generic[M]):
     ) -> dict[str, M]:
         """Bring the manifest up to this question, and open every model that passes its first checks.
 
-        A dry run of a folder that is still to be made has nothing to hold them against, and writes nothing.
+        A dry run of a folder that does not exist has no manifest to check against, and writes nothing.
         """
         check_run_folder(self.run)
         if self.dry_run and not (self.run / MANIFEST).exists():
@@ -94,13 +94,13 @@ class Session(Generic[M]):
             )
         opened: dict[str, M] = {}
         for label, spec in self.models.items():
-            known = self.manifest["models"].get(label, NEW)
+            entry = self.manifest["models"].get(label, NEW)
             try:
-                model = self.open_model(label, spec, known, self.account(label))
+                model = self.open_model(label, spec, entry, self.account(label))
             except ModelError as error:
                 self.leave_out(label, error)
                 continue
-            if known and known["fingerprint"] != model.identity.fingerprint:
+            if entry and entry["fingerprint"] != model.identity.fingerprint:
                 self.outcome.notes.append(
                     f"{label} is not the model it was: its earlier rows stay in the file and are not used."
                 )
@@ -108,11 +108,11 @@ class Session(Generic[M]):
         return opened
 
     def account(self, label: str) -> Account:
-        """What the run has spent so far, and where this model says that it will spend more."""
+        """Say what the run has spent so far, and how this model promises what it may spend next."""
         return Account(spent(self.run), partial(promise, self.run, label, spent(self.run, label)))
 
     def leave_out(self, label: str, error: BiaskitError) -> None:
-        """Go on without a model, which is named with its reason; the only model's error is raised."""
+        """Go on without a model, and name it with the reason; if it is the only model, raise its error."""
         if len(self.models) == 1:
             raise error
         self.outcome.failed_models[label] = str(error)
@@ -120,14 +120,14 @@ class Session(Generic[M]):
 
     @contextmanager
     def writing(self, engine: str, study: Study, stored: StoredRows[Any]) -> Iterator[RowWriter]:
-        """The run's rows, open to be added to; `stored` takes in those that are there.
+        """Open the run's rows to add to them; `stored` takes in those that are there.
 
         A declined plan, Ctrl-C before the first answer, or the only model's error leave the folder as it was,
-        but for what was spent: the newest run stays the last real one.
+        except for usage.json: the newest run stays the last real one.
         """
         manifest = self.run / MANIFEST
         before = manifest.read_bytes() if manifest.exists() else None
-        made = [path for path in (self.run, *self.run.parents) if not path.exists()]
+        new_folders = [path for path in (self.run, *self.run.parents) if not path.exists()]
         there = {path.name for path in self.run.iterdir()} if self.run.exists() else set()
         lock, skip_bad = study.lock, study.skip_bad_lines
         try:
@@ -148,14 +148,14 @@ class Session(Generic[M]):
                             (self.run / name).unlink(missing_ok=True)
         finally:
             with suppress(OSError):
-                for path in made:
+                for path in new_folders:
                     path.rmdir()
 
     @contextmanager
     def turn(
         self, model: M, entry: dict[str, Any], sign: Callable[[Mapping[str, Any]], str]
     ) -> Iterator[None]:
-        """A model's turn: its entry and the run's signature are written first, the model is closed last.
+        """Give a model its turn: its entry and the run's signature are written first, it is closed last.
 
         `AskingStopped` (the money is spent, the key was refused, another model answers) ends the turn; the
         rows that came before stay.

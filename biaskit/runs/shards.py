@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The I-th of N parts, from 1; the only part of one is the whole."""
+    """The I-th of N parts of a run, from 1; one of one is the whole run."""
 
     number: int = 1
     of: int = 1
@@ -25,19 +25,19 @@ class Shard:
 
     @property
     def whole(self) -> bool:
-        """Whether this is all there is."""
+        """Whether this is the whole run."""
         return self.of == 1
 
     def places(self, n: int) -> range:
-        """Which of `n` entries are this part's: every N-th, so that what lies together is spread evenly."""
+        """List this part's places among `n` entries: every N-th, so that neighbours are spread evenly."""
         return range(self.number - 1, n, self.of)
 
     def among(self, entries: Sequence[T]) -> tuple[T, ...]:
-        """The entries of this part, in their order."""
+        """Pick the entries of this part, in their order."""
         return tuple(entries[self.number - 1 :: self.of])
 
     def named(self, folder: str) -> str:
-        """A run's default folder, as this part's."""
+        """Name this part's default folder after the whole run's."""
         return folder if self.whole else f"{folder}-shard-{self.number}-of-{self.of}"
 
 
@@ -45,7 +45,7 @@ WHOLE = Shard()
 
 
 def read_shard(text: str | None) -> Shard:
-    """`I/N` as a shard; None is the whole. Raises `UsageError`."""
+    """Read `I/N` as a shard; None is the whole run. Raises `UsageError`."""
     parts = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", "1/1" if text is None else text, re.ASCII)
     if parts is None or not 1 <= int(parts[1]) <= int(parts[2]):
         raise UsageError(f"--shard {text}: give I/N, the I-th of N parts, with I from 1 to N, such as 2/8.")
@@ -53,7 +53,7 @@ def read_shard(text: str | None) -> Shard:
 
 
 def shard_of(manifest: Mapping[str, Any]) -> Shard:
-    """Which part a run is."""
+    """Read which part a run is."""
     return Shard(*manifest.get("shard", (1, 1)))
 
 

@@ -1,6 +1,6 @@
-"""A run on disk: manifest, append-only rows, lock, resume (docs/reading.md#run-folder).
+"""A run on disk: append-only rows, lock, resume (docs/reading.md#run-folder).
 
-Rows lie in whatever order they came; a study finds those that it needs.
+Rows lie in the order in which they came; a study finds those that it needs.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from biaskit.runs.rows import NoRow, is_unfinished, read_row, row_line
 V = TypeVar("V")
 DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_AT_ONCE = 2_000
-"""Rows that are at hand in one write and one fsync."""
+"""Rows of one write and one fsync, where many are at hand."""
 LOCK = ".lock"
 _ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
 
 
 def run_folder(engine: str, study: str, asked: object, out: str | Path | None = None) -> Path:
-    """The folder named, else `biaskit-runs/<engine>-<study>-<8 hex>`, which the same question finds again."""
+    """Name a run's folder: `out`, else `biaskit-runs/<engine>-<study>-<8 hex>`, the same for one question."""
     return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else expanded(out)
 
 
 def slug(label: str) -> str:
-    """A file name for any label: letters, digits, dot, dash; a digest tells apart what that would merge."""
+    """Make a file name of a label: letters, digits, dot, dash, and a digest where labels could collide."""
     plain = re.sub(r"[^A-Za-z0-9.-]+", "-", label).strip("-.")[:60]
     reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain) is not None
     if plain == label and plain == plain.lower() and plain and not reserved:
@@ -51,33 +51,31 @@ def slug(label: str) -> str:
 
 
 def list_runs(parent: Path = DEFAULT_PARENT) -> list[Path]:
-    """Run folders below `parent`, newest last written last."""
-    found = [path.parent for path in parent.glob(f"*/{MANIFEST}")]
-    return sorted(found, key=lambda path: (_last_write(path), path.name))
+    """List the run folders below `parent`, the one written last at the end."""
 
+    def last_write(run: Path) -> float:
+        files = [run / name for name in (*ROWS_FILES.values(), MANIFEST)]
+        return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
 
-def _last_write(path: Path) -> float:
-    times = [
-        (path / name).stat().st_mtime for name in (*ROWS_FILES.values(), MANIFEST) if (path / name).exists()
-    ]
-    return max(times, default=0.0)
+    runs = [path.parent for path in parent.glob(f"*/{MANIFEST}")]
+    return sorted(runs, key=lambda run: (last_write(run), run.name))
 
 
 def rows_file(run: Path, engine: str) -> Path:
-    """Where a run's rows are: the plain file, or a compressed one put in its place."""
+    """Find a run's rows: the plain file, or a compressed one put in its place."""
     plain = run / ROWS_FILES[engine]
     packed = plain.with_name(f"{plain.name}.gz")
     return packed if packed.exists() and not plain.exists() else plain
 
 
-def find_run(given: str | None) -> Path:
-    """The run a command means: the path given, or the newest run of an engine in this folder."""
-    if given is None:
+def find_run(named: str | None) -> Path:
+    """Find the run that a command means: the path named, or the newest run of an engine in this folder."""
+    if named is None:
         runs = [path for path in list_runs() if not is_comparison(path)]
         if not runs:
             raise RunError(f"There is no run in {DEFAULT_PARENT}/ yet: give a run's path, or make one.")
         return runs[-1]
-    path = expanded(given)
+    path = expanded(named)
     if not (path / MANIFEST).is_file():
         raise RunError(
             f"{path} is not a run: it has no {MANIFEST}. `biaskit runs` lists the runs of this folder."
@@ -96,13 +94,13 @@ class Reading:
     n_rows: int = 0
     n_twice: int = 0
     n_skipped: int = 0
-    n_unfit: int = 0  # rows left out because they do not fit their study
+    n_unfit: int = 0  # rows left out that do not fit their study
     cut_bytes: int = 0  # of an unfinished tail
     good_end: int = 0  # where the last whole line ends
     notes: list[str] = field(default_factory=list)
 
     def refuse(self, path: Path, why: str, *, skip_bad: bool) -> None:
-        """The row at hand does not fit its study: an error with its line, or left out and counted."""
+        """Refuse the row at hand as not fitting its study: raise `RunError`, or leave it out and count it."""
         if not skip_bad:
             raise RunError(
                 f"{path}, line {self.line}: {why}. Restore the file, or leave such rows out with"
@@ -117,10 +115,10 @@ def read_rows(
     skip_bad: bool = False,
     reading: Reading | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Every row of a file as a stream; the first of two with one key.
+    """Yield every row of a file; of two with one key the first.
 
     An unfinished end, which is what a killed writer leaves, is left out with a note. Any other line that is
-    no row, or is not what was written, is a `RunError` with its number, unless `skip_bad`.
+    no row, or was changed, is a `RunError` with its number, or left out with `skip_bad`.
     """
     reading = Reading() if reading is None else reading
     seen: set[str] = set()
@@ -170,31 +168,31 @@ def _notes(name: str, reading: Reading) -> Iterator[str]:
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a file holds; none where there is no file."""
+    """Count the rows of a file; none where there is no file."""
     return sum(1 for _ in read_rows(path, skip_bad=True)) if path.is_file() else 0
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    # By "\n" alone: text may hold other line ends, such as U+2028, inside a row.
+    # Split at "\n" alone: text may hold other line ends, such as U+2028, inside a row.
     with _ROWS.saying(str(path)), unpacked(path) as file:
         yield from enumerate(file, start=1)
 
 
 @dataclass(slots=True)
 class StoredRows(Generic[V]):
-    """What a row file holds, by key; of the rows themselves nothing is kept."""
+    """What the rows of a file come to, by key; the rows themselves are not held."""
 
     value_of: Callable[[Mapping[str, Any]], V]
-    """What an engine counts in a row. Raises `NoRow` where it is no row of this engine."""
+    """What an engine counts in a row. Raises `NoRow` for a row that is not of this engine."""
     nothing: V
-    """The value of a row that does not fit: it counts for nothing, and its key is taken all the same."""
+    """The value of a row that does not fit: it counts for nothing, but its key is in use."""
     values: dict[str, V] = field(default_factory=dict)
     unfit: set[str] = field(default_factory=set)
-    prompts: dict[str, int] = field(default_factory=dict)  # hash of the prompt as it was sent
-    answered_by: dict[str, str] = field(default_factory=dict)  # the model's name
+    prompts: dict[str, int] = field(default_factory=dict)  # hash of each prompt as it was sent
+    answered_by: dict[str, str] = field(default_factory=dict)  # name of the model that answered
 
     def add(self, row: Mapping[str, Any], path: Path, reading: Reading, *, skip_bad: bool) -> None:
-        """Take in a row. Raises `RunError` where it does not fit, unless such rows are left out."""
+        """Take in a row. Raises `RunError` where it does not fit, unless `skip_bad`."""
         key = row["key"]
         self.prompts[key] = hash(str(row.get("prompt")))
         self.answered_by[key] = model_of(str(row.get("answered_by")))
@@ -214,7 +212,7 @@ class StoredRows(Generic[V]):
 
 
 class RowWriter:
-    """The one writer of a run's rows; holds the run's lock while it is open."""
+    """The writer of a run's rows, which holds the run's lock while it is open."""
 
     def __init__(
         self,
@@ -225,7 +223,7 @@ class RowWriter:
         skip_bad: bool = False,
         stored: StoredRows[Any] | None = None,
     ) -> None:
-        """`stored`: takes in the rows that are there already."""
+        """Prepare to open; `stored` takes in the rows that are there already."""
         self.run = run
         self.engine = engine
         self.path = run / ROWS_FILES[engine]
@@ -287,7 +285,7 @@ class RowWriter:
                 " process writes there, use --set lock=none."
             ) from error
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        # For the message above only; the lock itself is the operating system's and dies with the process.
+        # For the message above only: the lock is the operating system's and dies with the process.
         with contextlib.suppress(OSError):
             note.write_text(f"process {os.getpid()} on {socket.gethostname()} since {now}", encoding="utf-8")
 
@@ -321,13 +319,13 @@ class RowWriter:
             file.seek(self.reading.good_end)
             end = file.read()
         names = (self.path.with_name(f"{self.path.name}.cut-{i}") for i in count(1))
-        kept = next(name for name in names if not name.exists())
-        write_atomically(kept, end)
-        said = f"was cut off and is kept in {kept.name}"
-        self.reading.notes[:] = [note.replace("was left out", said) for note in self.reading.notes]
+        beside = next(name for name in names if not name.exists())
+        write_atomically(beside, end)
+        cut_off = f"was cut off and is kept in {beside.name}"
+        self.reading.notes[:] = [note.replace("was left out", cut_off) for note in self.reading.notes]
 
     def _finish_last_line(self) -> None:
-        """A whole last row may lack its line feed alone."""
+        """End the last row with its line feed where only that is missing."""
         assert self._file is not None
         with self.path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -338,7 +336,7 @@ class RowWriter:
                 self._file.write(b"\n")
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write rows in one piece and make them durable; of each key the first alone, none stored before."""
+        """Write rows in one piece and make them durable: the first of each key, if none is stored."""
         first: dict[str, Mapping[str, Any]] = {}
         for row in rows:
             if row["key"] not in self.keys:
@@ -366,7 +364,7 @@ class RowWriter:
             self._remember(row)
 
     def append_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write many rows that are at hand already, as a stream."""
+        """Write a stream of rows that are at hand already, many at once."""
         source = iter(rows)
         while piece := list(islice(source, ROWS_AT_ONCE)):
             self.append(piece)
@@ -377,7 +375,7 @@ class RowWriter:
             self.answered.setdefault(label, set()).add(by)
 
     def _check_still_there(self, descriptor: int) -> None:
-        """A deleted folder would take rows silently: the open file lives on without a name."""
+        """Refuse to write to a deleted file, which would take rows silently. Raises `RunError`."""
         try:
             same = os.path.samestat(os.fstat(descriptor), self.path.stat())
         except OSError:

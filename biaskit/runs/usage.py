@@ -20,7 +20,7 @@ from biaskit.runs.manifest import write_json
 USAGE = "usage.json"
 
 PROMISED = ("promised", "promised_since")
-"""USD that a model may have cost by now, and which process said so: gone when that one ends by itself."""
+"""USD that a model may have cost by now, and the process that said so: removed when it ends by itself."""
 
 _THIS_PROCESS = time.time()
 
@@ -28,39 +28,37 @@ _WRITING = threading.Lock()  # the model's own thread writes too
 
 
 class Usage:
-    """One model's line of usage.json, written while it answers, so that a killed run has counted too."""
+    """One model's line of usage.json, written while it answers, so that a killed run counts too."""
 
     EVERY_S = 5.0
 
     def __init__(self, run: Path, label: str, *, starts: int = 1) -> None:
-        """`starts`: 0 for what goes on in a start that was counted."""
+        """`starts`: 0 where this start was counted already."""
         self._run, self._starts = run, starts
         self._label = label
         self._before = _promised_counts_as_spent(read_usage(run).get(label, {}))
         self._started, self._written = time.perf_counter(), -math.inf
 
     def note(self, used: Mapping[str, float | None], *, last: bool = False) -> None:
-        """Add what this start has used to what the earlier ones had; written at first, then now and then.
+        """Add what this start has used to what earlier ones did; written at once, then every `EVERY_S`.
 
-        The first note goes before the first question: a start that is killed after its only answer counts.
+        The first note is made before the first question, so that a start killed after one answer counts.
         """
         now = time.perf_counter()
         if (not last and now - self._written < self.EVERY_S) or not self._run.is_dir():
             return
         self._written = now
         counted = {**used, "seconds": now - self._started, "starts": self._starts}
-        line = {name: _plus(self._before.get(name), value) for name, value in counted.items()}
+        line = {  # what is unknown (a price) stays so
+            name: None if value is None else round((self._before.get(name) or 0) + value, 9)
+            for name, value in counted.items()
+        }
         line.setdefault("cost", 0.0)
         with _WRITING:
             usage = read_usage(self._run)
             promised = {} if last else {name: usage.get(self._label, {}).get(name) for name in PROMISED}
             line |= {name: value for name, value in promised.items() if value is not None}
             write_json(self._run / USAGE, {**usage, self._label: {**self._before, **line}})
-
-
-def _plus(before: float | None, value: float | None) -> float | None:
-    """A sum; what is unknown (a price) stays so."""
-    return None if value is None else round((before or 0) + value, 9)
 
 
 _REMEDY = (
@@ -71,10 +69,9 @@ _LINES = TypeAdapter(dict[str, dict[str, Annotated[FiniteFloat, Field(ge=0)] | N
 
 
 def read_usage(run: Path) -> dict[str, dict[str, float | None]]:
-    """Label → what its starts have used; empty where there is no file.
+    """Read label → what its starts have used; empty where there is no file.
 
-    A file that is damaged is never taken for one that says nothing: that would forget what was spent.
-    Raises `RunError`.
+    Raises `RunError` for a damaged file: to take it as empty would forget what was spent.
     """
     path = run / USAGE
     if not os.path.lexists(path):
@@ -86,7 +83,7 @@ def read_usage(run: Path) -> dict[str, dict[str, float | None]]:
 
 
 def spent(run: Path, label: str | None = None) -> float:
-    """USD that earlier starts of a run may have spent, on one model or on all of them."""
+    """Add up the USD that earlier starts of a run may have spent, on one model or on all of them."""
     usage = read_usage(run)
     lines = list(usage.values()) if label is None else [usage.get(label, {})]
     counted = map(_promised_counts_as_spent, lines)
@@ -94,13 +91,13 @@ def spent(run: Path, label: str | None = None) -> float:
 
 
 def any_spent(run: Path) -> bool:
-    """Whether usage.json names any cost, one that is only promised or unknown among them."""
+    """Tell whether usage.json names any cost, also one that is only promised or unknown."""
     lines = read_usage(run).values()
     return any(line.get(name, 0.0) != 0 for line in lines for name in ("cost", "cost_unsure", "promised"))
 
 
 def promise(run: Path, label: str, before: float, most: float) -> None:
-    """Write that a model may have spent so much more than `before`, ahead of its spending it."""
+    """Write down that a model may spend up to `most` USD more than `before`, ahead of its spending it."""
     if not run.is_dir():  # the first checks of a new run: their cost is counted when it begins
         return
     with _WRITING:
@@ -111,10 +108,10 @@ def promise(run: Path, label: str, before: float, most: float) -> None:
 
 
 def _promised_counts_as_spent(line: Mapping[str, float | None]) -> dict[str, float | None]:
-    """A line in which the promise of a killed process counts as spent: all of it may have been."""
+    """Count the promise of a killed process in a line as spent: all of it may have been."""
     most, process = (line.get(name) for name in PROMISED)
     if most is None or process == _THIS_PROCESS:
         return dict(line)
-    kept = {name: value for name, value in line.items() if name not in PROMISED}
+    used = {name: value for name, value in line.items() if name not in PROMISED}
     lost = round(most - (line.get("cost") or 0.0), 9)
-    return {**kept, "cost_unsure": max(line.get("cost_unsure") or 0.0, lost)}
+    return {**used, "cost_unsure": max(line.get("cost_unsure") or 0.0, lost)}

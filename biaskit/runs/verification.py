@@ -1,6 +1,6 @@
 """What `biaskit verify` found of a run, as verification.json holds it (docs/reading.md#verify).
 
-Nothing of it is signed: whoever can write in the folder can write this file too. It says what to ask again.
+It is not signed: whoever can write in the folder can write this file too. It says what to ask again.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Check(BaseModel):
     text: str  # one line: how much was looked at, and what does not fit
     model: str = ""
     asked: int = 0  # cells or texts that the model was asked again
-    beyond: int = 0  # of those, beyond the tolerance or not the same
+    beyond: int = 0  # those of them beyond the tolerance, or not the same
     largest: float | None = None  # difference in natural log-probability
     tolerance: float | None = None
 
 
 class Verification(BaseModel):
-    """A whole verification. `rows_digest`: of the rows that the tables were made from, as analysis.json."""
+    """A whole verification."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,7 +45,7 @@ class Verification(BaseModel):
     seed: int
     cells: int  # of each model, as it was asked for
     versions: dict[str, str]
-    rows_digest: str
+    rows_digest: str  # of the rows that the tables were made from, as in analysis.json
     checks: tuple[Check, ...]
 
     @computed_field  # type: ignore[prop-decorator]
@@ -59,7 +59,7 @@ class Verification(BaseModel):
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place where no verification can go, before a model is asked. Raises `RunError`."""
+    """Refuse a place where no verification can be written, before a model is asked. Raises `RunError`."""
     check_replaceable(path, "verification", (".json",), lambda content: b'"biaskit_verification"' in content)
 
 
@@ -70,7 +70,7 @@ def write_verification(path: Path, verification: Verification) -> None:
 
 
 def read_verification(run: Path) -> Verification | None:
-    """The verification in a run's folder; None where there is none that can be read."""
+    """Read the verification in a run's folder; None where there is none that can be read."""
     try:
         return Verification.model_validate_json(_RECORD.content(run / FILE))
     except (RunError, ValidationError):
@@ -78,7 +78,7 @@ def read_verification(run: Path) -> Verification | None:
 
 
 def verified_line(run: Path, rows_digest: object) -> str:
-    """The one line of a page on a run's verification; empty where there is none."""
+    """Write the one line of a page on a run's verification; empty where there is none."""
     verification = read_verification(run)
     if verification is None:
         return ""
@@ -87,8 +87,8 @@ def verified_line(run: Path, rows_digest: object) -> str:
         return f"The verification of {day} is of other rows than this page: `biaskit verify` asks again."
     asked = sum(check.asked for check in verification.checks)
     beyond = sum(check.beyond for check in verification.checks)
-    said = f"{count(asked, 'answer')} asked again, {beyond or 'none'} beyond the tolerance"
+    result = f"{count(asked, 'answer')} asked again, {beyond or 'none'} beyond the tolerance"
     for outcome, what in (("differs", "what differs"), ("not-checked", "not checked")):
         names = [f"{c.name} {c.model}".strip() for c in verification.checks if c.outcome == outcome]
-        said += f"; {what}: {', '.join(names)}" if names else ""
-    return f"Verified on {day}: {said}."
+        result += f"; {what}: {', '.join(names)}" if names else ""
+    return f"Verified on {day}: {result}."

@@ -30,15 +30,15 @@ class Arm(NamedTuple):
 
 
 BOUNDED = "top-k"
-"""The estimator whose cells have ends that hold the exact share, and nothing to test but them."""
+"""The estimator whose cells have ends that hold the exact share: only the ends are tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class CellValues:
-    """Shares `[..., I, J]`, or differences of them, and the ends between which the exact number of each lies.
+    """Shares `[..., I, J]`, or differences of shares, and the ends between which each exact number lies.
 
-    Without ends they are points. `tested` says which of the two inference rests on: with `top-k` on the
-    ends, with `sampling` on the points, beside which the ends show what empty cells leave open.
+    Without ends they are points. `tested` says what inference rests on: with `top-k` on the ends, with
+    `sampling` on the points, beside which the ends show what empty cells leave open.
     """
 
     point: FloatArray
@@ -62,7 +62,7 @@ class CellValues:
 
     @property
     def low_and_high(self) -> tuple[FloatArray, FloatArray]:
-        """Both ends; of a point itself twice."""
+        """Both ends; for points, the points twice."""
         return self.ends or (self.point, self.point)
 
 
@@ -78,14 +78,14 @@ def mean_of(arms: Sequence[CellValues]) -> CellValues:
 
 
 def _tested(arms: Sequence[CellValues]) -> tuple[Literal["point", "ends"], BoolArray | None]:
-    """On what inference about several arms rests, and which of their cells are empty in any."""
+    """Say what inference about several arms rests on, and which cells are empty in any of them."""
     masks = [arm.empty for arm in arms if arm.empty is not None]
     empty = np.logical_or.reduce(masks) if masks else None
     return "ends" if any(arm.tested == "ends" for arm in arms) else "point", empty
 
 
 def empty_note(n_empty: int, n_cells: int, *, tested: str = "point") -> str:
-    """What a row says of its empty cells."""
+    """Say in a row how many of its cells are empty."""
     if tested == "ends":
         return f"nothing listed in {n_empty} of {n_cells} cells: their bounds are 0 and 1"
     return f"no draw matched in {n_empty} of {n_cells} cells: fitted from the others"
@@ -93,7 +93,7 @@ def empty_note(n_empty: int, n_cells: int, *, tested: str = "point") -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrossedCells:
-    """All cells of one arm; a number that a cell does not have is NaN in here and nowhere else.
+    """All cells of one arm; a number that a cell does not have is NaN here and nowhere else.
 
     Jobs and templates are in the order of their names and ids, not of the study: the sums over them are
     then the same to the last bit whatever order the cells came in.
@@ -110,7 +110,7 @@ class CrossedCells:
     ends: tuple[FloatArray, FloatArray] | None = None  # low and high end of each share
 
     def complete(self) -> BoolArray:
-        """Which templates have a share, or are known to be empty, in every job: `[J]`."""
+        """Tell which templates have a share, or are known to be empty, in every job: `[J]`."""
         missing = np.isnan(self.shares).any(axis=0) & ~self.empty
         return ~np.asarray(missing.any(axis=0))
 
@@ -131,7 +131,7 @@ class CrossedCells:
     def by_frame(self, frame_of: Mapping[int, str]) -> CrossedCells:
         """Average the templates of each frame; a template without a frame stands by itself.
 
-        A frame is called by the id of its first template. It lacks what one of its templates lacks.
+        The id of a frame is that of its first template. A number that one of its templates lacks, it lacks.
         """
         members = frame_places(self.templates, frame_of)
         if len(members) == len(self.templates):
@@ -145,7 +145,7 @@ class CrossedCells:
         return replace(averaged, empty=empty & ~np.isnan(averaged.coverage))
 
     def _with(self, change: Callable[[FloatArray], FloatArray], **places: Any) -> CrossedCells:
-        """The block with every array of numbers changed alike, and other jobs or templates."""
+        """Copy the block with every array of numbers changed alike, and other jobs or templates."""
         return replace(
             self,
             **places,
@@ -157,16 +157,16 @@ class CrossedCells:
 
     def cut(self, jobs: Sequence[str], templates: Sequence[int]) -> CrossedCells:
         """Return the block with only the jobs and templates named, in the order of names and ids."""
-        kept, ids = sorted(jobs), sorted(templates)
-        if (tuple(kept), tuple(ids)) == (self.jobs, self.templates):
+        names, ids = sorted(jobs), sorted(templates)
+        if (tuple(names), tuple(ids)) == (self.jobs, self.templates):
             return self
         place = {job: i for i, job in enumerate(self.jobs)}
-        rows = [place[job] for job in kept]
+        rows = [place[job] for job in names]
 
         def cut(values: NDArray[Scalar]) -> NDArray[Scalar]:
             return np.take(self.at(values, ids), rows, axis=-2)
 
-        return replace(self._with(cut, jobs=tuple(kept), templates=tuple(ids)), empty=cut(self.empty))
+        return replace(self._with(cut, jobs=tuple(names), templates=tuple(ids)), empty=cut(self.empty))
 
 
 def cross(
@@ -235,7 +235,7 @@ def _block(
     )
     if estimator not in (BOUNDED, "sampling"):
         return block
-    # Empty cells select on the outcome where coverage goes with the share: left out, they bend the mean.
+    # Where coverage goes with the share, so does which cells are empty: leaving them out biases the mean.
     empty = np.isnan(shares[0]) & ~np.isnan(coverage)
     fitted = additive_fit(shares, empty)
     low, high = (fitted, fitted) if estimator != BOUNDED else np.split(table[2 * groups + 1 :], 2)
@@ -276,7 +276,7 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
 
 
 def frame_places(templates: Sequence[int], frame_of: Mapping[int, str]) -> dict[int, list[int]]:
-    """First template of each frame → the places of all templates of that frame, in order."""
+    """Map the first template of each frame to the places of all templates of that frame, in order."""
     members: dict[object, list[int]] = {}
     for place, template in enumerate(templates):
         members.setdefault(frame_of.get(template, template), []).append(place)
@@ -294,15 +294,14 @@ def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | No
     """
     shared = set(blocks[0].templates).intersection(*(block.templates for block in blocks[1:]))
     common = [t for t in blocks[0].templates if t in shared]
-    whole = np.ones(len(common), dtype=np.bool_)
+    is_complete = np.ones(len(common), dtype=np.bool_)
     for block in blocks:
-        whole &= block.complete()[np.isin(block.templates, common)]
-    out = [t for t, ok in zip(common, whole, strict=True) if not ok]
+        is_complete &= block.complete()[np.isin(block.templates, common)]
+    out = [t for t, complete in zip(common, is_complete, strict=True) if not complete]
     several = len({block.templates for block in blocks}) > 1
-    asked = f"only the {len(common)} templates that all arms have" if several else None
-    return [t for t, ok in zip(common, whole, strict=True) if ok], joined(
-        [asked, _left_out(blocks, out, len(common)) if out else None]
-    )
+    only_common = f"only the {len(common)} templates that all arms have" if several else None
+    note = joined([only_common, _left_out(blocks, out, len(common)) if out else None])
+    return [t for t, complete in zip(common, is_complete, strict=True) if complete], note
 
 
 def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: int) -> str:
@@ -321,7 +320,7 @@ def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: i
 
 
 def ranges(ids: Sequence[int]) -> str:
-    """Ascending ids as people write them: 1-3, 7."""
+    """Write ascending ids as people do: 1-3, 7."""
     starts = [i for i, (a, b) in enumerate(pairwise([ids[0] - 2, *ids])) if b != a + 1]
     ends = [*(i - 1 for i in starts[1:]), len(ids) - 1]
     return ", ".join(
@@ -333,18 +332,17 @@ def ranges(ids: Sequence[int]) -> str:
 
 
 def rows_of_groups(jobs: Sequence[str], group_of: Mapping[str, str]) -> dict[str, list[int]]:
-    """For every job group, in the order of `group_of`, the places of its jobs in `jobs`."""
+    """Find, for every job group in the order of `group_of`, the places of its jobs in `jobs`."""
     rows: dict[str, list[int]] = {group_of[job]: [] for job in group_of}
     for i, job in enumerate(jobs):
         rows[group_of[job]].append(i)
-    return {group: found for group, found in rows.items() if found}
+    return {group: places for group, places in rows.items() if places}
 
 
 def group_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Every pair of job groups as (a, b) for a − b, in order of appearance.
+    """List every pair of job groups as (a, b) for a − b, in order of appearance.
 
-    The papers' pair has a direction of its own: female-dominated minus male-dominated, in whatever order
-    a study lists them.
+    The papers' pair is always female-dominated minus male-dominated, in whatever order a study lists them.
     """
     swapped = (MALE_DOMINATED, FEMALE_DOMINATED)
     return [(pair[1], pair[0]) if pair == swapped else pair for pair in combinations(names, 2)]

@@ -1,7 +1,7 @@
 """How well two groups of documents can be told apart by their words: a size, not evidence.
 
-scikit-learn learns and predicts; a document is judged by what other documents teach: within a sample by
-cross-validation, across two samples by the whole of the other (docs/methods.md#transfer).
+scikit-learn learns and predicts; a document is judged by weights learnt from other documents: within a
+sample by cross-validation, across two samples from all of the other (docs/methods.md#transfer).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 CHANCE = 0.5
 FOLDS, REPEATS = 5, 2
 PENALTY = 1.0
-"""Of the ridge regression."""
+"""The penalty of the ridge regression."""
 PRIOR_WORDS = 5.0
 """Occurrences added to every word: a rare word's weight is a quotient of two small numbers."""
 _DIGITS = 9
-"""Scores that agree in so many decimal places are a tie, whatever rounding made of them."""
+"""Scores that agree to so many decimal places are a tie."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -57,9 +57,9 @@ class Sample:
         return cls(counts, labels, names)
 
     def shares(self, teaching: Sample) -> csr_matrix:
-        """Each word's share of its document over the root of its mean share: length has no part in it.
+        """Divide each word's share of its document by the root of its mean share, so that length has no part.
 
-        The mean is that of the documents that teach, five occurrences added, blind to their labels.
+        The mean is over the teaching documents, with five occurrences added, and blind to their labels.
         """
         from scipy.sparse import csr_matrix
         from sklearn.preprocessing import normalize
@@ -70,7 +70,7 @@ class Sample:
         return csr_matrix(normalize(self.counts, "l1").multiply(weights))
 
     def targets(self) -> FloatArray:
-        """What is learnt, `[documents, 1 + shuffles]`: the label less its mean over the stratum."""
+        """Make what is learnt, `[documents, 1 + shuffles]`: the label less its mean over the stratum."""
         targets = self.labels.astype(np.float64)
         for stratum in np.unique(self.strata):
             targets[self.strata == stratum] -= targets[self.strata == stratum].mean(axis=0)
@@ -79,7 +79,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """An area under the curve with those of shuffled labels: of the teaching, and of the judged documents."""
+    """An area under the curve, and those with shuffled labels of the teaching or of the judged documents."""
 
     area: float
     taught: FloatArray  # [shuffles], labels shuffled where the weights are learnt
@@ -99,7 +99,7 @@ class HeldOut:
 
 
 def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
-    """Area under the curve by cross-validation: five folds, cut anew twice.
+    """Find the area under the curve by cross-validation: five folds, cut anew twice.
 
     Formula: share of pairs of one document of either group, of one stratum and fold, in which the first
         group's scores higher, ties half; scores by ridge regression, learnt from the other folds.
@@ -128,7 +128,7 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
 
 
 def across(teaching: Sample, judged: Sample) -> HeldOut:
-    """Area under the curve of documents of one sample, by weights learnt from all of another.
+    """Find the area under the curve of one sample's documents, by weights learnt from all of another.
 
     Samples have the same columns; words that the teaching sample lacks have no weight.
     """
@@ -147,7 +147,7 @@ def across(teaching: Sample, judged: Sample) -> HeldOut:
 
 
 def folds(strata: NDArray[np.str_], rng: np.random.Generator) -> NDArray[np.int64]:
-    """The fold of each document, blind to labels: two by two from each shuffled stratum, in turn."""
+    """Give each document a fold, blind to labels: two by two from each shuffled stratum, in turn."""
     fold, n_twos = np.empty(len(strata), dtype=np.int64), 0
     for stratum in np.unique(strata):
         members = rng.permutation(np.flatnonzero(strata == stratum))
@@ -158,7 +158,7 @@ def folds(strata: NDArray[np.str_], rng: np.random.Generator) -> NDArray[np.int6
 
 
 def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Interval of the mean area over occupations, a t interval made on the logit scale.
+    """Find the interval of the mean area over occupations, a t interval made on the logit scale.
 
     Formula: `share_interval` with v = s²/m and m − 1 degrees of freedom.
     Arguments: areas `[m]`, one per occupation; level of confidence.
@@ -176,13 +176,13 @@ def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, floa
 
 
 def _groups(*keys: NDArray[np.str_] | NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Places of the documents that agree in every key."""
-    number = np.unique(np.rec.fromarrays(keys), return_inverse=True)[1]
-    return [np.flatnonzero(number == one) for one in range(number.max() + 1)]
+    """Group the places of the documents that agree in every key."""
+    number_of = np.unique(np.rec.fromarrays(keys), return_inverse=True)[1]
+    return [np.flatnonzero(number_of == number) for number in range(number_of.max() + 1)]
 
 
 def _wins(scores: FloatArray, is_first: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Pairs in which the first group scores higher, ties half, and all pairs: of each column, broadcast."""
+    """Count pairs in which the first group scores higher, ties half, and all pairs: by column, broadcast."""
     from scipy.stats import rankdata
 
     n_first, n = is_first.sum(axis=0), len(is_first)

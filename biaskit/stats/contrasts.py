@@ -40,10 +40,10 @@ MOST_EMPTY = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a row of tests.csv speaks of; None where a column does not apply."""
+    """The columns that say what a row of tests.csv compares; None where a column does not apply."""
 
     engine: str
-    contrast: str  # the end of the family: groups, instructions, levels, settings, factors, models, …
+    contrast: str  # the last part of the family: groups, instructions, levels, settings, factors, models, …
     model_a: str
     model_b: str
     bias_type: str = ""
@@ -59,7 +59,7 @@ class Scope:
 
 
 def scope_of(arm: Arm, contrast: str) -> Scope:
-    """Scope a row of the prober within one arm: what is not contrasted stands on both sides."""
+    """Scope a row of the prober within one arm: what is not contrasted is the same on both sides."""
     return Scope(
         engine="probe",
         contrast=contrast,
@@ -82,15 +82,15 @@ def between_groups(
     note: str | None = None,
     limit: float = 1.0,
 ) -> list[Row]:
-    """Rows welch and crossed of the mean share of one group of jobs minus another's, a − b.
+    """Contrast the mean shares of two groups of jobs, a − b: rows welch and crossed.
 
     a is `[I_a, J]`, b `[I_b, J]` on the same templates; `note` says what was left out, `limit` is the
-    largest value the difference can have. Without a template both rows are there, empty, with the note as
-    reason.
+    largest value that the difference can have. Without a template both rows have no numbers, and the note
+    as reason.
     """
     rows = _Rows.of_cells(scope, a, b, margins, note)
-    if nothing := rows.without_shares(a, b, "welch", "crossed"):
-        return nothing
+    if empty := rows.without_shares(a, b, "welch", "crossed"):
+        return empty
     if "ends" in (a.tested, b.tested):
         (low_a, high_a), (low_b, high_b) = a.low_and_high, b.low_and_high
         spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
@@ -109,13 +109,13 @@ def within_jobs(
     note: str | None = None,
     limit: float = 1.0,
 ) -> list[Row]:
-    """Rows paired and crossed of the same jobs and templates in two arms, a − b.
+    """Contrast the same jobs and templates in two arms, a − b: rows paired and crossed.
 
-    a and b are `[I, J]`, cell by cell the same; `limit` is the largest value the difference can have.
+    a and b are `[I, J]`, cell by cell the same; `limit` is the largest value that the difference can have.
     """
     rows = _Rows.of_cells(scope, a, b, margins, note)
-    if nothing := rows.without_shares(a, b, "paired", "crossed"):
-        return nothing
+    if empty := rows.without_shares(a, b, "paired", "crossed"):
+        return empty
     d = a - b
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
     test = paired(a.point.mean(axis=1), b.point.mean(axis=1))
@@ -123,11 +123,11 @@ def within_jobs(
 
 
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Row]:
-    """One row of a − b that is shown and never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
+    """Make one row of a − b that is never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
     rows = _Rows.of_cells(scope, a, b, {}, note)
-    if nothing := rows.without_shares(a, b, "estimate"):
-        return nothing
-    return [rows.of("estimate", Statistic(_mean(a.point) - _mean(b.point)), bounds=_bounds(a, b))]
+    if empty := rows.without_shares(a, b, "estimate"):
+        return empty
+    return [rows.row("estimate", Statistic(_mean(a.point) - _mean(b.point)), bounds=_bounds(a, b))]
 
 
 def _mean(values: FloatArray) -> float:
@@ -135,9 +135,9 @@ def _mean(values: FloatArray) -> float:
 
 
 def _bounds(a: CellValues, b: CellValues) -> tuple[float, float] | None:
-    """Between what the exact difference of two means lies; None where points are tested.
+    """Find the bounds of the exact difference of two means; None where points are tested.
 
-    Then the interval holds no bounds, and what empty cells leave open stands beside the shares alone.
+    The interval then holds no bounds, and what empty cells leave open stands beside the shares alone.
     """
     if "ends" not in (a.tested, b.tested):
         return None
@@ -154,33 +154,33 @@ def against_labour(
     seed: int,
     note: str | None = None,
 ) -> list[Row]:
-    """Rows slope, level, distance and spearman of jobs' mean shares `[I, J]` and labour shares `[I]`.
+    """Hold jobs' mean shares `[I, J]` against labour shares `[I]`: rows slope, level, distance and spearman.
 
-    NaN is a labour share that is not known. Fewer than ten jobs with one: every row is there, empty, with
-    their number as reason.
+    NaN is a labour share that is not known. With fewer than ten known, the rows have no numbers, and how
+    many there are as reason.
     """
-    known = ~np.isnan(labour) & ~np.asarray(np.isnan(shares.point).any(axis=1))
-    x = labour[known]
+    has_both = ~np.isnan(labour) & ~np.asarray(np.isnan(shares.point).any(axis=1))
+    x = labour[has_both]
     rows = _Rows(scope, (int(x.size), None), margins, note)
     if x.size < MIN_LABOUR_ITEMS:
         few = f"{x.size} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
         return rows.empty(*OF_LABOUR, reason=few)
     if not shares.point.size:
         return rows.empty(*OF_LABOUR)
-    y = shares[known]
-    made = [rows.slope(x, y), rows.level(x, y), rows.distance(x, y)]
+    y = shares[has_both]
+    of_values = [rows.slope(x, y), rows.level(x, y), rows.distance(x, y)]
     means = y.point.mean(axis=1)
     if y.tested == "ends":
         rho = float(spearman(x, means))
         alone = Statistic(None if np.isnan(rho) else rho, reason=BOUNDS_ALONE)
-        return [*made, rows.of("spearman", alone)]
+        return [*of_values, rows.row("spearman", alone)]
     ranks = rank_correlation(x, means, rng=generator(seed, "tests", [*_identity(scope), "spearman"]))
-    fitted = _too_few([y])
-    return [*made, rows.of("spearman", replace(ranks, p_value=None) if fitted else ranks, speaks=not fitted)]
+    few = _too_few([y])
+    return [*of_values, rows.row("spearman", replace(ranks, p_value=None) if few else ranks, speaks=not few)]
 
 
 def _too_few(arms: Sequence[CellValues]) -> bool:
-    """Whether points rest on fitted cells too often to be judged; ends hold whatever is empty."""
+    """Tell whether too many cells are empty for points to be judged; ends hold whatever is empty."""
     return any(
         arm.tested == "point" and arm.empty is not None and arm.empty.mean() > MOST_EMPTY for arm in arms
     )
@@ -189,7 +189,7 @@ def _too_few(arms: Sequence[CellValues]) -> bool:
 def _crossed(
     estimate: float, spreads: Sequence[Spread], bounds: tuple[float, float] | None, limit: float
 ) -> Statistic:
-    """The test that takes jobs and templates as drawn at random; of points, or between two ends."""
+    """Test a difference with jobs and templates taken as drawn at random; of points, or between two ends."""
     ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
     tests = []
     for value, spread in zip(ends, spreads, strict=True):
@@ -216,10 +216,10 @@ def _crossed(
 
 
 def _between(estimate: float | None, least: Statistic, most: Statistic) -> Statistic:
-    """What two ends say of the number between them (docs/methods.md#inference-under-bounds).
+    """Test a number that lies between two ends (docs/methods.md#inference-under-bounds).
 
-    The interval goes from the lower end's low to the upper end's high; the p-value is that of the end
-    nearer to 0, and 1 where the bounds hold 0.
+    The interval goes from the low end of the lower end's interval to the high end of the upper end's; the
+    p-value is that of the end nearer to 0, and 1 where the bounds hold 0.
     """
     if least.ci95 is None or least.ci90 is None or most.ci95 is None or most.ci90 is None:
         return Statistic(estimate, reason=least.reason or most.reason)
@@ -246,10 +246,10 @@ def within_units(
     seed: int = 1,
     note: str | None = None,
 ) -> list[Row]:
-    """Rows of the named kinds for one number of the same units in two arms, a − b: a `[n]`, b `[n]`.
+    """Contrast one number of the same units in two arms, a − b: a `[n]`, b `[n]`; a row of each kind named.
 
-    welch takes the arms as independent; the others pair them unit by unit. Without a
-    unit every row is there, empty, with the note as reason.
+    welch takes the arms as independent; the others pair them unit by unit. Without a unit the rows have no
+    numbers, and the note and what is missing as reason.
     """
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
@@ -263,14 +263,14 @@ def within_units(
             a, b, rng=generator(seed, "tests", [*_identity(scope), "permutation"])
         ),
     }
-    return [rows.of(kind, tests[kind]()) for kind in kinds]
+    return [rows.row(kind, tests[kind]()) for kind in kinds]
 
 
 def one_row(
     kind: str, result: Statistic, *, scope: Scope, n: int, margins: Mapping[str, float], note: str | None
 ) -> Row:
-    """A row of a test over `n` units that was made elsewhere."""
-    return _Rows(scope, (n, None), margins, note).of(kind, result)
+    """Make the row of a test over `n` units that was computed elsewhere."""
+    return _Rows(scope, (n, None), margins, note).row(kind, result)
 
 
 def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
@@ -280,7 +280,7 @@ def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
     """
     families = [str(row["family"]) for row in rows]
     p_values = [p if isinstance(p := row["p_value"], float) else None for row in rows]
-    judged = with_verdicts(rows)[0]  # rows of its own
+    judged = with_verdicts(rows)[0]  # new rows: those given stay as they are
     for row, adjusted in zip(judged, holm(families, p_values), strict=True):
         del row["n_claims"]
         row["p_adjusted"] = adjusted
@@ -303,11 +303,11 @@ class _Rows:
     def of_cells(
         cls, scope: Scope, a: CellValues, b: CellValues, margins: Mapping[str, float], note: str | None
     ) -> _Rows:
-        """Rows of two arms of cells, whose units are their jobs."""
+        """Begin the rows of two arms of cells, whose units are their jobs."""
         return cls(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
 
     def without_shares(self, a: CellValues, b: CellValues, *kinds: str) -> list[Row]:
-        """Empty rows where no template is left, or a job is empty in all of them; else none."""
+        """Make empty rows where no template is left, or a job is empty in all of them; else no row."""
         if not a.point.size or not b.point.size:
             return self.empty(*kinds)
         if np.isnan(a.point).any() or np.isnan(b.point).any():
@@ -317,9 +317,9 @@ class _Rows:
     def empty(
         self, *kinds: str, reason: str = NO_TEMPLATE, bounds: tuple[float, float] | None = None
     ) -> list[Row]:
-        """A row without numbers for each kind, but for bounds where there are any."""
+        """Make a row of each kind without numbers other than bounds."""
         why = None if self.note and reason == NO_TEMPLATE else reason
-        return [self.of(kind, Statistic(None, reason=why), bounds=bounds) for kind in kinds]
+        return [self.row(kind, Statistic(None, reason=why), bounds=bounds) for kind in kinds]
 
     def pair(
         self,
@@ -330,9 +330,9 @@ class _Rows:
         *,
         limit: float,
     ) -> list[Row]:
-        """The row of the test whose unit is the job, and the crossed one; with bounds and empty cells.
+        """Make the row of the test whose unit is the job, and the crossed one; with bounds and empty cells.
 
-        `spreads`: of the points, or of the least and of the greatest difference where these are tested.
+        `spreads` are of the points, or of the least and the greatest difference where these are tested.
         """
         bounds, few = _bounds(*arms), _too_few(arms)
         masks = [(arm.empty, arm.tested) for arm in arms if arm.empty is not None and arm.empty.any()]
@@ -345,17 +345,17 @@ class _Rows:
             of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
         speaks = not few and not any(spread.conditional for spread in spreads)
         return [
-            rows.of(kind, of_jobs, bounds=bounds),
-            rows.of("crossed", crossed, bounds=bounds, speaks=speaks),
+            rows.row(kind, of_jobs, bounds=bounds),
+            rows.row("crossed", crossed, bounds=bounds, speaks=speaks),
         ]
 
     def slope(self, x: FloatArray, y: CellValues) -> Row:
-        """The row of the slope of jobs' means on x `[I]`; between its bounds where the cells have ends."""
+        """Make the row of the slope of jobs' means on x `[I]`; between bounds where the cells have ends."""
         adds = x >= x.mean()
         return self._of_line("slope", y, adds, lambda means: slope_test(x, means), speaks=not _too_few([y]))
 
     def level(self, x: FloatArray, y: CellValues) -> Row:
-        """The row of the line's height where x is one half, less one half: level apart from slope."""
+        """Make the row of the line's height where x is one half, less one half: level apart from slope."""
         if not x.min() <= PARITY <= x.max():
             return self.empty("level", reason=ONE_SIDE)[0]
         adds = level_weights(x, PARITY) >= 0 if np.ptp(x) else x > PARITY  # equal shares have no line
@@ -370,31 +370,31 @@ class _Rows:
         *,
         speaks: bool = True,
     ) -> Row:
-        """A row of a number that is linear in the jobs' means; `adds`: where a larger mean raises it."""
+        """Make the row of a number linear in the jobs' means; `adds`: where a larger mean raises it."""
         result = test(y.point.mean(axis=1))
         if y.tested == "point":
-            return self.of(kind, replace(result, p_value=None) if _too_few([y]) else result, speaks=speaks)
+            return self.row(kind, replace(result, p_value=None) if _too_few([y]) else result, speaks=speaks)
         low, high = (end.mean(axis=1) for end in y.low_and_high)
         least, most = test(np.where(adds, low, high)), test(np.where(adds, high, low))
         return self._of_ends(kind, result.estimate, least, most)
 
     def distance(self, x: FloatArray, y: CellValues) -> Row:
-        """The row of the mean distance of jobs' means from x."""
+        """Make the row of the mean distance of jobs' means from x."""
         result = mean_distance(y.point.mean(axis=1), x)
         if y.tested == "point":
-            return self.of("distance", result)
+            return self.row("distance", result)
         low, high = (end.mean(axis=1) for end in y.low_and_high)
         nearest, farthest = np.clip(x, low, high), np.where(high - x > x - low, high, low)
         least, most = mean_distance(nearest, x), mean_distance(farthest, x)
         return self._of_ends("distance", result.estimate, least, most)
 
     def _of_ends(self, kind: str, estimate: float | None, least: Statistic, most: Statistic) -> Row:
-        """A row between the tests of two ends."""
+        """Make the row of a number between the tests of two ends."""
         low, high = least.estimate, most.estimate
         bounds = None if low is None or high is None else (low, high)
-        return self.of(kind, _between(estimate, least, most), bounds=bounds)
+        return self.row(kind, _between(estimate, least, most), bounds=bounds)
 
-    def of(
+    def row(
         self,
         kind: str,
         result: Statistic,
@@ -402,7 +402,7 @@ class _Rows:
         bounds: tuple[float, float] | None = None,
         speaks: bool = True,
     ) -> Row:
-        """A row of tests.csv; what a kind of test does not have is empty. `speaks`: it may have a verdict."""
+        """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
         scope = self.scope
         ci95, ci90 = result.ci95, result.ci90
         margin = self.margins.get(scope.quantity) if kind in JUDGED.get(scope.engine, ()) else None
@@ -440,7 +440,7 @@ _NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 
 def _identity(scope: Scope) -> list[str | None]:
-    """Name the key columns of a row but its kind: what its random numbers are drawn for."""
+    """List the key columns of a row except its kind: they seed its random numbers."""
     return [
         *(scope.engine, scope.contrast, scope.quantity, scope.gender, scope.model_a, scope.model_b),
         *(scope.bias_type, scope.setting, scope.prompt_form, scope.instruction_a, scope.instruction_b),

@@ -10,7 +10,7 @@ from biaskit.stats.welch import NO_SPREAD, Statistic, ends, varies
 
 
 def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Spearman's rank correlation, ties at their average rank.
+    """Compute Spearman's rank correlation, ties at their average rank.
 
     Formula: Pearson's correlation of the ranks.
     Arguments: x, y `[..., n]`.
@@ -29,7 +29,7 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def slope_test(x: FloatArray, y: FloatArray) -> Statistic:
-    """t-test and interval of a least-squares slope whose units may vary differently.
+    """Test a least-squares slope whose units may vary differently, with its intervals.
 
     Formula: the slope ± t × its HC3 standard error, n − 2 degrees of freedom.
     Arguments: x, y `[n]`, n ≥ 3.
@@ -43,7 +43,7 @@ def slope_test(x: FloatArray, y: FloatArray) -> Statistic:
 
 
 def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
-    """How far a least-squares line lies above the diagonal at one place: its level apart from its slope.
+    """Test how far a least-squares line lies above the diagonal at one place: its level apart from its slope.
 
     Formula: (line at x = `at`) − `at`, ± t × its HC3 standard error, n − 2 degrees of freedom.
     Arguments: x, y `[n]`, n ≥ 3, in one unit.
@@ -55,7 +55,7 @@ def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
 
 
 def level_weights(x: FloatArray, at: float) -> FloatArray:
-    """What each y of a least-squares line weighs in its value at x = `at`: `[n]`, sum 1, also negative.
+    """Find the weight of each y in a least-squares line's value at x = `at`: `[n]`, sum 1, also negative.
 
     Reference: docs/methods.md#labour-slope; a row of the hat matrix.
     """
@@ -91,7 +91,7 @@ def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
 def rank_correlation(
     x: FloatArray, y: FloatArray, *, rng: np.random.Generator, n_resamples: int = N_RESAMPLES
 ) -> Statistic:
-    """Spearman's rank correlation with a percentile interval and the p-value of no association.
+    """Compute Spearman's rank correlation with a percentile interval and the p-value of no association.
 
     Formula: n units drawn with replacement, n_resamples times; numpy's linear percentiles.
     Arguments: x, y `[n]`; rng; n_resamples.
@@ -107,11 +107,11 @@ def rank_correlation(
         return Statistic(reason="zero variance: no estimate")
     picks = rng.integers(0, x.size, size=(n_resamples, x.size))
     drawn = spearman(x[picks], y[picks])
-    kept = drawn[~np.isnan(drawn)]
-    left_out = n_resamples - kept.size
+    defined = drawn[~np.isnan(drawn)]
+    left_out = n_resamples - defined.size
     reason = f"{left_out} of {n_resamples} resamples without spread left out" if left_out else None
-    if 2 * kept.size < n_resamples:
+    if 2 * defined.size < n_resamples:
         return Statistic(estimate, reason=f"{reason}: no interval")
-    low95, low90, high90, high95 = np.quantile(kept, [0.025, 0.05, 0.95, 0.975]).tolist()
+    low95, low90, high90, high95 = np.quantile(defined, [0.025, 0.05, 0.95, 0.975]).tolist()
     p_value = float(spearmanr(x, y).pvalue)
     return Statistic(estimate, p_value=p_value, ci95=(low95, high95), ci90=(low90, high90), reason=reason)

@@ -19,7 +19,7 @@ from biaskit.stats.arrays import FloatArray
 CONDITIONAL_ON_ONE_JOB = "conditional on one job"
 CONDITIONAL_ON_ONE_TEMPLATE = "conditional on one template"
 CONDITIONAL = (CONDITIONAL_ON_ONE_JOB, CONDITIONAL_ON_ONE_TEMPLATE)
-"""An interval that speaks of one job or one template alone gives no verdict."""
+"""Reasons of an interval over one job or one template alone, which gives no verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Spread:
 
     @property
     def conditional(self) -> bool:
-        """Whether the spread speaks of one job or of one template alone."""
+        """Whether the spread is of one job or one template alone."""
         return self.reason in CONDITIONAL
 
 
@@ -53,7 +53,7 @@ Term = tuple[FloatArray, int]
 
 @dataclass(frozen=True, slots=True)
 class Components:
-    """Variance of jobs, of templates and of what is left, negative ones as 0; the reason names those."""
+    """Variances of jobs, of templates and of the residual; a negative one is 0, and the reason names it."""
 
     job: float | None
     template: float | None
@@ -62,7 +62,7 @@ class Components:
 
 
 def mean_squares(values: FloatArray) -> MeanSquares:
-    """Mean squares of jobs, templates and residual of a crossed table with one value per cell.
+    """Compute mean squares of jobs, templates and residual of a crossed table with one value per cell.
 
     Formula: A = J Σ_i (x_i. − x_..)² / (I−1);  B = I Σ_j (x_.j − x_..)² / (J−1);
         E = Σ_ij (x_ij − x_i. − x_.j + x_..)² / ((I−1)(J−1)).
@@ -88,7 +88,7 @@ def mean_squares(values: FloatArray) -> MeanSquares:
 
 
 def spread_of_mean(values: FloatArray) -> Spread:
-    """Variance of the mean over jobs and templates, both taken as drawn at random.
+    """Estimate the variance of the mean over jobs and templates, both taken as drawn at random.
 
     Formula: v = max(A + B − E, A, B) / (I J);
         dof = (I J v)² / (A²/(I−1) + B²/(J−1) + E²/((I−1)(J−1))), at least 1.
@@ -115,7 +115,7 @@ def spread_of_mean(values: FloatArray) -> Spread:
 
 
 def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
-    """Variance of the difference of two groups' means, other jobs in each, the same templates.
+    """Estimate the variance of the difference of two groups' means: other jobs, the same templates.
 
     Formula: D = sample variance over templates of (mean of a − mean of b), for each group i
         A_i, E_i its mean squares: V = Σ A_i/(I_i J), W = Σ E_i/(I_i J); v = max(V + D/J − W, V, D/J);
@@ -152,7 +152,7 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
 def combined(
     jobs: Sequence[Term], templates: Term | None, residual: Sequence[Term]
 ) -> tuple[FloatArray, FloatArray]:
-    """Variance of an estimate over crossed jobs and templates from its mean squares, and its dof.
+    """Combine mean squares to the variance of an estimate over crossed jobs and templates, and its dof.
 
     Formula: V = Σ jobs, T = templates, W = Σ residual; v = max(V + T − W, V, T);
         dof = v² / Σ (term² / its dof), at least 1 (Satterthwaite).
@@ -174,7 +174,7 @@ def combined(
 def share_interval(
     mean: FloatArray | float, variance: FloatArray, dof: FloatArray, *, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
-    """Interval of a mean share, made on the logit scale so that it stays inside [0, 1].
+    """Find the interval of a mean share on the logit scale, so that it stays inside [0, 1].
 
     Formula: logit(m) ± t √v / (m (1 − m)), transformed back; m exactly 0 or 1: m ± t √v, clipped.
     Arguments: mean m, variance v and dof, elementwise `[...]`; level of confidence.
@@ -204,7 +204,7 @@ def difference_interval(
     limit: float = 1.0,
     level: float = 0.95,
 ) -> tuple[FloatArray, FloatArray]:
-    """Interval of a difference of shares, clipped to what such a difference can be.
+    """Find the interval of a difference of shares, clipped to what such a difference can be.
 
     Formula: d ± t √v, clipped to [−limit, limit].
     Arguments: difference d, variance v and dof, elementwise `[...]`; limit 1 for a difference of shares, 2
@@ -219,7 +219,7 @@ def difference_interval(
 
 
 def p_of_difference(difference: float, variance: float, dof: float) -> tuple[float | None, float]:
-    """T statistic and two-sided p-value of a difference against 0.
+    """Compute the t statistic and two-sided p-value of a difference against 0.
 
     Formula: t = d / √v on dof degrees of freedom.
     Arguments: difference d, its variance v, dof.
@@ -236,20 +236,20 @@ def p_of_difference(difference: float, variance: float, dof: float) -> tuple[flo
 
 
 def p_of_interval(difference: float, low: float, high: float, dof: float) -> float:
-    """The p-value of a difference from its 95 % interval (docs/methods.md#crossed-intervals)."""
+    """Recover the p-value of a difference from its 95 % interval (docs/methods.md#crossed-intervals)."""
     half = (high - low) / 2.0 / float(_t(np.asarray(dof), 0.95))
     return p_of_difference(difference, half**2, dof)[1]
 
 
 def _t(dof: FloatArray, level: float) -> FloatArray:
-    """Two-sided t quantile. `scipy.stats.t.ppf` gives the same and costs a hundred times as much."""
+    """Find a two-sided t quantile: `scipy.stats.t.ppf` gives the same at a hundred times the cost."""
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(dof, 0.5 + level / 2.0), dtype=np.float64)
 
 
 def variance_components(values: FloatArray) -> Components:
-    """How much of the cells' variance lies between jobs, between templates, and in neither.
+    """Split the cells' variance into that between jobs, that between templates, and the rest.
 
     Formula: job (A − E)/J, template (B − E)/I, residual E: components, not fractions.
     Arguments: values `[I, J]`.
@@ -285,5 +285,5 @@ def se_over_templates(values: FloatArray) -> float | None:
 
 
 def joined(reasons: Sequence[str | None]) -> str | None:
-    """Join the reasons that are there, each once, to one text; None when there is none."""
+    """Join the reasons that are not empty, each once, to one text; None when there is none."""
     return "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or None

@@ -11,7 +11,7 @@ from biaskit.stats.arrays import FloatArray
 
 
 def holm(families: Sequence[str], p_values: Sequence[float | None]) -> list[float | None]:
-    """Holm's step-down adjustment, each family for itself.
+    """Adjust p-values by Holm's step-down method, each family for itself.
 
     Formula: for p_(1) ≤ … ≤ p_(m) of a family: p̃_(k) = max over l ≤ k of min(1, (m − l + 1) p_(l)).
     Arguments: families `[n]`, the family of each p-value; p_values `[n]`.

@@ -38,7 +38,7 @@ class Design:
     template: float  # variance between templates: of the mean, or of the difference of the sides' means
 
     def parts(self) -> dict[str, float]:
-        """What jobs, templates and cells add to the variance of the estimate.
+        """Split the variance of the estimate by what jobs, templates and cells add to it.
 
         Formula: jobs Σ σ²_job / I, templates σ²_template / J, cells Σ σ²_cell / (I J).
         """
@@ -49,12 +49,12 @@ class Design:
         }
 
     def variance(self) -> float:
-        """The variance of the estimate over designs of this size."""
+        """Add up the variance of the estimate over designs of this size."""
         return sum(self.parts().values())
 
 
 def power(design: Design, difference: float) -> float:
-    """In which share of runs a true difference is found by the crossed test of docs/methods.md#power.
+    """Find the share of runs in which the crossed test of docs/methods.md#power finds a true difference.
 
     Formula: E[Φ((|δ| − c)/√v) + Φ((−|δ| − c)/√v)], c = t(1 − level/2, dof) √v̂ with v̂ and dof as the test
         makes them of mean squares that are chi-squared about their expectations.
@@ -89,7 +89,7 @@ def smallest_difference(design: Design) -> float | None:
 
 @lru_cache(maxsize=4)  # drawn once for all differences of a design
 def _reach(design: Design) -> FloatArray | None:
-    """How far from 0 the estimate must lie in each run: `[N_RUNS]`; None where nothing is tested."""
+    """Draw how far from 0 the estimate must lie in each run: `[N_RUNS]`; None where nothing is tested."""
     from scipy.special import stdtrit
 
     rng = np.random.default_rng(0)

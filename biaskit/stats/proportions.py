@@ -28,11 +28,11 @@ class Proportion:
 
 @lru_cache(maxsize=10_000)
 def wilson(count: int, n: int, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Wilson's score interval of a share.
+    """Compute Wilson's score interval of a share.
 
     Formula: the two p with |count/n − p| = z √(p(1 − p)/n), z the normal quantile at (1 + level)/2.
     Arguments: count out of n, 0 ≤ count ≤ n, independent draws; level.
-    Returns: lower and upper end, fractions in [0, 1]; exactly 0 below no success, exactly 1 above n.
+    Returns: lower and upper end, fractions in [0, 1]; exactly 0 for no success, exactly 1 for n.
     Missing or empty input: None with n = 0; `ValueError` for counts that cannot be.
     Reference: docs/methods.md#wilson; Wilson 1927; statsmodels' `proportion_confint`.
     """
@@ -48,7 +48,7 @@ def wilson(count: int, n: int, *, level: float = 0.95) -> tuple[float, float] | 
 
 
 def proportion(count: int, n: int) -> Proportion:
-    """A share with its Wilson 95 % interval and its standard error.
+    """Estimate a share with its Wilson 95 % interval and its standard error.
 
     Formula: p = count/n; se = √(p(1 − p)/(n − 1)), which is the sample standard deviation of n zeros and
         ones over √n.
@@ -68,7 +68,7 @@ def proportion(count: int, n: int) -> Proportion:
 
 
 def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
-    """Mean of the shares of k prompts, each with equal weight whatever its number of texts.
+    """Average the shares of k prompts, each with equal weight whatever its number of texts.
 
     Formula: p̄ = Σ p_i/k; p̄ − √(Σ (p_i − l_i)²)/k and p̄ + √(Σ (u_i − p_i)²)/k, with [l_i, u_i] the
         prompts' intervals; se = √(Σ se_i²)/k.
@@ -98,7 +98,7 @@ def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
 def se_of_mean(
     shares: FloatArray, matched: FloatArray, weights: FloatArray | None = None
 ) -> tuple[float | None, str | None]:
-    """Standard error that the draws bring into a mean of cells' shares, and what it leaves out.
+    """Estimate the standard error that draws add to a mean of cells' shares, and say what it leaves out.
 
     Formula: √(Σ w² p(1 − p)/(K − 1)) / Σ w, over the cells with K ≥ 2 matched draws.
     Arguments: shares p, matched draws K and weights w (1) of the cells, all of one shape.

@@ -16,9 +16,7 @@ N_RESAMPLES = 2_000
 def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.random.Generator:
     """Make the generator of one row: PCG64 seeded by SHA-256 of (study seed, table, row key).
 
-    See docs/methods.md#random-numbers.
-
-    Adding a model, a job or a row therefore changes no other number.
+    Adding a model, a job or a row therefore changes no other number (docs/methods.md#random-numbers).
     """
     text = json.dumps([study_seed, table, list(row_key)], separators=(",", ":"))
     digest = hashlib.sha256(text.encode("ascii")).digest()
@@ -28,7 +26,7 @@ def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.rand
 def crossed_bootstrap(
     values: FloatArray, *, rng: np.random.Generator, n_resamples: int = N_RESAMPLES, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Percentile interval of a mean, jobs and templates both resampled.
+    """Find the percentile interval of a mean, jobs and templates both resampled.
 
     Formula: I jobs and J templates drawn with replacement, n times; the mean of the drawn rows and
         columns; numpy's linear percentiles of the n means.
@@ -51,6 +49,6 @@ def crossed_bootstrap(
 
 
 def _drawn(rng: np.random.Generator, n_resamples: int, n: int) -> FloatArray:
-    """How often each of n levels is drawn in each resample: `[n_resamples, n]`."""
+    """Count how often each of n levels is drawn in each resample: `[n_resamples, n]`."""
     picks = rng.integers(0, n, size=(n_resamples, n)) + n * np.arange(n_resamples)[:, None]
     return np.bincount(picks.ravel(), minlength=n * n_resamples).reshape(n_resamples, n).astype(np.float64)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 SPLITS = 1_999
-_KINDS = 3
+_STATISTICS = 3
 
 
 def p_of_same_counts(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], seed: int) -> float:
-    """Whether first and second draws of each question have the same distribution: one p for all questions.
+    """Test whether first and second draws of each question have one distribution: one p for all questions.
 
     Formula: permutation p of three statistics, where the draws of a question are split anew at random: the
         sum over questions of Σ (a − e)²/e, the largest of those, and Σ over kinds of answer of the squared
@@ -36,10 +36,9 @@ def p_of_same_counts(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], seed:
         total += distance
         largest = np.maximum(largest, distance)
         shift += apart
-    found = [_p(total), _p(largest), _p((shift**2).sum(axis=1))]
-    return min(1.0, _KINDS * min(found))
+    return min(1.0, _STATISTICS * min(_p(total), _p(largest), _p((shift**2).sum(axis=1))))
 
 
 def _p(statistic: np.ndarray) -> float:
-    """Of the first value among the splits' values; sums in another order differ by rounding."""
+    """Find the p of the first value among those of the splits; sums in another order differ by rounding."""
     return float(1 + np.sum(statistic[1:] >= statistic[0] * (1 - 1e-12))) / len(statistic)

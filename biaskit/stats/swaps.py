@@ -21,12 +21,12 @@ _OWN_DIRECTION = {"female": -1.0, "male": 1.0}
 
 
 def reaches(values: FloatArray, observed: float) -> BoolArray:
-    """Whether values are at least the observed one, equality within a relative tolerance of 1e-12."""
+    """Tell which values are at least the observed one, equality within a relative tolerance of 1e-12."""
     return values >= observed - TIE * abs(observed)
 
 
 def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Statistic:
-    """Permutation test of paired scores: within each unit the two may change places.
+    """Test paired scores by permutation: within each unit the two may change places.
 
     Formula: statistic |mean(a − b)|; over all 2^m sign changes of the differences if m ≤ 13:
         p = number ≥ observed / 2^m, the observed one among them; else over 9,999 random ones:
@@ -60,7 +60,7 @@ def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Stat
 
 
 def percent_change(old: float | None, new: float | None, gender: str) -> tuple[float | None, str | None]:
-    """Change of an SRB score between two models, relative to the old one.
+    """Compute the change of an SRB score between two models, relative to the old one.
 
     Formula: 100 · s · (new − old) / |old|, s = −1 for women and +1 for men.
     Arguments: old, new, SRB scores (negative = closer to specified women); gender female or male.

@@ -20,7 +20,7 @@ Verdict = Literal[
 LEVEL = 0.05
 MANY = 1e6
 """Degrees of freedom where a row names none."""
-# One kind of row speaks for a contrast; the others stand beside it in tests.csv.
+# Only rows of these kinds get a verdict; the others stand beside them in tests.csv.
 JUDGED = {
     "probe": ("crossed", "slope", "spearman"),
     "personas": ("paired",),
@@ -34,19 +34,19 @@ _IDENTITY = (
 
 
 def is_judged(row: Row) -> bool:
-    """Whether a row is of the kind that gets a verdict."""
+    """Tell whether a row is of a kind that gets a verdict."""
     return row["kind"] in JUDGED.get(str(row["engine"]), ())
 
 
 def interval_side(row: Row) -> Direction | None:
-    """The side of 0 that the whole 95 % interval lies on; what rounding leaves of 0 has no direction."""
+    """Find the side of 0 that the whole 95 % interval lies on; a 0 up to rounding has no direction."""
     if row["ci_low"] is None or row["ci_high"] is None:
         return None
     return "higher" if row["ci_low"] > ROUNDING else "lower" if row["ci_high"] < -ROUNDING else None
 
 
 def verdict_of(row: Row | None) -> Verdict:
-    """The verdict of a row of tests.csv; by its own numbers where none is stored with it."""
+    """Read the verdict of a row of tests.csv; judge it by its own numbers where none is stored."""
     if row is None:
         return "not-measured"
     return row.get("verdict") or judge(row, row["p_value"])
@@ -58,8 +58,8 @@ def judge(row: Row, p_claim: float | None) -> Verdict:
     `row` has the columns of tests.csv; under bounds its intervals and p-value hold them already. `p_claim`
     is its p-value, adjusted over the claims it stands among. Returns `not-measured` without an estimate or
     an interval, `no-verdict` where the interval is conditional or rests on too few cells (no p-value),
-    `equivalent` even where the 95 % interval excludes 0, and `not-identified` where the bounds alone stand
-    between the interval and a verdict.
+    `equivalent` even where the 95 % interval excludes 0, and `not-identified` where there would be a verdict
+    but for the bounds.
     """
     if row["estimate"] is None or row["ci_low"] is None or row["ci_high"] is None:
         return "not-measured"
@@ -74,7 +74,7 @@ def judge(row: Row, p_claim: float | None) -> Verdict:
 
 
 def _would_be_decided(row: Row) -> bool:
-    """Whether the interval alone, without what the bounds add to it, would give a verdict."""
+    """Tell whether the interval, without what the bounds add to it, would give a verdict."""
     low, high = row.get("bound_low"), row.get("bound_high")
     if low is None or high is None or low == high or row["ci90_low"] is None or row["ci90_high"] is None:
         return False
@@ -90,10 +90,10 @@ def _would_be_decided(row: Row) -> bool:
 
 
 def with_verdicts(*tables: Sequence[Row]) -> list[list[dict[str, Any]]]:
-    """The rows of one or several tests.csv with their verdicts, as the claims of one page or one gate.
+    """Judge the rows of one or several tests.csv, as the claims of one page or one gate.
 
-    Formula: Holm's step-down over the p-values of all judged rows of the tables together. What the share of
-    one gender says is said once: rows of another gender's share are a family of their own.
+    Formula: Holm's step-down over the p-values of all judged rows of the tables together. One
+        gender's share says much what another's does: each gender's rows are a family of their own.
     Arguments: tables of rows of tests.csv.
     Returns: the same rows in the same order, each with `verdict` and, not for the file, `n_claims`: how
         many comparisons it stands among.
@@ -125,6 +125,6 @@ def with_verdicts(*tables: Sequence[Row]) -> list[list[dict[str, Any]]]:
 
 
 def _gender_of_share(row: Row) -> str:
-    """The gender whose share the row speaks of; "" for numbers that are no share of one gender."""
+    """Name the gender whose share the row compares; "" for numbers that are no share of one gender."""
     quantity = str(row["quantity"])
     return str(row["gender"] or "") if "share" in quantity or quantity == "instruction_effect" else ""

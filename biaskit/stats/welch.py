@@ -17,7 +17,7 @@ NO_SPREAD = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A number with its test and intervals; what is None is not defined, or the reason says why."""
+    """A number with its test and intervals; what is not defined is None, and the reason says why."""
 
     estimate: float | None = None
     effect_size: float | None = None
@@ -30,7 +30,7 @@ class Statistic:
 
 
 def welch(a: FloatArray, b: FloatArray) -> Statistic:
-    """Welch's t-test of the units of two groups, their variances not taken as equal.
+    """Test the means of two groups of units by Welch's t-test, their variances not taken as equal.
 
     Formula: t = (ā − b̄) / √(s_a²/n_a + s_b²/n_b), dof by Welch and Satterthwaite; two-sided p;
         Hedges' g = (ā − b̄) / s_pooled · (1 − 3/(4(n_a + n_b − 2) − 1)).
@@ -56,7 +56,7 @@ def welch(a: FloatArray, b: FloatArray) -> Statistic:
 
 
 def paired(a: FloatArray, b: FloatArray) -> Statistic:
-    """Paired t-test of the same units in two arms.
+    """Test the same units in two arms by the paired t-test.
 
     Formula: d = a − b; t = d̄ / (s_d/√n), dof n − 1; two-sided p; d_z = d̄ / s_d, uncorrected.
     Arguments: a `[n]`, b `[n]`: the same units in the same order.
@@ -81,14 +81,14 @@ def paired(a: FloatArray, b: FloatArray) -> Statistic:
 def _tested(
     estimate: float, effect: float, test: Sequence[float], intervals: Sequence[tuple[float, float]]
 ) -> Statistic:
-    """A t-test as statsmodels gives it: statistic, p, degrees of freedom; and its 95 % and 90 % intervals."""
+    """Put together a t-test as statsmodels gives it (statistic, p, dof), and its 95 % and 90 % intervals."""
     statistic, p_value, dof = map(float, test)
     ci95, ci90 = intervals
     return Statistic(estimate, effect, statistic, dof, p_value, ci95, ci90)
 
 
 def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:
-    """How far the same units lie apart in two arms, whichever way.
+    """Estimate how far the same units lie apart in two arms, whichever way.
 
     Formula: the mean of d = |a − b|, ± t s_d/√n with n − 1 degrees of freedom, not under 0.
     Arguments: a `[n]`, b `[n]`: the same units in the same order.
@@ -97,13 +97,13 @@ def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:
     Missing or empty input: fewer than two units, or no variance: only the estimate, with the reason.
     Reference: docs/methods.md#labour-slope.
     """
-    found = paired(np.abs(a - b), np.zeros_like(a))
-    ci95, ci90 = ((max(ci[0], 0.0), ci[1]) if ci else None for ci in (found.ci95, found.ci90))
-    return Statistic(found.estimate, dof=found.dof, ci95=ci95, ci90=ci90, reason=found.reason)
+    test = paired(np.abs(a - b), np.zeros_like(a))
+    ci95, ci90 = ((max(ci[0], 0.0), ci[1]) if ci else None for ci in (test.ci95, test.ci90))
+    return Statistic(test.estimate, dof=test.dof, ci95=ci95, ci90=ci90, reason=test.reason)
 
 
 def wilcoxon(a: FloatArray, b: FloatArray) -> Statistic:
-    """Wilcoxon signed-rank test of the same units in two arms.
+    """Test the same units in two arms by Wilcoxon's signed ranks.
 
     Formula: ranks of |a − b|, zeros dropped, ties at their average rank; W+ and W− the sums of the ranks
         of positive and negative differences; statistic min(W+, W−); two-sided p by scipy's defaults;
@@ -111,7 +111,7 @@ def wilcoxon(a: FloatArray, b: FloatArray) -> Statistic:
     Arguments: a `[n]`, b `[n]`: the same units in the same order.
     Returns: the effect size in [−1, 1], positive when a is larger; the statistic carries no direction.
     Missing or empty input: fewer than two units, or differences without variance: None with the reason.
-        Differences that are equal up to rounding are ties, and such that are 0 up to rounding are zeros.
+        Differences that are equal up to rounding are ties; those that are 0 up to rounding are zeros.
     Reference: docs/methods.md#welch-and-paired; scipy does the test.
     """
     from scipy.stats import rankdata
@@ -138,11 +138,11 @@ def wilcoxon(a: FloatArray, b: FloatArray) -> Statistic:
 
 
 def varies(values: FloatArray, scale_of: FloatArray) -> bool:
-    """Whether values differ by more than the rounding of the numbers they were made of."""
+    """Tell whether values differ by more than the rounding of the numbers they were made of."""
     return bool(np.ptp(values) > NO_SPREAD * np.abs(scale_of).max())
 
 
 def ends(interval: Sequence[float]) -> tuple[float, float]:
-    """Lower and upper end as plain numbers."""
+    """Give the lower and upper end as plain numbers."""
     low, high = interval
     return float(low), float(high)

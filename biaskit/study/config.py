@@ -34,23 +34,23 @@ STUDY_FILE = Inputs(StudyError, most=64 * 2**20)
 
 
 def study_names() -> list[str]:
-    """The shipped studies."""
+    """List the shipped studies."""
     return sorted(path.stem for path in data_dir("configs").glob("*.toml"))
 
 
 def read_study_file(name: str) -> dict[str, Any]:
-    """A study's file as written, paths made relative to it; `name` is shipped or a path."""
-    path, known = expanded(name), study_names()
+    """Read a study's file as written, its paths relative to it; `name` is a shipped study or a path."""
+    path, shipped = expanded(name), study_names()
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
-        if name not in known:
+        if name not in shipped:
             raise StudyError(
-                f"There is no study {name!r}.{nearest(name, known)} Shipped: {', '.join(known)};"
+                f"There is no study {name!r}.{nearest(name, shipped)} Shipped: {', '.join(shipped)};"
                 " or give a path."
             )
     content = STUDY_FILE.toml(path)
-    named = [content[name] for name in _LISTS if isinstance(content.get(name), dict)]
-    for table, keys in (*((table, ("source",)) for table in named), (content, _FILES)):
+    lists = [content[key] for key in _LISTS if isinstance(content.get(key), dict)]
+    for table, keys in (*((table, ("source",)) for table in lists), (content, _FILES)):
         for key in keys:
             if isinstance(table.get(key), str) and not table[key].startswith("corpus:"):
                 table[key] = str(path.parent / expanded(table[key]))
@@ -58,18 +58,22 @@ def read_study_file(name: str) -> dict[str, Any]:
 
 
 _LISTS = ("jobs", "occupations", "templates", "instructions", "expressions")
+"""Tables whose `source` names a list."""
 _FILES = ("dialogue", "drop_words", "categories")
-"""Tables whose `source` is a list, and keys that name a file."""
+"""Keys that name a file."""
 _LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
 
 
 def is_path(text: str) -> bool:
-    """Whether an option's value is a file rather than names (docs/studies.md#selection)."""
+    """Tell whether an option's value is a file rather than names (docs/studies.md#selection)."""
     return "/" in text or text.endswith(_LIST_FILES) or is_sheet(text)
 
 
 def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> Study:
-    """Defaults, then `content`, then `overrides` (dotted keys); validated."""
+    """Build a study of defaults, `content` and `overrides` (dotted keys); later ones win.
+
+    `where` begins the message of the `StudyError` that an invalid key raises.
+    """
     merged = _with_variant({key: dict(v) if isinstance(v, dict) else v for key, v in content.items()})
     for dotted, value in _with_variant(dict(overrides)).items():
         *tables, last = dotted.split(".")
@@ -93,22 +97,22 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
 
 
 def _with_variant(keys: dict[str, Any]) -> dict[str, Any]:
-    """A variant's keys before those that stand beside it, so that each can be set back by itself."""
+    """Put a variant's keys before those beside it, so that each can be set back by itself."""
     return {**VARIANTS.get(str(keys.get("variant")), {}), **keys}
 
 
 def load_study(name: str, overrides: Mapping[str, Any] | None = None) -> Study:
-    """A study by shipped name or path, with overrides by dotted key."""
+    """Load a study by shipped name or path, with overrides by dotted key."""
     return build_study(read_study_file(name), overrides or {}, name)
 
 
 def load_probe_study(name: str, overrides: Mapping[str, Any] | None = None) -> ProbeStudy:
-    """A study of the prober; one of the other engine is an error that says where it belongs."""
+    """Load a study of the prober; one of the other engine is an error that says where it belongs."""
     return _of_engine(name, overrides, ProbeStudy)
 
 
 def load_personas_study(name: str, overrides: Mapping[str, Any] | None = None) -> PersonasStudy:
-    """A study of the generation engine; one of the other is an error that says where it belongs."""
+    """Load a study of the generation engine; one of the other is an error that says where it belongs."""
     return _of_engine(name, overrides, PersonasStudy)
 
 
@@ -126,7 +130,7 @@ def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) ->
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """`key.sub=value` of `--set`: the value is read as TOML where the key takes more than text."""
+    """Read `key.sub=value` of `--set`; the value is TOML where the key takes more than text."""
     key, equals, value = text.partition("=")
     key = key.strip()
     if not equals or not key:
@@ -139,30 +143,29 @@ def parse_setting(text: str) -> tuple[str, Any]:
         return key, value
     *tables, last = key.split(".")
     fields = [field for model in STUDIES.values() if (field := _fields_at(model, tables).get(last))]
-    takes_text = any(str in (of.annotation, *getattr(of.annotation, "__args__", ())) for of in fields)
+    takes_text = any(str in (f.annotation, *getattr(f.annotation, "__args__", ())) for f in fields)
     # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
     return key, value if takes_text and not isinstance(parsed, list | str) else parsed
 
 
 def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: str = "") -> str:
-    """The first problem, in one line; the others are counted. `prefix` stands before each key."""
+    """Say the first problem in one line, and count the others. `prefix` stands before the key."""
     problems = error.errors()
     first = problems[0]
     key = prefix + ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = _fields_at(study, first["loc"][:-1])
-        said = f"{where}: unknown key {key!r}.{nearest(str(first['loc'][-1]), known)}"
-        if "Did you mean" not in said:
-            said += f" Known: {', '.join(sorted(known))}."
+        hint = nearest(str(first["loc"][-1]), known) or f" Known: {', '.join(sorted(known))}."
+        message = f"{where}: unknown key {key!r}.{hint}"
     elif first["type"] == "missing":
-        said = f"{where}: the key {key!r} is missing."
+        message = f"{where}: the key {key!r} is missing."
     else:
-        said = f"{where}: {key} = {str(first['input'])[:60]}: {_advice(first)}."
-    return said + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
+        message = f"{where}: {key} = {str(first['input'])[:60]}: {_advice(first)}."
+    return message + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
 
 
 def _advice(problem: Mapping[str, Any]) -> str:
-    """What to write instead, in pydantic's words without those that speak of Python."""
+    """Say what to write instead, in pydantic's words without those about Python."""
     kind = str(problem["type"])
     if kind == "value_error":  # a check of ours, which says what to write
         return str(problem["ctx"]["error"])
@@ -170,13 +173,13 @@ def _advice(problem: Mapping[str, Any]) -> str:
         return "this is a table of keys; write KEY.SUB = VALUE"
     if kind.startswith(("tuple", "list")):
         return "write a list, like [1, 2]"
-    said = str(problem["msg"]).removeprefix("Input should be ").partition(", unable")[0]
-    said = said.partition(" after validation")[0]
-    return f"write a number {said}" if said.startswith(("greater", "less")) else f"write {said}"
+    expected = str(problem["msg"]).removeprefix("Input should be ").partition(", unable")[0]
+    expected = expected.partition(" after validation")[0]
+    return f"write {'a number ' if expected.startswith(('greater', 'less')) else ''}{expected}"
 
 
 def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping[str, FieldInfo]:
-    """The keys of a table inside a study, none where there is no such table; places in lists do not count."""
+    """Find the keys of a table inside a study, none where there is no such table; list places are skipped."""
     model: Any = study
     for part in location:
         if isinstance(part, str):
@@ -189,13 +192,13 @@ def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping
 
 
 def _nested(annotation: Any) -> Any:
-    """The model inside an annotation such as `Choice | None` or `tuple[Pair, ...]`."""
+    """Find the model inside an annotation such as `Choice | None` or `tuple[Pair, ...]`; None without one."""
     kinds = (annotation, *getattr(annotation, "__args__", ()))
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """(dotted key, default, description) of every key a study can set."""
+    """Yield (dotted key, default, description) of every key that a study can set."""
     for name, field in model.model_fields.items():
         nested = _nested(field.annotation)
         if nested is not None and name != "pairs":
@@ -207,9 +210,9 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
 
 
 def stated_choices(study: Study) -> dict[str, str]:
-    """Analysis keys on which a number depends, where the study departs from their default, for a signature.
+    """State, for a signature, the analysis keys that change a number and are not at their default.
 
-    A signature is published: of a file it has the name, never the folder, and of a list its digest too.
+    A signature is published: it has the name of a file, never the folder, and the digest of a list.
     """
     counted = ANALYSIS_KEYS[study.engine] - DISPLAY_KEYS
     return {
@@ -220,6 +223,7 @@ def stated_choices(study: Study) -> dict[str, str]:
 
 
 def _signed(name: str, value: Any) -> str:
+    """Write a key's value as a signature states it."""
     if name in WORD_FILES and value:
         try:
             return f"{Path(value).name}@{source_digest(value)[:12]}"
@@ -234,7 +238,7 @@ def _signed(name: str, value: Any) -> str:
 
 
 def choose_instructions(study: Study, parts: Sequence[str], advice: str) -> tuple[Instruction | None, ...]:
-    """0 (none) first, then the chosen ones: every contrast needs it. `advice`: how to name their file."""
+    """Choose instructions: none first, which every contrast needs. `advice` says how to name their file."""
     parts = [part for part in parts if part not in ("0", "none", "")]
     if not parts:
         return (None,)
@@ -251,14 +255,14 @@ T = TypeVar("T")
 
 
 def parts_of(choice: str | Sequence[str]) -> list[str]:
-    """What a choice lists: the entries of a list, or a text's parts between commas."""
+    """Split a choice: the entries of a list, or a text's parts between commas."""
     return [part.strip() for part in (choice.split(",") if isinstance(choice, str) else choice)]
 
 
 def select(
     choice: str | Sequence[str], names: Sequence[str], ids: Sequence[int], entries: Sequence[T], what: str
 ) -> list[T]:
-    """The entries that `choice` picks, in list order: all, none, names, ids, ranges.
+    """Pick the entries that `choice` names, in list order: all, none, names, ids, ranges.
 
     A name goes before an id, so an item called "7" can be chosen by its name.
     """
@@ -267,11 +271,11 @@ def select(
     # A single name may hold a comma.
     parts = [choice] if isinstance(choice, str) and choice in names else parts_of(choice)
     chosen: set[int] = set()
-    named, numbered = ({entry: i for i, entry in enumerate(listed)} for listed in (names, ids))
+    place_of_name, place_of_id = ({entry: i for i, entry in enumerate(column)} for column in (names, ids))
     first, last = min(ids, default=0), max(ids, default=0)
     for part in parts:
-        if part in named:
-            chosen.add(named[part])
+        if part in place_of_name:
+            chosen.add(place_of_name[part])
         elif not part:
             raise StudyError(f"{what}: an entry is empty. Write names, ids or ranges, such as 1-3, or all.")
         elif span := re.fullmatch(r"(\d+)(?:-(\d+))?", part):
@@ -280,21 +284,21 @@ def select(
                 raise StudyError(
                     f"There are no {what} {visible(part, longest=60)}: the ids are {first} to {last}."
                 )
-            chosen |= {numbered[number] for number in range(low, high + 1) if number in numbered}
+            chosen |= {place_of_id[number] for number in range(low, high + 1) if number in place_of_id}
         else:
             raise StudyError(_not_there(part, names, ids, what))
     return [entry for i, entry in enumerate(entries) if i in chosen]
 
 
 def _not_there(part: str, names: Sequence[str], ids: Sequence[int], what: str) -> str:
-    """What a choice could have meant: a name that is near, a file that lies here, or what there is."""
-    said = f"There is no {what.removesuffix('s')} {shown(part)}."
+    """Say what a choice could have meant: a name that is near, a file that lies here, or what there is."""
+    message = f"There is no {what.removesuffix('s')} {shown(part)}."
     files = [part + suffix for suffix in _LIST_FILES] if "\0" not in part else []
     here = next((name for name in files if len(name) < 200 and Path(name).is_file()), None)
     if here is not None:
-        return f"{said} There is a file of that name: write --{what} ./{here}"
+        return f"{message} There is a file of that name: write --{what} ./{here}"
     if hint := nearest(part, names):
-        return said + hint
-    known = [*map(shown, names[:5])] or [f"ids from {min(ids, default=0)} to {max(ids, default=0)}"]
+        return message + hint
+    examples = [*map(shown, names[:5])] or [f"ids from {min(ids, default=0)} to {max(ids, default=0)}"]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"{said} There are {', '.join(known)}{more}; a file ends in {', '.join(_LIST_FILES)}."
+    return f"{message} There are {', '.join(examples)}{more}; a file ends in {', '.join(_LIST_FILES)}."

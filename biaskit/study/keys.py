@@ -13,15 +13,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from biaskit.records import TEMPLATE_DATE
 
 MOST_SEED = 2**32 - 1
-"""What every generator of random numbers takes."""
+"""The largest seed that every generator of random numbers takes."""
 MOST_C = 1e6
-"""Of a prior that all words together weigh so often; beyond it every word is as in the prior."""
+"""The greatest strength of a prior; beyond it every word is as in the prior."""
 MOST_ENTRIES = 10_000_000
+MOST_SEEDS = 100
 SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
 
 
 def key(default: Any, description: str, **bounds: Any) -> Any:
-    """A key that need not be stated."""
+    """Declare a key that need not be stated."""
     return Field(default=default, description=description, **bounds)
 
 
@@ -57,7 +58,7 @@ class InstructionChoice(_Strict):
 
 
 class ExpressionChoice(_Strict):
-    """Which expression set each bias type takes; a template's own set goes before it."""
+    """Which expression set each bias type takes; a template's own set comes first."""
 
     source: str = key("corpus:expressions/sets.toml", "corpus:NAME/FILE, or a path")
     explicit: str | None = key(None, "set for explicit templates")
@@ -167,7 +168,7 @@ PROBE_ANALYSIS_KEYS = frozenset(
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """`1-5`, `1,7` or `3` as distinct seeds in order; anything else is a `ValueError`."""
+    """Read `1-5`, `1,7` or `3` as distinct seeds in order; anything else is a `ValueError`."""
     seeds: list[int] = []
     for part in text.replace(" ", "").split(","):
         low, dash, high = part.partition("-")
@@ -179,11 +180,8 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(seeds))
 
 
-MOST_SEEDS = 100
-
-
 def _source_of(*kinds: str) -> AfterValidator:
-    """A check that a text is one of the kinds; a kind that ends in a colon takes a path."""
+    """Check that a text is one of the kinds; a kind that ends in a colon takes a path."""
 
     def check(text: str) -> str:
         named = any(

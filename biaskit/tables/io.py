@@ -39,7 +39,7 @@ _DTYPES: Mapping[Kind, str] = MappingProxyType(
 def columns(
     name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), scoped: bool = False
 ) -> tuple[Column, ...]:
-    """Name the columns of a table for a study's gender groups and the contrast of two of them, if it has one.
+    """List the columns of a table for a study's gender groups, and the contrast of two of them if it has one.
 
     `scoped`: with the columns that only some studies have.
     """
@@ -60,16 +60,16 @@ def columns(
 
 def check_group_names(groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
     """Refuse gender groups called like something in the tables that name them. Raises `TableError`."""
-    named = [name for name in SCHEMAS if name == "tests" or name.startswith("probe_")]
-    reserved = {column.name for name in named for column in columns(name, scoped=True)}
-    reserved |= {*named, *QUANTITIES}
+    tables = [name for name in SCHEMAS if name == "tests" or name.startswith("probe_")]
+    reserved = {column.name for name in tables for column in columns(name, scoped=True)}
+    reserved |= {*tables, *QUANTITIES}
     for group in groups:
         if group in reserved:
             raise TableError(
                 f"{where}: a group cannot be called {group!r}, as a column, table or quantity is. Rename it;"
                 f" reserved are {', '.join(sorted(reserved))}."
             )
-    for name in named:
+    for name in tables:
         columns(name, groups=groups, contrast=contrast)
 
 
@@ -90,7 +90,7 @@ def table_bytes(
     contrast: tuple[str, str] = ("", ""),
     scoped: bool = False,
 ) -> bytes:
-    """A table as its file holds it, rows as they come; one that breaks the contract is a `TableError`."""
+    """Write a table as its file holds it, rows as they come. Raises `TableError` where a row does not fit."""
     layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
     expected = dict.fromkeys(column.name for column in layout)
     keys = [key for key in _schema(name).keys if key in expected]
@@ -101,7 +101,7 @@ def table_bytes(
         if row.keys() != expected.keys():
             missing, surplus = sorted(expected.keys() - row), sorted(row.keys() - expected)
             raise TableError(f"{where}: missing {missing}, surplus {surplus}.")
-        key = tuple("" if row[column] is None else row[column] for column in keys)
+        key = tuple("" if row[key_column] is None else row[key_column] for key_column in keys)
         if key in seen:
             raise TableError(f"{where}: a row with the same keys was written before: {key}.")
         seen.add(key)
@@ -153,7 +153,7 @@ def read_table_rows(path: Path) -> list[dict[str, object]]:
 
 
 def rows_of(path: Path, content: bytes) -> list[dict[str, Any]]:
-    """`read_table_rows` of a file whose content is at hand; the path names table and file."""
+    """Read the typed rows of a file whose content is at hand; the path names table and file."""
     values = _values_by_column(path, content)
     names = [column.name for column in values]
     return [dict(zip(names, row, strict=True)) for row in zip(*values.values(), strict=True)]
@@ -165,23 +165,23 @@ def read_table(path: Path) -> pd.DataFrame:
 
 
 def frame_of(path: Path, content: bytes) -> pd.DataFrame:
-    """`read_table` of a file whose content is at hand; the path names table and file."""
+    """Read the DataFrame of a file whose content is at hand; the path names table and file."""
     return _frame(_values_by_column(path, content))
 
 
 def empty_table(
     name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), scoped: bool = False
 ) -> pd.DataFrame:
-    """The DataFrame of a public table without rows, typed as `read_table` types it; see `columns`."""
+    """Make the DataFrame of a public table without rows, typed as by `read_table`; arguments as `columns`."""
     layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
     return _frame({column: [] for column in layout})
 
 
-def _frame(values: Mapping[Column, list[Any]]) -> pd.DataFrame:
+def _frame(by_column: Mapping[Column, list[Any]]) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(
-        {column.name: pd.Series(own, dtype=_DTYPES[column.kind]) for column, own in values.items()}
+        {column.name: pd.Series(values, dtype=_DTYPES[column.kind]) for column, values in by_column.items()}
     )
 
 
@@ -206,11 +206,15 @@ def _values_by_column(path: Path, content: bytes) -> dict[Column, list[Any]]:
                 f"{path}, record {number}: {len(row)} fields where the header has {len(header)}."
             )
     fields = zip(*body, strict=True) if body else [()] * len(layout)
-    known: dict[str, str] = {}  # a name stands in thousands of rows, and is held once
-    return {column: _values(path, column, own, known) for column, own in zip(layout, fields, strict=True)}
+    texts: dict[str, str] = {}  # a name stands in thousands of rows, and is held once
+    return {
+        column: _values(path, column, of_column, texts)
+        for column, of_column in zip(layout, fields, strict=True)
+    }
 
 
-def _values(path: Path, column: Column, fields: Sequence[str], known: dict[str, str]) -> list[object]:
+def _values(path: Path, column: Column, fields: Sequence[str], texts: dict[str, str]) -> list[object]:
+    """Read the fields of a column; `texts` holds each text once."""
     try:
         if column.kind == "integer":
             return [int(field) if field else None for field in fields]
@@ -220,7 +224,7 @@ def _values(path: Path, column: Column, fields: Sequence[str], known: dict[str, 
             return [{"yes": True, "no": False, "": None}[field] for field in fields]
     except (ValueError, KeyError) as error:
         raise TableError(f"{path}: column {column.name} holds no {column.kind}: {error}.") from error
-    return [known.setdefault(field, field) for field in fields]
+    return [texts.setdefault(field, field) for field in fields]
 
 
 def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:

@@ -1,4 +1,4 @@
-"""What tests.csv compares: shares and scores, the four gaps of an occupation, relations between the gaps."""
+"""The quantities of tests.csv: shares and scores, the gaps of an occupation, relations between gaps."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ AREAS = {
 }
 """Areas under the curve in tests.csv → trained on, tested on in text_transfer.csv (docs/methods.md#transfer).
 
-The fourth pair of origins stands in text_transfer.csv alone: it makes no claim of its own.
+The fourth pair of origins stands in text_transfer.csv alone: no contrast is made of it.
 """
 ALL_OCCUPATIONS = "all"
 """The occupation of a row of text_transfer.csv that is the mean over occupations."""
 OUTCOME_SHARE = "outcome_share"
 TESTED_OUTCOMES = ("listed", "unknown", "both", "declines")
-"""Outcomes of drawn answers that are held against each other between job groups and between models."""
+"""Outcomes of drawn answers that are contrasted between job groups and between models."""
 ANSWERS_OF_MODELS = "answers-models"
 """The contrast of two models' shares of outcomes (docs/methods.md#continuations)."""
 
 
 def relation(y: str, x: str) -> str:
-    """What the column `quantity` calls y over x."""
+    """Name a relation as the column `quantity` does: y over x."""
     return f"{y}~{x}"
 
 

@@ -1,6 +1,6 @@
-"""Reasons in tables that something is decided on: their wording stands here, for writer and reader alike.
+"""Reasons in tables that code decides by: their wording stands here, for writer and reader alike.
 
-A table has no other carrier of a reason than its text; what is only read by people is worded where it arises.
+A table tells a reason by its text alone. Reasons that only people read are worded where they arise.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ NOT_ENGLISH = "these texts are not in English, and the rules read no other langu
 """Texts that the rules of association cannot read have no share."""
 
 HOLD_OUT = "hold-out"
-"""The texts without a gender in the prompt are a held-out half of those with one: a control, no result."""
+"""Texts without a gender in the prompt are a held-out half of those with one: a control, no result."""
 
 
 def parts_of_reason(reason: object) -> list[str]:
-    """The single reasons that a row's column `reason` joins."""
+    """Split a row's column `reason` into the single reasons that it joins."""
     return str(reason).split("; ")
 
 
 def is_reason(text: str, reason: str) -> bool:
-    """Whether a part of a row's reason is the one named; what follows its colon are particulars."""
+    """Tell whether a part of a row's reason is the reason named; particulars follow its colon."""
     return text.partition(":")[0] == reason

@@ -1,7 +1,7 @@
 """The public tables as data: every name, column and key (docs/reading.md#tables).
 
-Columns stand in the order of the file, each with a kind; the keys name a row, so no two rows may share
-them. Columns are added at the right, before `reason`, and never renamed.
+Columns stand in the order of the file, each with a kind. The keys name a row: no two rows have the same.
+Columns are added at the right, before `reason`, and never renamed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class PerGroup:
-    """Numbers for every gender group: `<group><suffix>` for each suffix, then those of the next group."""
+    """Numbers of every gender group: `<group><suffix>` for each suffix, then the next group's."""
 
     suffixes: tuple[str, ...]
 
@@ -50,8 +50,8 @@ class TableSchema:
 def _table(columns: str, keys: str) -> TableSchema:
     """Read the columns and keys of a table as they are written below.
 
-    A column is a text, or after a colon: i an integer, n a number, b a boolean. In square brackets stand
-    those that only some studies have; `*_share` is a number for each gender group.
+    A column is text, or after a colon: i an integer, n a number, b a boolean. In square brackets stand
+    columns that only some studies have; `*_share` is a number for each gender group.
     """
     parts: list[TablePart] = []
     scoped = False

@@ -1,7 +1,7 @@
 """The tables of one analysis as one set: put in place together, and read as they were written or not at all.
 
-`analysis.json` is the set's record: it names each table by its digest, so whoever reads a table that was
-replaced, edited or left behind by a stopped command knows (docs/reading.md#table-set).
+`analysis.json` is the set's record: it has the digest of each table, so that a table that was replaced,
+edited or left behind by a stopped command is noticed (docs/reading.md#table-set).
 """
 
 from __future__ import annotations
@@ -63,39 +63,38 @@ class TableSet:
         contrast: tuple[str, str] = ("", ""),
         scoped: bool = False,
     ) -> None:
-        """A table, in place of one of the same name; the other arguments are those of `columns`."""
+        """Add a table, in place of one of the same name; the other arguments are those of `columns`."""
         self.content[name] = table_bytes(name, rows, groups=groups, contrast=contrast, scoped=scoped)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """A table as it will read back; no rows where the set has none."""
+        """Give a table's rows as they will read back; no rows where the set has no such table."""
         content = self.content.get(name)
         return [] if content is None else rows_of(Path(f"{name}.csv"), content)
 
     def write(self) -> list[str]:
         """Put all tables in place, and take away those that this analysis does not make.
 
-        Returns the notes, and of each file that somebody else had changed where it is kept. Raises
-        `TableError` where nothing can be written; what stood there stands then as it was, or is told by its
-        digests.
+        Returns the notes, and where each file is kept that somebody else had changed. Raises `TableError`
+        where nothing can be written; the old tables are then as they were, or their digests say otherwise.
         """
         folder = self.run / TABLES
         files = {f"{name}.csv": content for name, content in self.content.items()}
         gone = [f"{name}.csv" for name in SCHEMAS if name not in ALONE]
         try:
-            kept = write_set(folder, files, ANALYSIS, self.analysis, gone=gone)
+            kept_files = write_set(folder, files, ANALYSIS, self.analysis, gone=gone)
         except OSError as error:
             raise TableError(
                 f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
             ) from error
-        return [*self.notes, *kept]
+        return [*self.notes, *kept_files]
 
 
 def write_alone(
     run: Path, name: str, rows: Sequence[Mapping[str, object]], about: Mapping[str, object]
 ) -> list[str]:
-    """Put a table of `ALONE` in place with its record; what somebody changed is kept, which the notes say.
+    """Put a table of `ALONE` in place with its record; the notes say where a changed file is kept.
 
-    `about`: what else the record holds. Raises `TableError` where nothing can be written.
+    `about` is what else the record holds. Raises `TableError` where nothing can be written.
     """
     folder = run / TABLES
     try:
@@ -114,11 +113,11 @@ class StoredSet:
     tables: Mapping[str, bytes]  # by name, in order of the names
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
-        """Every table as typed rows."""
+        """Read every table as typed rows."""
         return {name: rows_of(self._path(name), content) for name, content in self.tables.items()}
 
     def frame(self, name: str) -> pd.DataFrame | None:
-        """A table as a DataFrame; None where the set has none of that name."""
+        """Read a table as a DataFrame; None where the set has none of that name."""
         content = self.tables.get(name)
         return None if content is None else frame_of(self._path(name), content)
 
@@ -141,7 +140,7 @@ class UnfitError(RunError):
 
 
 def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
-    """The tables of a run or a comparison, or those of some names, each held against its digest.
+    """Read the tables of a run or a comparison, or those of some names, each checked by its digest.
 
     Raises `RunError` where there are none, `UnfitError` where one of them is not as it was written.
     """
@@ -178,7 +177,7 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
 
 
 def _check_alone(run: Path, name: str, content: bytes, record: bytes | None) -> None:
-    """Hold a table of its own against its record."""
+    """Check a table of `ALONE` by its record. Raises `RunError` where they do not fit."""
     try:
         stated = parse_json(record or b"")
         fits = is_intact(stated) and files_of(stated).get(f"{name}.csv") == digest_of(content)
@@ -192,6 +191,7 @@ def _check_alone(run: Path, name: str, content: bytes, record: bytes | None) -> 
 
 
 def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
+    """Read a set's record. Raises `RunError` where there is none that can be read."""
     if content is None:
         raise RunError(f"{run} has no tables yet: `biaskit analyze {run}` makes them.")
     try:

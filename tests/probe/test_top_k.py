@@ -400,13 +400,22 @@ def test_breaking_a_part_of_the_bounds_is_seen(broken: str, monkeypatch: pytest.
         monkeypatch.setattr(Sought, "next_token", lambda self, path: "the same for all")
     if broken == "O":
         monkeypatch.setattr(Sought, "goes_on", lambda self, path, token: False)
+    count_ways = top_k._Walk.__post_init__
     if broken == "equal texts":
-        by_token = top_k._by_token
-        monkeypatch.setattr(
-            top_k, "_by_token", lambda entries: {t: [math.fsum(p)] for t, p in by_token(entries).items()}
-        )
+
+        def as_one_token(walk: top_k._Walk) -> None:
+            for of_token in walk.by_token.values():
+                of_token |= {token: [math.fsum(p)] for token, p in of_token.items()}
+            count_ways(walk)
+
+        monkeypatch.setattr(top_k._Walk, "__post_init__", as_one_token)
     if broken == "two ways":
-        monkeypatch.setattr(top_k._Walk, "_is_continued", lambda self, text: text in self.by_token)
+
+        def only_one_way(walk: top_k._Walk) -> None:
+            count_ways(walk)
+            walk.ways = Counter(dict.fromkeys(walk.ways, 1))
+
+        monkeypatch.setattr(top_k._Walk, "__post_init__", only_one_way)
     knowledge = "tokens" if broken == "two ways" else "none"
     missed = 0
     for seed in range(800):

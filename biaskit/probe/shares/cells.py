@@ -1,6 +1,6 @@
-"""From a stored row to mass, coverage and share of each group, by its estimator (docs/methods.md#estimators).
+"""From a stored row to mass, coverage and share of each group, by its estimator.
 
-See docs/methods.md#mass-coverage-share.
+See docs/methods.md#estimators and docs/methods.md#mass-coverage-share.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def cell_shares(
     word_boundary: str = "token",
     contrast: tuple[str, str] | None = None,
 ) -> CellShares:
-    """Mass, coverage and share of one cell; without a row, or without any mass, `None` and the reason.
+    """Find mass, coverage and shares of one cell; without a row, or without any mass, `None` and the reason.
 
-    `contrast` names the groups whose difference gets ends where the estimator gives bounds, first minus
-    second.
+    `contrast` names the two groups whose difference, first minus second, gets ends where the estimator gives
+    bounds.
     """
     if row is None:
         return CellShares(cell, None, None, None, None, "no answer stored")
@@ -42,14 +42,14 @@ def cell_shares(
 
 
 def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_boundary: str) -> CellShares:
-    """Log-probabilities that are points: `exact`, `selected-ids`, `echo`."""
+    """Sum log-probabilities that are points: `exact`, `selected-ids`, `echo`."""
     expressions, estimator = row["expressions"], str(row["estimator"])
-    peak, own = own_masses(expressions, word_boundary)
+    peak, relative = own_masses(expressions, word_boundary)
     if peak == -math.inf:
         zero = (0.0,) * len(groups)
         return CellShares(cell, estimator, zero, 0.0, None, "no probability on any listed expression")
     sums = [
-        math.fsum(value for value, e in zip(own, expressions, strict=True) if e["group"] == group)
+        math.fsum(value for value, e in zip(relative, expressions, strict=True) if e["group"] == group)
         for group in groups
     ]
     total = math.fsum(sums)
@@ -65,10 +65,10 @@ def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_
 
 
 def own_masses(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> tuple[float, list[float]]:
-    """The largest log-probability, and what counts under each expression itself, relative to its exponential.
+    """Find the largest log-probability, and each expression's own mass relative to its exponential.
 
     Relative, so that shares survive where the masses underflow. A text counts under its longest expression:
-    what goes on to a longer one is taken off. Without any probability the first is -inf and all are 0.
+    the mass of longer ones is taken off. Without any probability the first is -inf and all masses are 0.
     """
     logs = [e["log_prob"] for e in expressions]
     peak = max((value for value in logs if value is not None), default=-math.inf)
@@ -85,7 +85,7 @@ def own_masses(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> 
 def _bounded(
     cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], contrast: tuple[str, str] | None
 ) -> CellShares:
-    """What `top-k` listed: the points are of what is listed, the ends of all it can be."""
+    """Bound what `top-k` listed: points are of the listed mass, ends of all that it can be."""
     sought = [
         Sought(e["group"], e["text"], _as_tuple(e.get("tokens")), _as_tuple(e.get("token_ids")))
         for e in row["expressions"]
@@ -110,19 +110,19 @@ def _as_tuple(stored: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 
 def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> CellShares:
-    """What `sampling` drew: shares of the draws that said an expression."""
+    """Count what `sampling` drew: shares are of the draws that name an expression."""
     group_of = {e["text"]: e["group"] for e in row["expressions"]}
-    said = dict.fromkeys(groups, 0)
+    draws_of = dict.fromkeys(groups, 0)
     for text, count in row["counts"].items():
-        said[group_of[text]] += count
-    n, matched = row["draws"], sum(said.values())
-    ends = [wilson(said[group], matched) for group in groups]
+        draws_of[group_of[text]] += count
+    n, matched = row["draws"], sum(draws_of.values())
+    ends = [wilson(draws_of[group], matched) for group in groups]
     return CellShares(
         cell,
         str(row["estimator"]),
-        masses=tuple(count / n for count in said.values()),
+        masses=tuple(count / n for count in draws_of.values()),
         coverage=matched / n,
-        shares=tuple(count / matched for count in said.values()) if matched else None,
+        shares=tuple(count / matched for count in draws_of.values()) if matched else None,
         reason=None if matched else "no draw matched",
         share_ends=tuple(pair for pair in ends if pair is not None) or None,
         coverage_ends=wilson(matched, n),
@@ -131,7 +131,7 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
 
 
 def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
-    """For each expression of a row the places of those that go on from it and are no part of its own mass.
+    """Find, for each expression of a row, the places of longer ones whose mass is taken off its own.
 
     Empty lists where the row tells no tokens.
     """
@@ -139,7 +139,7 @@ def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) 
     if any(ids is None for ids in tokens):  # a server that tells no ids tells the tokens' texts, or nothing
         tokens = [e.get("tokens") for e in expressions]
     number: dict[object, int] = {}
-    ids = tuple(tuple(number.setdefault(token, len(number)) for token in each or ()) for each in tokens)
+    ids = tuple(tuple(number.setdefault(token, len(number)) for token in path or ()) for path in tokens)
     if not all(ids):
         return [[] for _ in expressions]
     return _extensions_of(ids, tuple(str(e["text"]) for e in expressions), word_boundary)
@@ -149,8 +149,8 @@ def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) 
 def _extensions_of(ids: tuple[TokenIds, ...], texts: tuple[str, ...], word_boundary: str) -> list[list[int]]:
     if word_boundary == "token":
         return shortest_extensions(ids)
-    # With `word` a form ends before a letter, so only extensions past its word end are in it; and one that
-    # passes a shorter extension inside a word ("Non-binary" and "Non-b" of "Non") is not in that one.
+    # With `word` a form ends before a letter, so its mass holds only extensions past that end; and one that
+    # goes on inside the word of a shorter one ("Non-binary" and "Non-b" of "Non") is not in the shorter.
     n = range(len(ids))
     begun = [[j for j in n if len(ids[j]) > len(ids[i]) and ids[j][: len(ids[i])] == ids[i]] for i in n]
     inside = [[j for j in begun[i] if not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()] for i in n]

@@ -1,11 +1,11 @@
-"""What the most probable tokens say of a group's mass and share: bounds that hold always.
+"""What the most probable tokens say of a group's mass and share: bounds that always hold.
 
 See docs/methods.md#top-k-bounds.
 
 The number bounded is the exact scorer's: each expression as the tokens the model's tokenizer gives it, a
 text counted under its longest listed expression (`on_prefix = exclusive`). Where the tokens are not known,
-neither is which of the listed tokens an expression begins with, nor whether " He" is the beginning of
-" Her": every possibility is inside.
+it is open which listed token an expression begins with, and whether " He" is the beginning of " Her": the
+bounds hold every possibility.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 UNLISTED = -9990.0
 """Servers write -9999 for a token outside their list: it is less probable than every number listed."""
 UNFINISHED = "\ufffd"
-"""How half of a character reaches us: such a token cannot be told from others by its text."""
+"""How part of a character reaches us: such a token cannot be told from others by its text."""
 
 Listing = Sequence[tuple[str, float | None]]
 Path = tuple[str, ...]  # texts of the tokens after the prompt
@@ -35,7 +35,7 @@ class Sought:
     ids: tuple[int, ...] | None = None
 
     def passes(self, path: Path) -> bool:
-        """Whether its tokens may begin with those of `path`, and go on."""
+        """Tell whether its tokens may begin with those of `path`, and go on."""
         if self.tokens is not None:
             return len(path) < len(self.tokens) and self.tokens[: len(path)] == path
         begun = "".join(path)
@@ -43,24 +43,24 @@ class Sought:
         return long_enough and self.text != begun and self.text.startswith(begun)
 
     def ends(self, path: Path, token: str) -> bool:
-        """Whether `token` may complete it after `path`."""
+        """Tell whether `token` may complete it after `path`."""
         if self.tokens is not None:
             return self.tokens == (*path, token)
         fits = self.ids is None or len(self.ids) == len(path) + 1
         return fits and self.text == "".join(path) + token
 
     def goes_on(self, path: Path, token: str) -> bool:
-        """Whether `token` may be its next one after `path`, with more to follow."""
+        """Tell whether `token` may be its next one after `path`, with more to follow."""
         if self.tokens is not None:
             return len(path) + 1 < len(self.tokens) and self.tokens[len(path)] == token
-        more = self.ids is None or len(path) + 1 < len(self.ids)
+        long_enough = self.ids is None or len(path) + 1 < len(self.ids)
         text = self.text[len("".join(path)) :]
         head, unfinished, _ = token.partition(UNFINISHED)
         begins = text.startswith(head) and len(head) < len(text)
-        return more and begins and not (unfinished and text[len(head)].isascii())
+        return long_enough and begins and not (unfinished and text[len(head)].isascii())
 
     def next_token(self, path: Path) -> object:
-        """What stands for its next token after `path`: two that are surely the same are equal."""
+        """Give a value for its next token after `path`; equal values are surely the same token."""
         if self.ids is not None:
             return self.ids[: len(path) + 1]
         return self.tokens[: len(path) + 1] if self.tokens is not None else self.text
@@ -72,17 +72,17 @@ class Rest:
 
     mass: float
     most: float
-    owners: Owners  # under whom a text counts that no unlisted token below leads elsewhere
+    owners: Owners  # under whom a text counts unless one of the tokens below leads elsewhere
     tokens: tuple[frozenset[str], ...]  # the unlisted tokens of expressions, by the groups they may lead to
 
     def low(self, groups: Collection[str]) -> float:
-        """Least mass that counts under `groups`."""
+        """Find the least mass that counts under `groups`."""
         if not self.owners.issubset(groups):
             return 0.0
         return self.mass - self._led_to(sum(not token.issubset(groups) for token in self.tokens))
 
     def high(self, groups: Collection[str]) -> float:
-        """Greatest mass that counts under `groups`."""
+        """Find the greatest mass that counts under `groups`."""
         if not self.owners.isdisjoint(groups):
             return self.mass
         return self._led_to(sum(not token.isdisjoint(groups) for token in self.tokens))
@@ -96,9 +96,8 @@ class MassBounds:
     """What the lists of one cell say of every set of groups.
 
     S and a of docs/methods.md#top-k-bounds are `low` and `high - low` of a group; T + b_g is its own low
-    beside the high of
-    all others. A listed expression that may begin one of another group is in the low of both together and
-    of neither alone.
+    beside the high of all others. A listed expression that may begin one of another group is in the low of
+    both groups together and of neither alone.
     """
 
     groups: tuple[str, ...]
@@ -107,21 +106,21 @@ class MassBounds:
     rests: tuple[Rest, ...]
 
     def low(self, groups: Collection[str]) -> float:
-        """Least mass of the union of `groups`."""
+        """Find the least mass of the union of `groups`."""
         sure = [mass for owners, mass in self.listed.items() if owners.issubset(groups)]
         return math.fsum([*sure, *(rest.low(groups) for rest in self.rests)])
 
     def high(self, groups: Collection[str]) -> float:
-        """Greatest mass of the union of `groups`."""
+        """Find the greatest mass of the union of `groups`."""
         possible = [mass for owners, mass in self.listed.items() if not owners.isdisjoint(groups)]
         return math.fsum([*possible, *(rest.high(groups) for rest in self.rests)])
 
     def coverage_ends(self) -> tuple[float, float]:
-        """Least and greatest mass of all groups together."""
+        """Find the least and greatest mass of all groups together."""
         return min(1.0, self.low(self.groups)), min(1.0, self.high(self.groups))
 
     def share_ends(self, group: str) -> tuple[float | None, float | None]:
-        """Least and greatest share of a group; an end that is 0/0 with nothing listed is None."""
+        """Find the least and greatest share of a group; an end that is 0/0 with nothing listed is None."""
         others = self._without(group)
         low, high = self.low([group]), self.high([group])
         most_of_others, least_of_others = self.high(others), self.low(others)
@@ -131,16 +130,16 @@ class MassBounds:
         )
 
     def difference_ends(self, first: str, second: str) -> tuple[float | None, float | None]:
-        """Least and greatest share of `first` minus share of `second`; None like an end of a share."""
+        """Find the least and greatest share of `first` minus that of `second`; None as in `share_ends`."""
         most, least = self._most_difference(first, second), self._most_difference(second, first)
         return None if least is None else 0.0 - least, most
 
     def _most_difference(self, first: str, second: str) -> float | None:
-        """(x − y) / (x + y + z): x as large and y as small as can be; z small, but large where x < y."""
+        """Maximise (x − y) / (x + y + z): x large and y small as can be; z small, but large where x < y."""
         third = self._without(first, second)
         x, y = self.high([first]), self.low([second])
         if x < y:
-            # What `first` leaves to the third makes the negative difference a smaller part.
+            # Mass that the other groups get makes a negative difference a smaller part of the whole.
             return (x - y) / (y + self.high([first, *third]))
         z = max(self.low(third), self.low([second, *third]) - y)
         return self._ratio(x - y, x + y + z, limit=0.0)
@@ -160,11 +159,11 @@ def bound_masses(
 ) -> MassBounds:
     """Bound the mass of each group by what was listed after the prompt and after some beginnings.
 
-    `listed` holds, by the text that follows the prompt (`""`: the prompt itself), the answered (token,
-    log-probability) pairs; a longer text was reached by tokens listed before it. A text reached by tokens
-    in two ways is not used. `k` is how many of the most probable tokens a list was asked for; one entry
-    more is the sampled token's. No texts are listed for token ids: an expression with ids and no `tokens`
-    has known tokens only where it is one token.
+    `listed` holds the answered (token, log-probability) pairs by the text that follows the prompt (`""`: the
+    prompt itself); a longer text was reached by tokens listed before it, and is not used where they reach it
+    in two ways. `k` is how many of the most probable tokens a list was asked for; one entry more is the
+    sampled token's. Ids have no texts: an expression with ids and no `tokens` has known tokens only where it
+    is one token.
     """
     by_token: dict[str, dict[str, list[float]]] = {}  # text → token after it → its probabilities, ascending
     for text, listing in listed.items():
@@ -183,15 +182,15 @@ def bound_masses(
 
 
 def _with_known_tokens(expression: Sought, first: Collection[str]) -> Sought:
-    """A token matches by its exact text: an expression that is listed, or has one id, is one token."""
-    known = expression.tokens
-    if known is not None and any(UNFINISHED in token for token in known):
-        known = None
-    if known is None and (
+    """Fill in the tokens that are certain: an expression that is listed, or has one id, is one token."""
+    tokens = expression.tokens
+    if tokens is not None and any(UNFINISHED in token for token in tokens):
+        tokens = None
+    if tokens is None and (
         len(expression.ids) == 1 if expression.ids is not None else expression.text in first
     ):
-        known = (expression.text,)
-    return replace(expression, tokens=known)
+        tokens = (expression.text,)
+    return replace(expression, tokens=tokens)
 
 
 def _probabilities(listing: Listing) -> list[tuple[str, float]]:
@@ -199,11 +198,11 @@ def _probabilities(listing: Listing) -> list[tuple[str, float]]:
 
 
 def most_unlisted(listing: Listing, k: int) -> float:
-    """The greatest probability that a token outside the list can have: p_k, the k-th largest listed.
+    """Find the greatest probability that a token outside the list can have: p_k, the k-th largest listed.
 
     One entry more than `k` is the sampled token's and may be far less probable. With fewer than `k`
-    entries any of them may be the sampled one, so the smallest bounds nothing and the last but one does;
-    places filled up at -9999 are no such gap. No entry: 1.
+    entries any of them may be the sampled one: the smallest then bounds nothing, and the last but one does.
+    Entries at -9999 count towards `k`. No entry: 1.
     """
     ranked = sorted((probability for _, probability in _probabilities(listing)), reverse=True)
     if len(ranked) >= k:
@@ -214,7 +213,7 @@ def most_unlisted(listing: Listing, k: int) -> float:
 
 @dataclass(slots=True)
 class _Walk:
-    """The lists gone through from the prompt along the tokens they hold; collects what each says."""
+    """A walk through the lists from the prompt along the tokens they hold, which collects what each says."""
 
     by_token: dict[str, dict[str, list[float]]]
     entries: dict[str, Listing]
@@ -225,7 +224,7 @@ class _Walk:
     ways: Counter[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Count in how many ways listed tokens lead to a text: its list is that of one of them."""
+        """Count in how many ways listed tokens lead to a text: its list is that of one way alone."""
         self.ways = Counter([""])
         for text in sorted(self.by_token, key=len):
             for token, values in self.by_token[text].items():
@@ -237,42 +236,42 @@ class _Walk:
     ) -> None:
         """Take in the list after `path`, which has probability `weight`.
 
-        A text that has come so far counts under one of `owners`; `guess` is the one that the listed
-        tokens, taken by their texts, make it.
+        A text that goes no further counts under one of `owners`; `guess` is the owner by the texts of the
+        listed tokens.
         """
         text = "".join(path)
         here = [e for e in sought if e.passes(path)]
         for token, values in self.by_token.get(text, {}).items():
-            whole = next((e for e in here if e.ends(path, token)), None)
+            completed = next((e for e in here if e.ends(path, token)), None)
             longer = tuple(e for e in here if e.goes_on(path, token))
             onwards = frozenset(e.group for e in longer)
             for i, p in enumerate(values):
-                after, said = owners, guess
-                if whole is not None:
-                    # Of tokens with equal texts one is the expression's: the least of them at least.
-                    sure = whole.tokens is not None and i == 0
-                    after = frozenset([whole.group]) | (frozenset() if sure else owners)
-                    said = whole.group if i == 0 else guess
+                owners_after, guess_after = owners, guess
+                if completed is not None:
+                    # Of tokens with equal texts one is the expression's: it has at least the least of them.
+                    sure = completed.tokens is not None and i == 0
+                    owners_after = frozenset([completed.group]) | (frozenset() if sure else owners)
+                    guess_after = completed.group if i == 0 else guess
                 if longer and token and text + token in self.by_token and self.ways[text + token] == 1:
-                    self.go(longer, (*path, token), weight * p, after, said)
+                    self.go(longer, (*path, token), weight * p, owners_after, guess_after)
                 else:
-                    self.listed[after | onwards].append(weight * p)
-                    self.point[said].append(weight * p)
+                    self.listed[owners_after | onwards].append(weight * p)
+                    self.point[guess_after].append(weight * p)
         self._leave(here, path, weight, owners, guess)
 
     def _leave(
         self, here: Sequence[Sought], path: Path, weight: float, owners: Owners, guess: str | None
     ) -> None:
-        """What the list after `path` does not name."""
+        """Take in what the list after `path` leaves out."""
         text = "".join(path)
-        known = self.by_token.get(text, {})
-        mass = max(0.0, 1.0 - math.fsum(p for values in known.values() for p in values))
+        listed = self.by_token.get(text, {})
+        mass = max(0.0, 1.0 - math.fsum(p for values in listed.values() for p in values))
         unlisted: defaultdict[object, set[str]] = defaultdict(set)
         for e in here:
             # Unless its tokens are known it may begin with an unlisted one, whatever is listed.
-            if e.tokens is None or e.tokens[len(path)] not in known:
+            if e.tokens is None or e.tokens[len(path)] not in listed:
                 unlisted[e.next_token(path)].add(e.group)
         most = most_unlisted(self.entries.get(text, ()), self.k)
-        tokens = tuple(frozenset(found) for found in unlisted.values())
+        tokens = tuple(frozenset(groups) for groups in unlisted.values())
         self.rests.append(Rest(weight * mass, weight * most, owners, tokens))
         self.point[guess].append(weight * mass)
