@@ -268,11 +268,9 @@ def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
 def _evading_notes(documents: TextDocuments) -> Iterator[str]:
     """Say how many texts decline or lecture by their words; imported ones are used all the same."""
     if documents.imported:
-        n = sum(text.outcome == DECLINES for text in documents.texts if text.read)
-        if n:
-            yield (
-                f"{n:,} of {len(documents.texts):,} texts read as if they declined; all texts given are used"
-            )
+        if n := sum(text.outcome == DECLINES for text in documents.texts if text.read):
+            n_of_all = f"{n:,} of {len(documents.texts):,}"
+            yield f"{n_of_all} texts read as if they declined; all texts given are used"
         return
     by_gender: dict[str | None, list[TextDocument]] = {}
     for text in documents.texts:

@@ -51,14 +51,12 @@ def test_rows(
 def _area_tests(model: str, transfer: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Row]:
     """Test areas under the curve of women's against men's texts against 0.5, over occupations."""
     for quantity, (trained_on, tested_on) in AREAS.items():
-        rows_of_quantity = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
-        of_occupations = [
-            row for row in rows_of_quantity if row["occupation"] != ALL_OCCUPATIONS
-        ] or rows_of_quantity
+        of_cell = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
+        of_occupations = [row for row in of_cell if row["occupation"] != ALL_OCCUPATIONS] or of_cell
         areas = np.array([row["auc"] for row in defined(of_occupations, "auc")], dtype=np.float64)
         if not areas.size:
             continue
-        mean = first(rows_of_quantity, occupation=ALL_OCCUPATIONS)
+        mean = first(of_cell, occupation=ALL_OCCUPATIONS)
         left_out = len(of_occupations) - areas.size
         tests = within_units(
             areas,
@@ -106,10 +104,7 @@ def _refusal_tests(
         common = sorted(shares[gender].keys() & shares[against].keys())
         if common:
             yield from within_units(
-                *(
-                    np.array([shares[side][o] for o in common], dtype=np.float64)
-                    for side in (gender, against)
-                ),
+                *(np.array([shares[g][o] for o in common], dtype=float) for g in (gender, against)),
                 scope=_scope_of_genders(model, quantity, gender, against),
                 kinds=OF_REFUSALS,
                 margins=margins,

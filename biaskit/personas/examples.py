@@ -61,10 +61,7 @@ def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str
         in_order = [str(row["key"]) for rows in of_occupations for row in sorted(rows, key=_rank)]
         chosen |= dict.fromkeys(in_order[: max(1, MOST_EXAMPLES // len(of_models))])
     # Texts that describe nobody are looked for among the first of each model.
-    looked_at = {
-        **chosen,
-        **dict.fromkeys(str(row["key"]) for of_model in of_models for row in of_model[:LOOKED_AT]),
-    }
+    looked_at = chosen | dict.fromkeys(str(row["key"]) for rows in of_models for row in rows[:LOOKED_AT])
     stored: dict[str, tuple[str, Any]] = {}  # key → text and finish
     contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
     for row in rows:
@@ -147,9 +144,7 @@ class _Contexts:
         of_list = (row["model"], row["occupation"], row["origin"], row["specified_gender"] or row["gender"])
         sentences = self._found.get(of_list, {})
         missing = {
-            word
-            for word, of_word in sentences.items()
-            if len(of_word) < SENTENCES_PER_WORD or key < of_word[-1][0]
+            word for word, kept in sentences.items() if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]
         }
         if not missing:
             return

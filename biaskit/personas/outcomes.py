@@ -48,11 +48,8 @@ def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
     for key, tally in tallies.items():
         scope = dict(zip(("model", "occupation", "specified_gender"), key, strict=True))
         counts = {name: tally[name] for name in ("n_texts", *BY_ENDING.values(), *IN_WORDS.values())}
-        declined = tally["n_refused"] + tally["n_declines_in_words"]
-        shares = {
-            name: n / tally["n_texts"]
-            for name, n in (("refused_share", tally["n_refused"]), ("declined_share", declined))
-        }
+        refused, declined = tally["n_refused"], tally["n_refused"] + tally["n_declines_in_words"]
+        shares = {"refused_share": refused / tally["n_texts"], "declined_share": declined / tally["n_texts"]}
         rows.append({**scope, **counts, **shares})
     return rows
 

@@ -94,11 +94,11 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
     body = []
     for model in ([None] if len(models) > 1 else []) + models:
         for gender in distinct(rows, "specified_gender"):
-            of_gender = [
+            texts = [
                 row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])
             ]
-            if of_gender:
-                n, *counts = (sum(row[kind] for row in of_gender) for kind in _OUTCOMES)
+            if texts:
+                n, *counts = (sum(row[kind] for row in texts) for kind in _OUTCOMES)
                 shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
                 body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
     return TitledTable(

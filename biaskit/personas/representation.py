@@ -57,8 +57,7 @@ def representation_rows(
         tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
         tally.update(n_refused=int(text.refused), n_empty=int(text.empty), n_cut=int(text.finish == "length"))
     listed = {(*block, o, t) for block in blocks for o in occupations for t in templates}
-    strangers = tallies.keys() - listed
-    if strangers:
+    if strangers := tallies.keys() - listed:
         raise ValueError(f"Texts of {min(strangers, key=repr)} are not among what is represented.")
     rows: list[Row] = []
     for block in blocks:

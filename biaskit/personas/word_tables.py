@@ -31,15 +31,15 @@ def word_tables(tables: Tables) -> Iterator[PaperTable]:
     models = distinct(calibrated, "model")
     for model in models:
         lists = _lists(where(calibrated, model=model))
-        by_gender: dict[str, list[Row]] = {}
+        words_of: dict[str, list[Row]] = {}
         for word_list in lists:
             if words := of_list.get(tuple(word_list[name] for name in _LIST)):
-                by_gender.setdefault(word_list["gender"], []).extend(words)
-        for words in by_gender.values():  # the strongest first
+                words_of.setdefault(word_list["gender"], []).extend(words)
+        for words in words_of.values():  # the strongest first
             words.sort(key=lambda row: (-row["z"], row["word"], row["occupation"]))
-        if by_gender:
+        if words_of:
             name = f"{NAME}-{slug(model)}" if len(models) > 1 else NAME
-            yield PaperTable(name, _table(model, lists, by_gender))
+            yield PaperTable(name, _table(model, lists, words_of))
 
 
 def _lists(lists: Sequence[Row]) -> list[Row]:
@@ -56,18 +56,17 @@ def _lists(lists: Sequence[Row]) -> list[Row]:
     return [row for family in (pairs, others) for row in surely_longer(family)]
 
 
-def _table(model: str, lists: Sequence[Row], by_gender: dict[str, list[Row]]) -> TitledTable:
+def _table(model: str, lists: Sequence[Row], words_of: dict[str, list[Row]]) -> TitledTable:
     several = len(distinct(lists, "occupation")) > 1
     lead = ["words of", *(["occupation"] if several else []), "word"]
-    who = listed([people(gender) for gender in by_gender])
+    who = listed([people(gender) for gender in words_of])
     notes = []
-    for gender, words in by_gender.items():
+    for gender, words in words_of.items():
         first_list, *other_lists = where(lists, gender=gender)
         against = "all others" if first_list["against"] == "all" else people(first_list["against"])
         strongest = f"the strongest {MOST_ROWS} of " if len(words) > MOST_ROWS else ""
-        chance = (
-            f"; 95 % of lists with shuffled genders hold at most {number(first_list['null_p95_beyond'], 1)}."
-        )
+        most = number(first_list["null_p95_beyond"], 1)
+        chance = f"; 95 % of lists with shuffled genders hold at most {most}."
         notes.append(
             f"{people(gender).capitalize()} against {against}: {strongest}{count(len(words), 'word')}"
             + (f" in {1 + len(other_lists)} lists." if other_lists else chance)
@@ -80,7 +79,7 @@ def _table(model: str, lists: Sequence[Row], by_gender: dict[str, list[Row]]) ->
             tuple(map(Heading, (*lead, "z", "q", "uses", "with it", "of", "with it", "of"))),
         ),
         tuple(
-            _cells(row, lists, several=several) for words in by_gender.values() for row in words[:MOST_ROWS]
+            _cells(row, lists, several=several) for words in words_of.values() for row in words[:MOST_ROWS]
         ),
         note=" ".join([_NOTE, *notes]),
         n_text=len(lead),

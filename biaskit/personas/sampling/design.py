@@ -154,8 +154,7 @@ def part_of(design: PersonasDesign, shard: Shard) -> PersonasDesign:
 def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
     """Choose a prompt form; `auto`: chat for instruct models, completion for base ones; raw: continuations.
 
-    Raises `ModelError` for a form or a system prompt that the model does not take, `StudyError` for a system
-    prompt in a form that has none.
+    Raises `ModelError` or `StudyError` where the model or the form has no place for what is asked.
     """
     form: PromptForm = "completion" if identity.tuning == "base" or "chat" not in identity.forms else "chat"
     if study.task == "continuation":

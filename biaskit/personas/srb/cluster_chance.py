@@ -34,7 +34,7 @@ def is_kept(n_female: IntArray, n_male: IntArray, *, released: bool = False) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chance:
-    """How observed counts compare with swapped lists; the last of `models + 1` columns is the sum over models."""
+    """How observed counts compare with swapped lists; the last of `models + 1` columns sums over models."""
 
     p_value: FloatArray  # [clusters, models + 1]: a difference as large as the observed one, either way
     kept: FloatArray  # [clusters, models + 1]: share of swaps in which the rule holds, the sum by 50 % alone
@@ -46,8 +46,8 @@ def chance_of(
 ) -> Chance:
     """Swap the women's and the men's list of each model and occupation by a fair coin, many times.
 
-    Formula: F + M stays, F − M becomes Σ ± (the women's list holds the cluster − the men's does); p = (1 + number of
-        swaps with |F − M| ≥ the observed one) / (swaps + 1).
+    Formula: F + M stays, F − M becomes Σ ± (the women's list holds the cluster − the men's does); p = (1 +
+        number of swaps with |F − M| ≥ the observed one) / (swaps + 1).
     Arguments: holds `[clusters, models, occupations, 2]`, whether the women's, the men's list holds a word
         of the cluster.
     Reference: docs/methods.md#cluster-chance; GAS(P) keeps clusters without a chance level.
@@ -77,8 +77,8 @@ def chance_of(
 def kept_beside_chance(n_kept: int, n_clusters: int, chance: Sequence[float] | FloatArray) -> str:
     """Say how many clusters are kept, and how many swapped lists keep."""
     usual, most = float(np.mean(chance)), float(np.percentile(chance, 95))
-    compared = "more than" if n_kept > most else "no more than"
+    side = "more than" if n_kept > most else "no more than"
     return (
-        f"{n_kept} of {n_clusters} clusters are kept, {compared} chance: with women's and men's lists swapped at"
+        f"{n_kept} of {n_clusters} clusters are kept, {side} chance: with women's and men's lists swapped at"
         f" random within occupations {usual:.0f} on average, {most:.0f} at the 95th percentile"
     )

@@ -137,8 +137,8 @@ def find_clusters(
     raw_vectors = rows_of_words[[row_of[word] for word in with_row]].astype(np.float64)
     lengths = np.linalg.norm(raw_vectors, axis=1)
     usable = np.isfinite(lengths) & (lengths > 0)
-    clustered, vectors = tuple(compress(with_row, usable)), raw_vectors[usable] / lengths[usable, None]
-    without = tuple(word for word in wanted if word not in set(clustered))
+    usable_words, vectors = tuple(compress(with_row, usable)), raw_vectors[usable] / lengths[usable, None]
+    without = tuple(word for word in wanted if word not in set(usable_words))
     notes: list[str] = []
     if without:
         named = first_words(without, WORDS_IN_A_NOTE)
@@ -148,30 +148,30 @@ def find_clusters(
         notes.append(f"{len(unused)} words of the categories are not among the words: {named}")
     curve: tuple[SilhouetteRow, ...] = ()
     clusters: list[tuple[str, ...]] = []
-    reason = ""
-    if len(clustered) < FEWEST_WORDS:
-        reason = f"{len(clustered)} words to cluster; at least {FEWEST_WORDS} are needed"
-    elif k is not None and k > len(clustered):
-        reason = f"k = {k} clusters asked of {len(clustered)} words"
+    if len(usable_words) < FEWEST_WORDS:
+        reason = f"{len(usable_words)} words to cluster; at least {FEWEST_WORDS} are needed"
+    elif k is not None and k > len(usable_words):
+        reason = f"k = {k} clusters asked of {len(usable_words)} words"
     else:
-        curve, chosen = silhouette_curve(
-            vectors, [k] if k else k_grid(len(clustered)), k_rule, fixed=k is not None
-        )
+        ks = [k] if k else k_grid(len(usable_words))
+        curve, chosen = silhouette_curve(vectors, ks, k_rule, fixed=k is not None)
         if chosen:
             members: dict[int, list[str]] = {}
-            for word, label in zip(clustered, k_means(vectors, chosen, n_init=STARTS).tolist(), strict=True):
+            for word, label in zip(
+                usable_words, k_means(vectors, chosen, n_init=STARTS).tolist(), strict=True
+            ):
                 members.setdefault(label, []).append(word)
             clusters = [tuple(group) for group in members.values()]
         reason = "" if len(clusters) > 1 else "all words have the same vector"
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
-        return Clustering(rows, curve, len(clustered), without, None, None, None, tuple(notes), reason)
+        return Clustering(rows, curve, len(usable_words), without, None, None, None, tuple(notes), reason)
     rows, kept_note = _judge(lists, clusters, variant, categories or {}, seed)
     per_cluster, n = len(rows) // len(clusters), len(clusters)
     n_kept = sum(row.kept is True for row in rows[::per_cluster])
     n_passing = sum(row.kept is True for row in rows[per_cluster - 1 :: per_cluster])
     notes += _notes_on_clusters(curve, n, kept_note, n_passing)
-    return Clustering(rows, curve, len(clustered), without, n, n_kept, n_passing / n, tuple(notes), "")
+    return Clustering(rows, curve, len(usable_words), without, n, n_kept, n_passing / n, tuple(notes), "")
 
 
 def k_grid(n_words: int) -> tuple[int, ...]:

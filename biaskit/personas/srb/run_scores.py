@@ -66,7 +66,7 @@ class WordVectors:
 def word_vectors(
     documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
 ) -> WordVectors:
-    """Get the vectors that the study names: trained on all texts, read from a file, or trained on the lists."""
+    """Get the vectors that the study names: trained on all texts or on the lists, or read from a file."""
     if study.vectors == "corpus":
         # In the order of keys: nothing but the texts may decide the vectors.
         texts, tokens = sorted(documents.texts, key=lambda text: text.key), documents.tokens
@@ -151,12 +151,11 @@ def _scores(
     lists_of: dict[str, dict[str, WordList]] = {}
     for origin in (ASSOCIATED, SPECIFIED):
         for gender in WOMEN_AND_MEN:
-            word_list = lists.marked(model, occupation, origin, gender)
-            if word_list is None or word_list.n_marked is None:
-                return _none(
-                    (word_list.reason if word_list else None) or f"no {origin} texts of this occupation"
-                )
-            lists_of.setdefault(origin, {})[gender] = word_list
+            listed = lists.marked(model, occupation, origin, gender)
+            if listed is None or listed.n_marked is None:
+                reason = listed.reason if listed else None
+                return _none(reason or f"no {origin} texts of this occupation")
+            lists_of.setdefault(origin, {})[gender] = listed
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS
     if study.vectors != "marked-lists":
@@ -181,11 +180,8 @@ def _scores(
             )
 
     return scores_with_content(
-        {
-            gender: [marked.word for marked in word_list.words]
-            for gender, word_list in lists_of[ASSOCIATED].items()
-        },
-        {gender: word_list.words for gender, word_list in lists_of[SPECIFIED].items()},
+        {gender: [word.word for word in listed.words] for gender, listed in lists_of[ASSOCIATED].items()},
+        {gender: listed.words for gender, listed in lists_of[SPECIFIED].items()},
         vectors.models,
         null=null,
         pronouns=study.pronouns,

@@ -84,7 +84,7 @@ class SrbScore:
         return self.srb is not None and self.srb_matched is not None and self.srb * self.srb_matched < 0
 
     def row(self, vectors: str) -> dict[str, object]:
-        """Return the columns of srb.csv but model, occupation and control; `vectors` names the vector model."""
+        """Return the columns of srb.csv but model, occupation, control; `vectors` names the vector model."""
         return {name: value for name, value in asdict(self).items() if name != "oov"} | {"vectors": vectors}
 
 
@@ -207,8 +207,8 @@ def srb_scores(
     Arguments: candidates, gender → words marked for it where no gender is in the prompt; targets, female
         and male → words marked for it where that gender is; vectors, one model per seed with the same
         words; null, the function that makes z of the specified texts under shuffled labels (called once, and
-        only when there is a score), or the reason why there is none; pronouns, a key of `PRONOUNS`; names, words
-        that leave all lists, the shuffled ones too.
+        only when there is a score), or the reason why there is none; pronouns, a key of `PRONOUNS`; names,
+        words that leave all lists, the shuffled ones too.
     Returns: distances, score and matched score as means over the seeds; `srb_seed_sd` the sample SD.
     Missing or empty input: a list that is empty, or has no word with a vector: no score, with the reason.
     Reference: docs/methods.md#srb-matched.
@@ -253,7 +253,7 @@ class _Targets:
 
     @cached_property
     def matched(self) -> dict[str, int]:
-        """How many words each list keeps at the length of the shorter one; words of equal z at the cut stay."""
+        """How many words each list keeps at the length of the shorter one; ties in z at the cut stay."""
         z_of = {g: [m.z for m in marked if self.has(m.word)] for g, marked in self.ordered.items()}
         shorter = min(map(len, z_of.values()))
         return {g: sum(value >= z[shorter - 1] for value in z) if shorter else 0 for g, z in z_of.items()}
@@ -264,15 +264,13 @@ class _Targets:
         if isinstance(self.null, str):
             return self.null
         drawn = self.null()
-        undefined = int(np.isnan(drawn.z.sum(axis=1)).sum())
-        if undefined:
+        if undefined := int(np.isnan(drawn.z.sum(axis=1)).sum()):
             return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words: no null"
         allowed = np.array([self.has(word) and word not in self.left_out for word in drawn.words])
         n_female, n_male = (len(self.words[gender]) for gender in WOMEN_AND_MEN)
         female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
         male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)
-        empty = sum(not (f.size and m.size) for f, m in zip(female, male, strict=True))
-        if empty:
+        if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
             return f"{empty} of {len(drawn.z)} shuffles leave a gender without words: no null"
         return drawn, female, male
 
