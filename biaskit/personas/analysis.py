@@ -45,7 +45,7 @@ from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
+from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
@@ -71,46 +71,46 @@ HIGH_DROP_RATE = 0.2
 
 
 @dataclass(slots=True)
-class _Made:
-    """The tables of one analysis, and what must be said beside them."""
+class _Results:
+    """The tables of one analysis, with its notes and what goes into analysis.json."""
 
     tables: dict[str, Sequence[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    record: dict[str, object] = field(default_factory=dict)  # vectors, clusters: for analysis.json
+    record: dict[str, object] = field(default_factory=dict)
 
 
 def analyse_texts(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> TableSet:
-    """Make every table of a run from its rows; whoever adds no more to the set writes it."""
+    """Make every table of a run from its rows, in a set that the caller writes."""
     manifest, tables = read_manifest(run), TableSet(run)
     design = read_design(manifest["resolved"], overrides)
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
-    made = _make_tables(documents, design, forms, watcher or Silent())
+    results = _make_tables(documents, design, forms, watcher or Silent())
     for name in TABLE_NAMES:
-        if rows := made.tables.get(name):  # a table that was not made is absent
+        if rows := results.tables.get(name):  # a table that was not made is absent
             tables.add(name, rows, scoped=bool(design.templates))
-    notes = [*reading.notes, *answerers.notes(manifest["models"]), *made.notes]
+    notes = [*reading.notes, *answerers.notes(manifest["models"]), *results.notes]
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
     tables.notes += notes
-    study, named = design.study.model_dump(mode="json"), made.record.get("vectors_name")
-    vectors = {"vectors": str(named)} if named else {}
-    groups = signed_groups(documents.group_column)
+    study, vectors_name = design.study.model_dump(mode="json"), results.record.get("vectors_name")
+    signed = {"vectors": str(vectors_name)} if vectors_name else {}
+    signed |= signed_groups(documents.group_column)
     tables.analysis |= {
         "choices": {
             key: study[key] for key in sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})
         },
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
-        "signature": design_signature(design, manifest["models"], **vectors, **groups),
+        "signature": design_signature(design, manifest["models"], **signed),
         "rows_digest": documents.rows_digest,
         "n_texts": len(documents.texts),
         "notes": notes,
         "versions": manifest["versions"],
-        **made.record,
+        **results.record,
         "answered": answerers.record(),
     }
     return tables
@@ -123,7 +123,7 @@ def texts_of(
     reading: Reading | None = None,
     answerers: Answerers | None = None,
 ) -> TextDocuments:
-    """The texts of a run that its question needs; a run without one is an error."""
+    """Read the texts of a run that its question needs; without any: `RunError`."""
     path = rows_file(run, "personas")
     if not path.is_file():
         raise RunError(
@@ -147,28 +147,28 @@ def _make_tables(
     design: PersonasDesign,
     forms: Mapping[str, str],
     watcher: Watcher,
-) -> _Made:
-    """Association → representation → words → SRB → clusters → tests, of texts already read."""
-    study, made = design.study, _Made()
+) -> _Results:
+    """Make association → representation → words → SRB → clusters → tests of texts already read."""
+    study, results = design.study, _Results()
     scoped = bool(design.templates)
     english = english_counts(study.english_prior)
-    of_text = ("model", "occupation", "template_id", "origin", "specified_gender", "key")
-    of_association = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
-    made.tables["associations"] = [
+    text_columns = ("model", "occupation", "template_id", "origin", "specified_gender", "key")
+    association_columns = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
+    results.tables["associations"] = [
         {
-            **{name: getattr(text, name) for name in of_text},
-            **{name: getattr(text.association, name) for name in of_association},
+            **{name: getattr(text, name) for name in text_columns},
+            **{name: getattr(text.association, name) for name in association_columns},
             **({"instruction_id": text.instruction_id, "setting": text.setting} if scoped else {}),
         }
         for text in documents.texts
     ]
-    made.tables["association_validation"] = validation(made.tables["associations"])
+    results.tables["association_validation"] = validation(results.tables["associations"])
     # Imported texts do not say how they ended.
     refusals = [] if documents.imported else refusal_rows(documents.texts)
-    made.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
-    made.notes += _refusal_notes(refusals)
+    results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
+    results.notes += _refusal_notes(refusals)
     if not scoped:  # there every text counts, whatever an instruction made of it
-        made.notes += _evading_notes(documents)
+        results.notes += _evading_notes(documents)
     representation: list[Row] = []
     unspecified = [text for text in documents.texts if text.specified_gender is None]
     if unspecified and not study.hold_out:
@@ -182,106 +182,122 @@ def _make_tables(
             scopes=[(i.id if i else 0, "plain") for i in design.instructions] if scoped else (),
             unread=documents.unread,
         )
-    made.tables["representation"] = representation
-    made.record["english"] = {label: found.record() for label, found in documents.english.items()}
-    made.notes += filter(None, (found.note(label) for label, found in documents.english.items()))
-    made.notes += _representation_notes(representation, made)
-    tested = partial(test_rows, margins=study.margin, seed=study.seed, refusals=refusals)
+    results.tables["representation"] = representation
+    results.record["english"] = {label: evidence.record() for label, evidence in documents.english.items()}
+    results.notes += filter(None, (evidence.note(label) for label, evidence in documents.english.items()))
+    results.notes += _representation_notes(representation, results)
     if scoped:
-        made.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
-        made.tables["tests"] = tested([], representation, models=(), transfer=())
-        return made
+        results.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
+    else:
+        _add_words(results, documents, study, english, watcher)
+    results.tables["tests"] = test_rows(
+        results.tables.get("srb", ()),
+        representation,
+        models=documents.models,
+        margins=study.margin,
+        seed=study.seed,
+        refusals=refusals,
+        transfer=results.tables.get("text_transfer", ()),
+    )
+    return results
+
+
+def _add_words(
+    results: _Results,
+    documents: TextDocuments,
+    study: PersonasStudy,
+    english: Mapping[str, int],
+    watcher: Watcher,
+) -> None:
+    """Add the tables of marked words, transfer, SRB and clusters."""
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
-    made.tables |= {
+    results.tables |= {
         "marked_words": list(marked_word_rows(lists)),
         "word_lists": list(word_list_rows(lists)),
         "word_overlap": list(overlap_rows(documents, lists)),
         "word_methods": list(method_rows(lists)),
     }
-    made.notes += list_notes(lists)
+    results.notes += list_notes(lists)
     groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
     if groups is not None:
-        made.tables["group_words"] = list(group_word_rows(groups))
-        made.tables["group_lists"] = list(group_list_rows(groups))
-        made.notes += group_notes(groups, documents, study)
+        results.tables["group_words"] = list(group_word_rows(groups))
+        results.tables["group_lists"] = list(group_list_rows(groups))
+        results.notes += group_notes(groups, documents, study)
     if shares := topic_shares(lists, documents, study):
-        made.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
-        made.notes.append(
+        results.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
+        results.notes.append(
             f"the hybrid prior takes {100 * median(shares):.2g} % of its mass from the compared texts (median"
             f" over lists; alpha {study.alpha:g}), the rest from English"
         )
-    made.tables["text_transfer"] = list(
+    results.tables["text_transfer"] = list(
         transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
     )
     # Both scores and clusters need vectors, and vectors only where a list has a word.
     vectors: WordVectors | None = None
-    associated = (found for (_, _, origin), (_, found) in lists.of.items() if origin == ASSOCIATED)
-    clustered = study.clusters and any(one.n_marked for found in associated for one in found)
+    associated = (of_key for (_, _, origin), (_, of_key) in lists.by_key.items() if origin == ASSOCIATED)
+    clustered = study.clusters and any(words.n_marked for of_key in associated for words in of_key)
     if len(documents.origins) > 1 or clustered:
         vectors = word_vectors(documents, lists, study, partial(watcher.progress, "word vectors"))
-        made.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
-        made.notes += vectors.notes
+        results.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
+        results.notes += vectors.notes
     scores = list(srb_rows(documents, lists, study, vectors, partial(watcher.progress, "SRB scores")))
-    made.tables["srb"] = [row for row, _ in scores]
-    made.notes += score_notes(scores)
+    results.tables["srb"] = [row for row, _ in scores]
+    results.notes += score_notes(scores)
     if clustered and vectors:
-        made.tables |= cluster_tables(documents, lists, study, vectors.models[0], made.notes, made.record)
-    made.tables["tests"] = tested(
-        made.tables["srb"], representation, models=documents.models, transfer=made.tables["text_transfer"]
-    )
-    return made
+        results.tables |= cluster_tables(
+            documents, lists, study, vectors.models[0], results.notes, results.record
+        )
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
-    """How many texts of a gender asked for are none: they leave lists, SRB and calibration."""
+    """Say how many texts of a specified gender were refused or are empty."""
     names = ("n_refused", "n_empty", "n_texts")
     sums = {
-        gender: {name: sum(row[name] for row in own) for name in names}
-        for (gender,), own in grouped(rows, "specified_gender").items()
+        gender: {name: sum(row[name] for row in of_gender) for name in names}
+        for (gender,), of_gender in grouped(rows, "specified_gender").items()
     }
     if any(n["n_refused"] or n["n_empty"] for n in sums.values()):
-        said = [
+        parts = [
             f"{n['n_refused']} refused or filtered and {n['n_empty']} empty of {n['n_texts']} about"
             f" {people(gender)}"
             for gender, n in sums.items()
         ]
-        yield f"of the texts with a gender in the prompt, {listed(said)}: they are in no list and no score"
+        yield f"of the texts with a gender in the prompt, {listed(parts)}: they are in no list and no score"
 
 
 def _evading_notes(documents: TextDocuments) -> Iterator[str]:
-    """How many texts decline or lecture by their words; those of a user's own are counted and used."""
+    """Say how many texts decline or lecture by their words; imported ones are used all the same."""
     if documents.imported:
-        n = sum(text.outcome == DECLINES for text in documents.texts if text.read)
-        if n:
-            of = f"{n:,} of {len(documents.texts):,} texts"
-            yield f"{of} read as if they declined; all texts given are used"
+        if n := sum(text.outcome == DECLINES for text in documents.texts if text.read):
+            n_of_all = f"{n:,} of {len(documents.texts):,}"
+            yield f"{n_of_all} texts read as if they declined; all texts given are used"
         return
-    asked: dict[str | None, list[TextDocument]] = {}
+    by_gender: dict[str | None, list[TextDocument]] = {}
     for text in documents.texts:
-        asked.setdefault(text.specified_gender, []).append(text)
-    said = [
+        by_gender.setdefault(text.specified_gender, []).append(text)
+    parts = [
         f"{n:,} of {len(texts):,} {f'about {people(gender)}' if gender else 'without a gender in the prompt'}"
-        for gender, texts in asked.items()
+        for gender, texts in by_gender.items()
         if (n := sum(text.evades for text in texts))
     ]
-    if said:
+    if parts:
         yield (
-            f"by their words, {listed(said)} decline or lecture and describe nobody: they are in no list of"
+            f"by their words, {listed(parts)} decline or lecture and describe nobody: they are in no list of"
             " words and no SRB score"
         )
 
 
-def _representation_notes(rows: Sequence[Row], made: _Made) -> Iterator[str]:
-    """Deciles, and what the shares leave out."""
+def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[str]:
+    """Add the deciles, and say what the shares leave out."""
     if not rows:
         return
     deciles, note = decile_rows(rows)
-    made.tables["deciles"] = deciles
+    results.tables["deciles"] = deciles
     if note and deciles:
         yield note
     counts = ("n_texts", "n_unassociated", "n_refused", "n_empty")
-    whole = [row for row in where(rows, template_id=ALL_TEMPLATES) if row["reason"] != NOT_ENGLISH]
-    texts, dropped, refused, empty = (sum(row[name] for row in whole) for name in counts)
+    rows_of_all = [row for row in where(rows, template_id=ALL_TEMPLATES) if row["reason"] != NOT_ENGLISH]
+    texts, dropped, refused, empty = (sum(row[name] for row in rows_of_all) for name in counts)
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (
             f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) speak of no gender and are in no"

@@ -36,38 +36,38 @@ def test_rows(
     refusals: Sequence[Row],
     transfer: Sequence[Row],
 ) -> Sequence[Row]:
-    """The rows of tests.csv that a personas run has of each model by itself."""
+    """Make the rows of tests.csv that concern one model each."""
     scores = ("srb", "srb_content") if srb else ()
-    rows = [row for m in models for score in scores for row in _of_genders(m, srb, score, margins, seed)]
+    rows = [row for m in models for score in scores for row in _gender_tests(m, srb, score, margins, seed)]
     if not any(is_reason(part, HOLD_OUT) for row in transfer for part in parts_of_reason(row["reason"])):
-        rows += [row for model in models for row in _of_areas(model, transfer, margins)]
-    rows += _against_labour(representation, margins, seed)
-    for (model,), own in grouped(refusals, "model").items():
+        rows += [row for model in models for row in _area_tests(model, transfer, margins)]
+    rows += _labour_tests(representation, margins, seed)
+    for (model,), of_model in grouped(refusals, "model").items():
         for quantity in REFUSED:
-            rows += _of_refusals(model, own, quantity, margins, seed)
+            rows += _refusal_tests(model, of_model, quantity, margins, seed)
     return adjust(rows)
 
 
-def _of_areas(model: str, transfer: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Row]:
-    """Areas under the curve of women's against men's texts minus 0.5, over occupations."""
+def _area_tests(model: str, transfer: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Row]:
+    """Test areas under the curve of women's against men's texts against 0.5, over occupations."""
     for quantity, (trained_on, tested_on) in AREAS.items():
-        own = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
-        of_occupations = [row for row in own if row["occupation"] != ALL_OCCUPATIONS] or own
+        of_cell = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
+        of_occupations = [row for row in of_cell if row["occupation"] != ALL_OCCUPATIONS] or of_cell
         areas = np.array([row["auc"] for row in defined(of_occupations, "auc")], dtype=np.float64)
         if not areas.size:
             continue
-        mean = first(own, occupation=ALL_OCCUPATIONS)
+        mean = first(of_cell, occupation=ALL_OCCUPATIONS)
         left_out = len(of_occupations) - areas.size
-        made = within_units(
+        tests = within_units(
             areas,
             np.full(areas.shape, CHANCE),
-            scope=_genders_of(model, quantity),
+            scope=_scope_of_genders(model, quantity),
             kinds=("paired",),
             margins=margins,
             note=f"{left_out} of {len(of_occupations)} occupations left out" if left_out else None,
         )
-        for row in made:
-            # An area near 1 has no t interval that is even to both sides: that of text_transfer.csv holds.
+        for row in tests:
+            # Near 1 a symmetric t interval is wrong: take the interval of text_transfer.csv.
             for name, level in (("ci", 0.95), ("ci90", 0.90)):
                 if row[f"{name}_low"] is not None and (ends := area_interval(areas, level=level)):
                     row |= {f"{name}_low": ends[0] - CHANCE, f"{name}_high": ends[1] - CHANCE}
@@ -77,45 +77,45 @@ def _of_areas(model: str, transfer: Sequence[Row], margins: Mapping[str, float])
             yield row
 
 
-def _genders_of(model: str, quantity: str, one: str = "female", other: str = "male") -> Scope:
-    """One gender against another in the texts of one model, over occupations."""
+def _scope_of_genders(model: str, quantity: str, gender: str = "female", against: str = "male") -> Scope:
+    """Describe a test of one gender against another in one model's texts, over occupations."""
     return Scope(
         engine="personas",
         contrast="genders",
         model_a=model,
         model_b=model,
         quantity=quantity,
-        group_a=one,
-        group_b=other,
+        group_a=gender,
+        group_b=against,
         unit="occupation",
     )
 
 
-def _of_refusals(
+def _refusal_tests(
     model: str, rows: Sequence[Row], quantity: str, margins: Mapping[str, float], seed: int
 ) -> Iterator[Row]:
-    """A share of texts about one gender minus another's, over occupations; no rows where none counts."""
+    """Test a share of texts about one gender minus another's, over occupations; no rows where all are 0."""
     if not any(row[REFUSED[quantity]] for row in rows):
         return
     shares: dict[str, dict[str, float]] = {gender: {} for gender in GENDERS}
     for row in rows:
         shares[row["specified_gender"]][row["occupation"]] = row[quantity]
-    for one, other in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
-        common = sorted(shares[one].keys() & shares[other].keys())
+    for gender, against in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
+        common = sorted(shares[gender].keys() & shares[against].keys())
         if common:
             yield from within_units(
-                *(np.array([shares[g][o] for o in common], dtype=np.float64) for g in (one, other)),
-                scope=_genders_of(model, quantity, one, other),
+                *(np.array([shares[g][o] for o in common], dtype=float) for g in (gender, against)),
+                scope=_scope_of_genders(model, quantity, gender, against),
                 kinds=OF_REFUSALS,
                 margins=margins,
                 seed=seed,
             )
 
 
-def _of_genders(
+def _gender_tests(
     model: str, srb: Sequence[Row], score: str, margins: Mapping[str, float], seed: int
 ) -> Sequence[Row]:
-    """Women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
+    """Test women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
     women, men = (
         {str(row["occupation"]): row[score] for row in where(srb, model=model, gender=gender)}
         for gender in WOMEN_AND_MEN
@@ -126,7 +126,7 @@ def _of_genders(
     return within_units(
         a,
         b,
-        scope=_genders_of(model, score),
+        scope=_scope_of_genders(model, score),
         kinds=OF_GENDERS,
         margins=margins,
         seed=seed,
@@ -134,8 +134,8 @@ def _of_genders(
     )
 
 
-def _against_labour(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
-    """Share of women in the texts minus their share in the labour force, over occupations.
+def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
+    """Test the share of women in the texts minus that in the labour force, over occupations.
 
     A mean difference of 0 with every occupation 20 points off is no parity: the mean distance decides.
     """
@@ -161,6 +161,5 @@ def _against_labour(representation: Sequence[Row], margins: Mapping[str, float],
         )
         (apart,) = [row["ci90_high"] for row in rows if row["kind"] == "distance"]
         for row in rows:
-            of_row: Row = row
-            near = apart is not None and of_row["margin"] is not None and apart <= of_row["margin"]
+            near = apart is not None and row["margin"] is not None and apart <= row["margin"]
             yield {**row, "equivalent": near} if row["equivalent"] else row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ MOST_EXAMPLES = 240
 """Example texts of one run, shared by its models."""
 LONGEST_EXAMPLE = 4_000
 LOOKED_AT, PER_OUTCOME = 600, 6
-"""Texts of a model whose outcome is asked for, and how many of each that is no person's are shown."""
+"""Texts of a model whose outcome is determined, and how many of each outcome but `person` are shown."""
 PERSON = "person"
 WORDS_IN_CONTEXT = 8
 """Of each list, without gender words and names; these come after, `GENDER_WORDS` of them."""
@@ -29,14 +29,14 @@ AROUND = 18
 """Words kept on each side of a marked word in a sentence that is too long."""
 
 _SENTENCE_END = re.compile(r"(?=\s)(?:(?<=[.!?])(?<!\bMrs.)(?<!\bMr.)(?<!\bMs.)(?<!\bDr.)\s+|\n+)")
-"""What fails at nearly every letter comes first."""
+"""The lookahead comes first: it fails fast at nearly every letter."""
 _LONGEST_SEARCHED = 100_000
 ListKey = tuple[str, str, str, str]  # model, occupation, origin, gender
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one pass over the rows of a run brings."""
+    """What one pass over the rows of a run collects for its page."""
 
     examples: list[ExampleText]
     words: list[WordInContext]
@@ -44,34 +44,34 @@ class Shown:
 
 
 def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
-    """Examples and sentences of a run, from its stored rows and its tables.
+    """Choose examples and sentences of a run from its stored rows and its tables.
 
-    `rows`: of generations.jsonl; `tables`: associations and marked_words; `choices`: the analysis' own
-    (honorifics, tokenizer). Which texts are shown depends on the tables alone, never on the order of rows.
+    `rows`: of generations.jsonl; `tables`: associations and marked_words; `choices`: how the texts were
+    analysed (honorifics, tokenizer). Which texts are shown depends on the tables, not on the rows' order.
     """
     listed = tables.get("associations", ())
     associations = {str(row["key"]): row for row in listed}
     of_models = grouped(listed, "model").values()
     chosen: dict[str, None] = {}  # keys
-    for own in of_models:  # the first text of each kind, occupation by occupation
+    for of_model in of_models:  # the first text of each kind, occupation by occupation
         first: dict[tuple[object, ...], Row] = {}
-        for row in own:
+        for row in of_model:
             first.setdefault(tuple(map(row.get, _KIND)), row)
         of_occupations = grouped(first.values(), "occupation").values()
         in_order = [str(row["key"]) for rows in of_occupations for row in sorted(rows, key=_rank)]
         chosen |= dict.fromkeys(in_order[: max(1, MOST_EXAMPLES // len(of_models))])
-    # Among the first texts of each model those that describe nobody are looked for.
-    looked_at = {**chosen, **dict.fromkeys(str(row["key"]) for own in of_models for row in own[:LOOKED_AT])}
+    # Texts that describe nobody are looked for among the first of each model.
+    looked_at = chosen | dict.fromkeys(str(row["key"]) for rows in of_models for row in rows[:LOOKED_AT])
     stored: dict[str, tuple[str, Any]] = {}  # key → text and finish
     contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
     for row in rows:
         key = str(row["key"])
-        found = associations.get(key)
-        if found is None or not isinstance(text := row.get("text"), str):
+        association = associations.get(key)
+        if association is None or not isinstance(text := row.get("text"), str):
             continue
         if key in looked_at:
             stored[key] = text, row.get("finish_reason")
-        contexts.add(key, text, found)
+        contexts.add(key, text, association)
     honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
     outcomes = {key: text_outcome(text, finish).outcome for key, (text, finish) in stored.items()}
     rare: dict[tuple[object, str], list[str]] = {}
@@ -91,7 +91,7 @@ _KIND = ("occupation", "origin", "specified_gender", "gender", "instruction_id",
 
 
 def _rank(row: Row) -> tuple[object, ...]:
-    """Unprompted genders first; under instructions none first."""
+    """Sort texts whose prompt names no gender first, and under instructions those without one."""
     order = ["female", "male", "nonbinary", ""]
     asked, gender = (order.index(row[name] or "") for name in ("specified_gender", "gender"))
     return row["origin"] != "associated", asked, gender, row.get("instruction_id") or 0
@@ -100,9 +100,9 @@ def _rank(row: Row) -> tuple[object, ...]:
 def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> ExampleText:
     shown = text[:LONGEST_EXAMPLE]
     spans = tuple(
-        Span(one.start, one.end, one.counts_as)
-        for one in counted_places(text, honorifics=honorifics)
-        if one.end <= len(shown)
+        Span(place.start, place.end, place.counts_as)
+        for place in counted_places(text, honorifics=honorifics)
+        if place.end <= len(shown)
     )
     number = row.get("instruction_id")
     return ExampleText(
@@ -142,9 +142,9 @@ class _Contexts:
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""
         of_list = (row["model"], row["occupation"], row["origin"], row["specified_gender"] or row["gender"])
-        found = self._found.get(of_list, {})
+        sentences = self._found.get(of_list, {})
         missing = {
-            word for word, held in found.items() if len(held) < SENTENCES_PER_WORD or key < held[-1][0]
+            word for word, kept in sentences.items() if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]
         }
         if not missing:
             return
@@ -153,26 +153,26 @@ class _Contexts:
         for sentence in _SENTENCE_END.split(text) if present else ():
             for word in present.intersection(self._tokenise(sentence)):
                 present.discard(word)
-                insort(found[word], (key, sentence.strip()))
-                del found[word][SENTENCES_PER_WORD:]
+                insort(sentences[word], (key, sentence.strip()))
+                del sentences[word][SENTENCES_PER_WORD:]
             if not present:
                 return
 
     def shown(self) -> tuple[list[WordInContext], list[str]]:
-        """Every list's words in order, and their sentences, each stored once."""
+        """Return every list's words in order, and their sentences, each stored once."""
         words, places = [], dict[str, int]()
         for of_list, wanted in self._wanted.items():
             for word, z in wanted.items():
                 # Only those that stay are shortened: most give way to one of a smaller key.
-                found = self._found[of_list][word]
-                held = [_shortened(sentence, word, self._tokenise) for _, sentence in found]
-                numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in held))
+                sentences = self._found[of_list][word]
+                of_word = [_shortened(sentence, word, self._tokenise) for _, sentence in sentences]
+                numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in of_word))
                 words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
         return words, list(places)
 
 
-def _shortened(sentence: str, word: str, tokenise: Any) -> str:
-    """A sentence as it stands, or what surrounds the word where it is long."""
+def _shortened(sentence: str, word: str, tokenise: Callable[[str], list[str]]) -> str:
+    """Cut a sentence that is too long to the words around the marked one."""
     if len(sentence) <= LONGEST_SENTENCE:
         return sentence
     tokens = sentence.split()

@@ -1,7 +1,7 @@
-"""What becomes of texts about women, men, non-binary people (docs/methods.md#refusals).
+"""Outcomes of texts about women, men, non-binary people (docs/methods.md#refusals).
 
-A text is refused or empty by how it ended. What the others are, a person's text or another, is said by rules
-on their words. Texts that are refused or empty, decline or lecture are in no list, score or calibration.
+How a text ended says whether it is refused or empty; rules on its words say what any other text is. Texts
+that are refused or empty, decline or lecture are in no list, score or calibration.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from biaskit.tables.query import Row
 from biaskit.tables.reasons import NOT_ENGLISH
 
 BY_ENDING: Mapping[str, str] = MappingProxyType({"declines": "n_refused", "empty": "n_empty"})
-"""Outcomes by how a text ended → how many, as rows of `refusal_rows` name it."""
+"""Outcomes by how a text ended → the column of `refusal_rows` that counts them."""
 IN_WORDS: Mapping[str, str] = MappingProxyType(
     {
         "person": "n_person",
@@ -32,7 +32,7 @@ _BY_RULE = {"declines": "declines-in-words", "empty": "no-person"}  # of hidden 
 
 
 def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
-    """How a model's texts about a woman, a man, a non-binary person end, and what they are.
+    """Count how a model's texts about a woman, a man, a non-binary person end, and their outcomes.
 
     `texts` in study order; those whose prompt named a gender enter. Refused means refused or filtered.
     Returns: a row per model, occupation and gender asked for.
@@ -48,17 +48,14 @@ def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
     for key, tally in tallies.items():
         scope = dict(zip(("model", "occupation", "specified_gender"), key, strict=True))
         counts = {name: tally[name] for name in ("n_texts", *BY_ENDING.values(), *IN_WORDS.values())}
-        declined = tally["n_refused"] + tally["n_declines_in_words"]
-        shares = {
-            name: n / tally["n_texts"]
-            for name, n in (("refused_share", tally["n_refused"]), ("declined_share", declined))
-        }
+        refused, declined = tally["n_refused"], tally["n_refused"] + tally["n_declines_in_words"]
+        shares = {"refused_share": refused / tally["n_texts"], "declined_share": declined / tally["n_texts"]}
         rows.append({**scope, **counts, **shares})
     return rows
 
 
 def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[Row]:
-    """The rows of text_outcomes.csv: each outcome by the gender asked for, with Wilson's ends.
+    """Make the rows of text_outcomes.csv: each outcome by specified gender, with Wilson intervals.
 
     `refusals` as `refusal_rows` gives them; `unread`: models whose texts are in a language that the rules do
     not read, so that their outcomes in words have a reason instead of numbers.
@@ -67,13 +64,13 @@ def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[R
     for row in refusals:
         scope = {name: row[name] for name in ("model", "occupation", "specified_gender")}
         for outcome, name in {**BY_ENDING, **IN_WORDS}.items():
-            whole = {"template_id": "all", "origin": SPECIFIED, "outcome": outcome}
+            columns = {"template_id": "all", "origin": SPECIFIED, "outcome": outcome}
             if outcome in IN_WORDS and row["model"] in unread:
                 nothing = {"n": None, "share": None, "ci_low": None, "ci_high": None}
-                rows.append({**scope, **whole, **nothing, "reason": NOT_ENGLISH})
+                rows.append({**scope, **columns, **nothing, "reason": NOT_ENGLISH})
                 continue
             share = proportion(row[name], row["n_texts"])
             low, high = share.ci95 or (None, None)
             numbers = {"n": row[name], "share": share.estimate, "ci_low": low, "ci_high": high}
-            rows.append({**scope, **whole, **numbers, "reason": None})
+            rows.append({**scope, **columns, **numbers, "reason": None})
     return rows

@@ -35,7 +35,7 @@ _UNDEFINED = "–"
 def paper_tables(
     tables: Tables, between: Tables = _NOTHING, *, claim: Claim, occupation: str | None = None
 ) -> list[PaperTable]:
-    """The tables of GAS(P) that these stored tables give, in the paper's order.
+    """Make the tables of GAS(P) that these stored tables give, in the paper's order.
 
     Arguments: tables, the public tables of the personas engine by name, with rows as `tables.read_rows`
         gives them; between, those between models (tests). claim: whether the run asked what GAS(P) asked;
@@ -51,38 +51,38 @@ def paper_tables(
                 texts[row["occupation"]] += row["n_target"] or 0
         occupation = EXAMPLE if EXAMPLE in texts else max(texts, key=texts.__getitem__, default=None)
     papers = []
-    for made in _all(tables, between, occupation):
-        if made.table.rows:
-            own_claim = claim if made.place else Claim.NONE
-            title = f"{made.table.title}{own_claim.place(f'GAS(P), {made.place}')}{made.said}"
-            place = made.place.lower().replace(",", "").replace(" ", "-")
-            name = own_claim.file_name(f"gasp-{place}", made.own)
-            papers.append(PaperTable(f"{name}{made.part}", replace(made.table, title=title)))
+    for draft in _drafts(tables, between, occupation):
+        if draft.table.rows:
+            draft_claim = claim if draft.place else Claim.NONE
+            title = f"{draft.table.title}{draft_claim.place(f'GAS(P), {draft.place}')}{draft.title_end}"
+            place = draft.place.lower().replace(",", "").replace(" ", "-")
+            name = draft_claim.file_name(f"gasp-{place}", draft.plain_name)
+            papers.append(PaperTable(f"{name}{draft.part}", replace(draft.table, title=title)))
     return papers
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """A table before it has its title: which of GAS(P)'s it is laid out like, and what else it is called."""
+class _Draft:
+    """A table before it has its title and file name, which depend on the table of GAS(P) it follows."""
 
     place: str  # such as "Table 11"; empty where it shows another occupation than the paper's
-    own: str  # name of the file where it is not GAS(P)'s
+    plain_name: str  # name of the file where it is not GAS(P)'s
     table: TitledTable
     part: str = ""  # end of the file's name
-    said: str = ""  # end of the title
+    title_end: str = ""
 
 
-def _all(tables: Tables, between: Tables, occupation: str | None) -> Iterator[_Made]:
+def _drafts(tables: Tables, between: Tables, occupation: str | None) -> Iterator[_Draft]:
     seven, eight, fifteen = ("Table 7", "Table 8", "Table 15") if occupation == EXAMPLE else ("", "", "")
-    whole = mean_over_prompts(tables.get("representation", ()))
-    yield _Made("Table 1", "association", _validation(tables.get("association_validation", ())))
-    yield from _captured(whole)
+    over_prompts = mean_over_prompts(tables.get("representation", ()))
+    yield _Draft("Table 1", "association", _validation(tables.get("association_validation", ())))
+    yield from _captured(over_prompts)
     yield from _calibration(tables.get("calibration", ()))
-    yield _Made(seven, "words-of-marked-personas", _only_in(tables, occupation, "marked-personas"))
-    yield _Made(eight, "words-of-calibrated", _only_in(tables, occupation, "calibrated"))
-    yield from _shares(whole)
+    yield _Draft(seven, "words-of-marked-personas", _only_in(tables, occupation, "marked-personas"))
+    yield _Draft(eight, "words-of-calibrated", _only_in(tables, occupation, "calibrated"))
+    yield from _shares(over_prompts)
     yield from _srb_tests([*tables.get("tests", ()), *between.get("tests", ())])
-    yield _Made(fifteen, "words-with-and-without", _overlap(tables, occupation))
+    yield _Draft(fifteen, "words-with-and-without", _overlap(tables, occupation))
     yield from _clusters(tables.get("clusters", ()))
 
 
@@ -94,9 +94,11 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
     body = []
     for model in ([None] if len(models) > 1 else []) + models:
         for gender in distinct(rows, "specified_gender"):
-            own = [row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])]
-            if own:
-                n, *counts = (sum(row[kind] for row in own) for kind in _OUTCOMES)
+            texts = [
+                row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])
+            ]
+            if texts:
+                n, *counts = (sum(row[kind] for row in texts) for kind in _OUTCOMES)
                 shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
                 body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
     return TitledTable(
@@ -112,13 +114,13 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
 _OUTCOMES = ("n_texts", "n_correct", "n_incorrect", "n_not_captured")
 
 
-def _captured(whole: Sequence[Row]) -> Iterator[_Made]:
-    if not whole:
+def _captured(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
+    if not over_prompts:
         return
     columns = {}
-    for (model,), own in grouped(whole, "model").items():
-        texts, lost = (sum(row[kind] for row in own) for kind in ("n_texts", "n_unassociated"))
-        columns[model] = (percent(1 - lost / texts if texts else None), str(texts), str(len(own)))
+    for (model,), of_model in grouped(over_prompts, "model").items():
+        texts, dropped = (sum(row[kind] for row in of_model) for kind in ("n_texts", "n_unassociated"))
+        columns[model] = (percent(1 - dropped / texts if texts else None), str(texts), str(len(of_model)))
     heads = ("% captured", "texts", "occupations")
     note = (
         "Texts of the first round of draws without a gender in the prompt, every prompt and occupation;"
@@ -129,21 +131,21 @@ def _captured(whole: Sequence[Row]) -> Iterator[_Made]:
         header, rows = _heads("Model", *heads), tuple((model, *cells) for model, cells in columns.items())
         note += " Models are in its columns."
     table = TitledTable("Texts in which a gender is found", header, rows, note=note)
-    yield _Made("Table 2", "texts-with-a-gender", table)
+    yield _Draft("Table 2", "texts-with-a-gender", table)
 
 
 # --- Tables 3 and 5: calibration ---------------------------------------------------------------------
 
 
-def _calibration(rows: Sequence[Row]) -> Iterator[_Made]:
-    """Table 3 (women), its counterpart for men, Table 5 (non-binary people), for each calibration stored."""
+def _calibration(rows: Sequence[Row]) -> Iterator[_Draft]:
+    """Make Table 3 (women), its counterpart for men, Table 5 (non-binary people), for each calibration."""
     swept = [row for row in where(rows, prior="hybrid") if row["words_differing"] is not None]
-    asked = grouped(swept, "model", "occupation")
+    by_calibration = grouped(swept, "model", "occupation")
     for gender, (place, who) in _CALIBRATED.items():
-        for (model, occupation), of_both in asked.items():
-            own = where(of_both, gender=gender)
+        for (model, occupation), of_calibration in by_calibration.items():
+            of_gender = where(of_calibration, gender=gender)
             body = []
-            for row in own:
+            for row in of_gender:
                 if round(4 * row["alpha"], 9) % 1:
                     continue  # between the paper's five
                 n = row["n_marked"]
@@ -155,12 +157,12 @@ def _calibration(rows: Sequence[Row]) -> Iterator[_Made]:
                 f" 0.75 and 1: {occupation}, {model}, gender in the prompt",
                 _heads("α", "C", "against", "marked", "words not shared"),
                 tuple(body),
-                note=_BY_ALPHA + because(own, "n_marked"),
+                note=_BY_ALPHA + because(of_gender, "n_marked"),
                 n_text=5,
                 wide=frozenset({4}),
             )
-            part = f"-{slug(f'{model}-{occupation}')}" if len(asked) > 1 else ""
-            yield _Made(place, f"words-by-alpha-{who}", table, part)
+            part = f"-{slug(f'{model}-{occupation}')}" if len(by_calibration) > 1 else ""
+            yield _Draft(place, f"words-by-alpha-{who}", table, part)
 
 
 _CALIBRATED = {
@@ -181,10 +183,10 @@ _BY_ALPHA = (
 
 
 def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable:
-    """Words of one method alone: M and F against each other, N against both."""
+    """List the words of one method alone: men's and women's against each other, N against both."""
     scope = {"occupation": occupation, "origin": "specified"}
     lists = where(tables.get("word_lists", ()), **scope, method="calibrated")
-    alone = where(tables.get("word_methods", ()), **scope, only_in=method)
+    alone_in_method = where(tables.get("word_methods", ()), **scope, only_in=method)
     marked = where(tables.get("marked_words", ()), **scope)
     body = []
     for model in distinct(lists, "model"):
@@ -192,13 +194,13 @@ def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable
             listed = first(lists, model=model, gender=gender, against=against)
             if listed is None:
                 continue
-            own = where(alone, model=model, gender=gender)
+            alone_of_gender = where(alone_in_method, model=model, gender=gender)
             if against == "all":
                 # word_methods.csv leaves out a gender against both others: the two lists side by side.
                 all_others = where(marked, model=model, gender=gender, against="all")
                 of_other = {row["word"] for row in all_others if row["method"] != method}
-                own = [row for row in all_others if row["word"] not in of_other]
-            words, undefined = [row["word"] for row in own], listed["n_marked"] is None
+                alone_of_gender = [row for row in all_others if row["word"] not in of_other]
+            words, undefined = [row["word"] for row in alone_of_gender], listed["n_marked"] is None
             n, shown = (_UNDEFINED, _UNDEFINED) if undefined else (str(len(words)), _listed(words))
             body.append((model, WHO[gender], n, shown))
     names = ["Marked Personas", "Calibrated Marked Words"][:: -1 if method == "calibrated" else 1]
@@ -216,10 +218,10 @@ def _only_in(tables: Tables, occupation: str | None, method: str) -> TitledTable
 def _overlap(tables: Tables, occupation: str | None) -> TitledTable:
     rows = where(tables.get("word_overlap", ()), occupation=occupation)
     body = []
-    for (model, gender), own in grouped(rows, "model", "gender").items():
-        for place, said in _PLACES.items():
-            if words := [row["word"] for row in where(own, place=place)]:
-                body.append((model, WHO[gender], said, str(len(words)), _listed(words)))
+    for (model, gender), of_gender in grouped(rows, "model", "gender").items():
+        for place, where_marked in _PLACES.items():
+            if words := [row["word"] for row in where(of_gender, place=place)]:
+                body.append((model, WHO[gender], where_marked, str(len(words)), _listed(words)))
     return TitledTable(
         f"Marked words of {occupation} by model and gender",
         _heads("Model", "Gender", "marked in texts", "n", "words"),
@@ -244,21 +246,21 @@ _PLACES = {
 # --- Table 11: representation ------------------------------------------------------------------------
 
 
-def _shares(whole: Sequence[Row]) -> Iterator[_Made]:
+def _shares(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
     cells = {}
-    for row in whole:
+    for row in over_prompts:
         n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
         se = _UNDEFINED if row["se"] is None else f"{100 * row['se']:.2f}"
         cells[row["occupation"], row["model"]] = (percent(row["female_share"]), se, str(n))
-    labels = {occupation: (occupation,) for occupation in distinct(whole, "occupation")}
-    for models, part, said in _parts(distinct(whole, "model")):
-        own = [row for row in whole if row["model"] in models]
+    labels = {occupation: (occupation,) for occupation in distinct(over_prompts, "occupation")}
+    for models, part, title_end in _parts(distinct(over_prompts, "model")):
+        shown_rows = [row for row in over_prompts if row["model"] in models]
         table = TitledTable(
             "Women in the texts of each occupation, with standard error",
             *_side_by_side(["Occupation"], labels, models, ("% women", "SE", "n"), cells),
-            note=_SHARES + because(own, "female_share", "se"),
+            note=_SHARES + because(shown_rows, "female_share", "se"),
         )
-        yield _Made("Table 11", "share-of-women", table, part, said)
+        yield _Draft("Table 11", "share-of-women", table, part, title_end)
 
 
 _SHARES = (
@@ -273,7 +275,7 @@ _SHARES = (
 # --- Tables 13 and 14: tests -------------------------------------------------------------------------
 
 
-def _srb_tests(tests: Sequence[Row]) -> Iterator[_Made]:
+def _srb_tests(tests: Sequence[Row]) -> Iterator[_Draft]:
     welch = where(tests, quantity="srb", kind="welch")
     rows = [row for row in welch if contrast_of(row) == "genders"]
     table = TitledTable(
@@ -285,7 +287,7 @@ def _srb_tests(tests: Sequence[Row]) -> Iterator[_Made]:
         " t and p alone; SRB depends on the vectors, so t is not comparable between vector models."
         + because(rows, "statistic"),
     )
-    yield _Made("Table 13", "srb-women-men", table)
+    yield _Draft("Table 13", "srb-women-men", table)
     rows = [row for row in welch if contrast_of(row) == "models"]
     body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
     table = TitledTable(
@@ -296,7 +298,7 @@ def _srb_tests(tests: Sequence[Row]) -> Iterator[_Made]:
         " one pair of models." + because(rows, "statistic"),
         n_text=3,
     )
-    yield _Made("Table 14", "srb-between-models", table)
+    yield _Draft("Table 14", "srb-between-models", table)
 
 
 _TEST_HEADS = ("difference", "95 %", "t", "df", "p", "p Holm", "g")
@@ -320,7 +322,7 @@ def _test_cells(row: Row) -> tuple[str, ...]:
 # --- Figure 5's table: clusters ----------------------------------------------------------------------
 
 
-def _clusters(rows: Sequence[Row]) -> Iterator[_Made]:
+def _clusters(rows: Sequence[Row]) -> Iterator[_Draft]:
     of_models = [row for row in rows if row["model"] != "all"]
     kept = distinct((row for row in of_models if row["kept"]), "cluster")
     if not kept:
@@ -332,7 +334,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[_Made]:
         share, n = row["female_share"], row["n_occupations_female"] + row["n_occupations_male"]
         men = percent(None if share is None else 1 - share)
         cells[row["cluster"], row["model"]] = (percent(share), men, str(n))
-    for chosen, part, said in _parts(distinct(of_models, "model")):
+    for chosen, part, title_end in _parts(distinct(of_models, "model")):
         table = TitledTable(
             "Clusters of words that one gender has in more occupations",
             *_side_by_side(lead, labels, chosen, ("% F", "% M", "#"), cells),
@@ -340,7 +342,7 @@ def _clusters(rows: Sequence[Row]) -> Iterator[_Made]:
             n_text=len(lead),
             wide=frozenset({0}),
         )
-        yield _Made("Figure 5", "clusters", table, part, said)
+        yield _Draft("Figure 5", "clusters", table, part, title_end)
 
 
 _CLUSTERS = (
@@ -357,7 +359,7 @@ _CLUSTERS = (
 
 
 def _parts(models: Sequence[str]) -> Iterable[tuple[list[str], str, str]]:
-    """At most four models side by side: (models, end of the name, end of the title)."""
+    """Cut the models into parts of at most four: (models, end of the name, end of the title)."""
     n = -(-len(models) // PER_TABLE)
     for i in range(n):
         chosen = list(models[i * PER_TABLE : (i + 1) * PER_TABLE])
@@ -375,7 +377,7 @@ def _side_by_side(
     of_model: Sequence[str],
     cells: Mapping[tuple[Any, str], tuple[str, ...]],
 ) -> tuple[tuple[tuple[Heading, ...], ...], tuple[tuple[str, ...], ...]]:
-    """Header and rows of a table with the same columns for each model; `cells` by row and model."""
+    """Lay out header and rows of a table with the same columns for each model; `cells` by row and model."""
     header = (
         (*(Heading("") for _ in lead), *(Heading(model, len(of_model)) for model in models)),
         (*map(Heading, lead), *(Heading(text) for _ in models for text in of_model)),
@@ -388,12 +390,12 @@ def _side_by_side(
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Words with commas, as the paper prints them; of a very long list the first, and how many follow."""
+    """Join words with commas, as the paper prints them; of a very long list the first and how many follow."""
     if not words:
         return "(none)"
-    more = f", and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
-    whole = (word if len(word) <= MOST_LETTERS else f"{word[:MOST_LETTERS]}…" for word in words[:MOST_WORDS])
-    return ", ".join(whole) + more
+    ending = f", and {len(words) - MOST_WORDS} more" if len(words) > MOST_WORDS else ""
+    shown = (word if len(word) <= MOST_LETTERS else f"{word[:MOST_LETTERS]}…" for word in words[:MOST_WORDS])
+    return ", ".join(shown) + ending
 
 
 def _count(value: int | None) -> str:

@@ -35,9 +35,9 @@ def plan_sentence(design: PersonasDesign) -> str:
 
 
 def paired_design(variance: TextVariance, occupations: int, texts: int) -> Design:
-    """Describe the paired t-test over occupations: one number of each, the noise of its draws in it.
+    """Describe the paired t-test over occupations: each has one number, with the noise of its draws.
 
-    `texts`: of the first round of an occupation, all prompts together.
+    `texts`: how many the first round of an occupation draws, over all prompts.
     """
     speaking = max(texts * variance.associated_share, 1.0)
     noise = max(variance.share * (1.0 - variance.share), 0.0) / speaking

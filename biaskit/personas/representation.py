@@ -36,7 +36,7 @@ def representation_rows(
     scopes: Sequence[tuple[int | None, str | None]] = (),
     unread: Container[str] = (),
 ) -> list[Row]:
-    """The rows of representation.csv, per model and occupation each template and then `all`.
+    """Make the rows of representation.csv, per model and occupation each template and then `all`.
 
     `texts`: those whose prompt named no gender.
     Of a sampled run (`batch` given) the draws numbered below `batch` enter: later ones were drawn because
@@ -44,10 +44,10 @@ def representation_rows(
     enter, and an occupation that a model has no text of has no rows.
 
     `scopes` are the (instruction_id, setting) of a study under instructions, in its order. Models that are
-    `unread` have counts and no share. A draw of a model, occupation, template or scope that is not listed is
+    `unread` have counts but no share. A draw of a model, occupation, template or scope that is not listed is
     a `ValueError`: left out silently it would be missing from a share.
     """
-    asked = [(model, scope) for model in models for scope in scopes or [(None, None)]]
+    blocks = [(model, scope) for model in models for scope in scopes or [(None, None)]]
     tallies: dict[_Block, Counter[str]] = {}
     for text in texts:
         if batch is not None and text.draw >= batch:
@@ -56,12 +56,11 @@ def representation_rows(
         tally = tallies.setdefault(of_text, Counter())
         tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
         tally.update(n_refused=int(text.refused), n_empty=int(text.empty), n_cut=int(text.finish == "length"))
-    listed = {(*block, o, t) for block in asked for o in occupations for t in templates}
-    strangers = tallies.keys() - listed
-    if strangers:
+    listed = {(*block, o, t) for block in blocks for o in occupations for t in templates}
+    if strangers := tallies.keys() - listed:
         raise ValueError(f"Texts of {min(strangers, key=repr)} are not among what is represented.")
     rows: list[Row] = []
-    for block in asked:
+    for block in blocks:
         of_scope: Row = dict(zip(("instruction_id", "setting"), block[1], strict=True)) if scopes else {}
         for occupation in occupations:
             of_templates = {t: tallies.get((*block, occupation, t), Counter()) for t in templates}
@@ -93,30 +92,30 @@ _COUNTS = (
 
 
 def _rows_of_occupation(
-    tally: Mapping[str, Counter[str]], labour: Labour, scope: Row, *, read: bool
+    tallies: Mapping[str, Counter[str]], labour: Labour, scope: Row, *, read: bool
 ) -> Iterator[Row]:
-    shares = {template: _shares(counts) if read else _NO_SHARES for template, counts in tally.items()}
-    counted = [*tally.items(), (ALL_TEMPLATES, sum(tally.values(), Counter()))]
-    whole = _mean(shares) if read else _NO_SHARES
-    for (template, counts), found in zip(counted, [*shares.values(), whole], strict=True):
-        low, high = found.female.ci95 or (None, None)
-        nonbinary_low, nonbinary_high = found.nonbinary.ci95 or (None, None)
+    by_template = {template: _shares(counts) if read else _NO_SHARES for template, counts in tallies.items()}
+    counted = [*tallies.items(), (ALL_TEMPLATES, sum(tallies.values(), Counter()))]
+    mean = _mean(by_template) if read else _NO_SHARES
+    for (template, counts), row_shares in zip(counted, [*by_template.values(), mean], strict=True):
+        low, high = row_shares.female.ci95 or (None, None)
+        nonbinary_low, nonbinary_high = row_shares.nonbinary.ci95 or (None, None)
         yield {
             "template_id": template,
             **{name: counts[name] for name in _COUNTS},
-            "female_share": found.female.estimate,
+            "female_share": row_shares.female.estimate,
             "ci_low": low,
             "ci_high": high,
-            "se": found.female.se,
-            "nonbinary_share": found.nonbinary.estimate,
+            "se": row_shares.female.se,
+            "nonbinary_share": row_shares.nonbinary.estimate,
             "nonbinary_ci_low": nonbinary_low,
             "nonbinary_ci_high": nonbinary_high,
-            "share_if_dropped_female": found.if_female,
-            "share_if_dropped_male": found.if_male,
+            "share_if_dropped_female": row_shares.if_female,
+            "share_if_dropped_male": row_shares.if_male,
             "labour_female_share": labour[0],
             "labour_year": labour[1],
             **scope,
-            "reason": found.reason,
+            "reason": row_shares.reason,
         }
 
 
@@ -137,7 +136,7 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
 
 
 def _mean(shares: Mapping[str, _Shares]) -> _Shares:
-    """The mean over templates; what one of them lacks the mean lacks, and says which template it was."""
+    """Average over templates; a number that one template lacks is missing here too, with its reason."""
     parts = list(shares.values())
 
     def mean_if_all(values: Sequence[float | None]) -> float | None:
@@ -157,24 +156,24 @@ LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
 
 
 def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
-    """The rows of deciles.csv (GAS(P) Figure 2), and a note on the occupations that are not in them.
+    """Make the rows of deciles.csv (GAS(P) Figure 2), and a note on the occupations that are not in them.
 
     Arguments: rows of representation.csv; those under an instruction do not enter.
     Returns: per model, template and side of the labour market (a labour share of exactly 0.5 is
         female-dominated) ten rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose
         female_share lies there, also where it is 0. Without any labour share: no rows.
     """
-    made: list[Row] = []
+    deciles: list[Row] = []
     notes = []
-    for (model, template), own in grouped(without_instruction(rows), "model", "template_id").items():
-        pairs, note = _pairs(own)
-        # What lacks a share in one template lacks it in `all`, so the notes of `all` name every loss.
+    for (model, template), of_template in grouped(without_instruction(rows), "model", "template_id").items():
+        pairs, note = _pairs(of_template)
+        # An occupation without a share in one template has none in `all`, so its note counts every loss.
         notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
         counts = Counter(  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
             (LABOUR_SIDES[labour < 0.5], min(math.floor(share * 10 + 1e-12), 9))
             for share, labour in pairs.values()
         )
-        made += [
+        deciles += [
             {
                 "model": model,
                 "template_id": template,
@@ -188,7 +187,7 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
         ]
     if not defined(rows, "labour_female_share"):
         return [], "no occupation has a labour share"
-    return made, joined(notes)
+    return deciles, joined(notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,21 +202,21 @@ class LabourContrast:
 
 
 def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
-    """What the paired tests of represented share minus labour share are made of, one per model.
+    """Pair represented shares and labour shares for the tests of their difference, one contrast per model.
 
-    Of the template `all` without an instruction, the occupations that have both shares.
+    Shares are those of the template `all` without an instruction; occupations that lack one are left out.
     """
-    found = []
-    for (model,), own in grouped(mean_over_prompts(rows), "model").items():
-        pairs, note = _pairs(own)
+    contrasts = []
+    for (model,), of_model in grouped(mean_over_prompts(rows), "model").items():
+        pairs, note = _pairs(of_model)
         names = tuple(sorted(pairs))
         values = np.array([pairs[name] for name in names], dtype=np.float64).reshape(len(names), 2)
-        found.append(LabourContrast(model, names, values[:, 0], values[:, 1], note))
-    return found
+        contrasts.append(LabourContrast(model, names, values[:, 0], values[:, 1], note))
+    return contrasts
 
 
 def _pairs(rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]], str | None]:
-    """Women's share in the texts and in the labour force, by occupation; and a note on who lacks one."""
+    """Pair women's share in the texts with that in the labour force, by occupation; note who lacks one."""
     both = defined(rows, "female_share", "labour_female_share")
     pairs = {str(row["occupation"]): (row["female_share"], row["labour_female_share"]) for row in both}
     n_out = len(rows) - len(pairs)

@@ -1,4 +1,4 @@
-"""A table of the words that mark each gender, for a manuscript: no paper's table, whoever's texts they are.
+"""A table of the words that mark each gender, for a manuscript; it follows no paper's table.
 
 As on the page: beyond gender words and names, of lists that are longer than chance
 (docs/methods.md#word-list-null).
@@ -24,51 +24,52 @@ _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 
 
 def word_tables(tables: Tables) -> Iterator[PaperTable]:
-    """A table for each model that has a list longer than chance; `tables`: public tables of the engine."""
+    """Make a table for each model that has a list longer than chance, from the engine's public tables."""
     calibrated = where(tables.get("word_lists", ()), method="calibrated")
     beyond = where(tables.get("marked_words", ()), is_name=False, is_gender_word=False)
     of_list = grouped(beyond, *_LIST)
     models = distinct(calibrated, "model")
     for model in models:
         lists = _lists(where(calibrated, model=model))
-        found: dict[str, list[Row]] = {}
-        for one in lists:
-            if words := of_list.get(tuple(one[name] for name in _LIST)):
-                found.setdefault(one["gender"], []).extend(words)
-        for words in found.values():  # the strongest first
+        words_of: dict[str, list[Row]] = {}
+        for word_list in lists:
+            if words := of_list.get(tuple(word_list[name] for name in _LIST)):
+                words_of.setdefault(word_list["gender"], []).extend(words)
+        for words in words_of.values():  # the strongest first
             words.sort(key=lambda row: (-row["z"], row["word"], row["occupation"]))
-        if found:
+        if words_of:
             name = f"{NAME}-{slug(model)}" if len(models) > 1 else NAME
-            yield PaperTable(name, _table(model, lists, found))
+            yield PaperTable(name, _table(model, lists, words_of))
 
 
-def _lists(own: Sequence[Row]) -> list[Row]:
-    """Lists that stay longer than chance where those of a model are judged together.
+def _lists(lists: Sequence[Row]) -> list[Row]:
+    """Choose a model's lists that are longer than chance when judged together.
 
-    Of texts without a gender in the prompt; where every text names one, of those. A gender that is held
-    against none of the others alone is held against all of them.
+    They are of texts without a gender in the prompt, or, where there are none, of those with one. A gender
+    that has no list against a single other one is taken against all of them.
     """
-    own = defined(own, *BEYOND)
-    own = where(own, origin="associated") or own
-    pairs = [row for row in own if row["against"] != "all"]
+    lists = defined(lists, *BEYOND)
+    lists = where(lists, origin="associated") or lists
+    pairs = [row for row in lists if row["against"] != "all"]
     in_pairs = distinct(pairs, "gender")
-    others = [row for row in own if row["gender"] not in in_pairs]
+    others = [row for row in lists if row["gender"] not in in_pairs]
     return [row for family in (pairs, others) for row in surely_longer(family)]
 
 
-def _table(model: str, lists: Sequence[Row], found: dict[str, list[Row]]) -> TitledTable:
+def _table(model: str, lists: Sequence[Row], words_of: dict[str, list[Row]]) -> TitledTable:
     several = len(distinct(lists, "occupation")) > 1
     lead = ["words of", *(["occupation"] if several else []), "word"]
-    who = listed([people(gender) for gender in found])
-    told = []
-    for gender, words in found.items():
-        own = where(lists, gender=gender)
-        against = "all others" if own[0]["against"] == "all" else people(own[0]["against"])
+    who = listed([people(gender) for gender in words_of])
+    notes = []
+    for gender, words in words_of.items():
+        first_list, *other_lists = where(lists, gender=gender)
+        against = "all others" if first_list["against"] == "all" else people(first_list["against"])
         strongest = f"the strongest {MOST_ROWS} of " if len(words) > MOST_ROWS else ""
-        chance = f"; 95 % of lists with shuffled genders hold at most {number(own[0]['null_p95_beyond'], 1)}."
-        told.append(
+        most = number(first_list["null_p95_beyond"], 1)
+        chance = f"; 95 % of lists with shuffled genders hold at most {most}."
+        notes.append(
             f"{people(gender).capitalize()} against {against}: {strongest}{count(len(words), 'word')}"
-            + (chance if len(own) == 1 else f" in {len(own)} lists.")
+            + (f" in {1 + len(other_lists)} lists." if other_lists else chance)
         )
     blank = [Heading("")] * (len(lead) + 3)
     return TitledTable(
@@ -77,8 +78,10 @@ def _table(model: str, lists: Sequence[Row], found: dict[str, list[Row]]) -> Tit
             (*blank, Heading("own texts", 2), Heading("others' texts", 2)),
             tuple(map(Heading, (*lead, "z", "q", "uses", "with it", "of", "with it", "of"))),
         ),
-        tuple(_cells(row, lists, several=several) for words in found.values() for row in words[:MOST_ROWS]),
-        note=" ".join([_NOTE, *told]),
+        tuple(
+            _cells(row, lists, several=several) for words in words_of.values() for row in words[:MOST_ROWS]
+        ),
+        note=" ".join([_NOTE, *notes]),
         n_text=len(lead),
     )
 

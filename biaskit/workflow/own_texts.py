@@ -142,7 +142,7 @@ def analyze_texts(
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
     manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
-    store_rows(run, manifest, imported.rows(), lock=study.lock, skip_bad=study.skip_bad_lines)
+    store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
     with watching(watcher) as seen:
         notes = [*imported.notes, *analyse_personas(run, watcher=seen)]
     return PersonasResult(run, tuple(notes))

@@ -36,7 +36,7 @@ MOST_DRAWS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class PersonasDesign:
-    """A study with its lists read and its choices made: all that is asked, of whatever model."""
+    """A study with its lists read and its choices made: all that is asked, whatever the model."""
 
     study: PersonasStudy
     occupations: tuple[Item, ...]
@@ -71,7 +71,7 @@ class DrawSeries:
     setting: str | None = None
 
     def scope(self) -> dict[str, Any]:
-        """The columns of a row that say which series it belongs to."""
+        """Return the columns of a row that say which series it belongs to."""
         names = ["occupation", "template_id", "specified_gender"]
         names += ["instruction_id", "setting"] if self.instruction_id is not None else []
         return {name: getattr(self, name) for name in names}
@@ -91,8 +91,8 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
         if study.instructions.select != "none":
             raise StudyError(f"{study.name}: instructions belong to task = continuation.")
     else:
-        found = load_templates(study.templates.source)
-        slot, templates = found.slot, _choose_templates(study, found.templates)
+        loaded = load_templates(study.templates.source)
+        slot, templates = loaded.slot, _choose_templates(study, loaded.templates)
         if study.instructions.source is not None:
             read.append(study.instructions.source)
     if not items or not (prompts or templates):
@@ -115,7 +115,7 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
 
 
 def _check_files(study: PersonasStudy) -> None:
-    """Files and corpora that only the analysis reads are looked for before a night's sampling."""
+    """Look for the files and corpora that only the analysis reads, before a night's sampling."""
     paths = [value.partition(":")[2] for value in (study.vectors, study.cluster_vectors) if ":" in value]
     for path in [*paths, study.drop_words, study.categories]:
         if path and not path.startswith(SHIPPED) and not expanded(path).exists():
@@ -125,18 +125,18 @@ def _check_files(study: PersonasStudy) -> None:
 
 
 def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:
-    """The chosen prompts in the study's wording, each with its completion form where it has one."""
+    """Choose the prompts in the study's wording, each with its completion form where it has one."""
     listed = load_persona_prompts(study.templates.source)
     names = list(dict.fromkeys(prompt.name for prompt in listed))
     chosen = set(select(study.templates.select, names, range(1, len(names) + 1), names, "templates"))
-    kept = tuple(p for p in listed if p.name in chosen and p.wording in (None, study.wording))
-    if missing := [name for name in names if name in chosen and not any(p.name == name for p in kept)]:
+    prompts = tuple(p for p in listed if p.name in chosen and p.wording in (None, study.wording))
+    if missing := [name for name in names if name in chosen and not any(p.name == name for p in prompts)]:
         raise StudyError(f"{study.templates.source} has no {study.wording} wording of {', '.join(missing)}.")
-    return kept
+    return prompts
 
 
 def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
-    """Task prompts that open an answer; ids are positions in the file, as the paper numbers them."""
+    """Choose task prompts that open an answer; ids are positions in the file, as the paper numbers them."""
     numbered = [
         Template(number, t.bias_type, t.question, t.opening, t.expressions)
         for number, t in enumerate(templates, start=1)
@@ -147,14 +147,14 @@ def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> 
 
 
 def part_of(design: PersonasDesign, shard: Shard) -> PersonasDesign:
-    """The shard's occupations with all their prompts: Algorithm 5 decides over whole series."""
+    """Keep the shard's occupations with all their prompts: Algorithm 5 decides over whole series."""
     return replace(design, occupations=shard.among(design.occupations))
 
 
 def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
-    """`auto`: chat for instruct models, completion for base models; a continuation is always raw.
+    """Choose a prompt form; `auto`: chat for instruct models, completion for base ones; raw: continuations.
 
-    Raises `ModelError` where the model or the form has no place for what is asked.
+    Raises `ModelError` or `StudyError` where the model or the form has no place for what is asked.
     """
     form: PromptForm = "completion" if identity.tuning == "base" or "chat" not in identity.forms else "chat"
     if study.task == "continuation":
@@ -173,10 +173,10 @@ def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
 
 
 def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeries, ...]:
-    """Every series in study order: first those without a gender in the prompt, then those with one."""
+    """List every series in study order: first those without a gender in the prompt, then those with one."""
     if design.templates:
         return tuple(_continuations(design, form))
-    study, asked = design.study, design.study.specified
+    study, specified = design.study, design.study.specified
     # `raw` is the chat form's text without a template.
     wanted = "completion" if form == "completion" else "chat"
     of_form = {prompt.name: prompt for prompt in design.prompts if prompt.form == wanted}
@@ -187,7 +187,7 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
         )
     prompts = [of_form[name] for name in design.template_ids]
     system = study.system_prompt if form == "chat" else None
-    if asked and (lacking := [p.name for p in prompts if p.specified is None]):
+    if specified and (lacking := [p.name for p in prompts if p.specified is None]):
         raise StudyError(
             f"The prompt {lacking[0]!r} has no text that names a gender: write `specified` into it, or set"
             " specified to []."
@@ -196,7 +196,7 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
         DrawSeries(
             item.name, prompt.name, gender, Prompt(prompt.text(item, gender, study.articles), form, system)
         )
-        for genders in ((None,), asked)
+        for genders in ((None,), specified)
         for item in design.occupations
         for prompt in prompts
         for gender in genders
@@ -211,13 +211,13 @@ def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSer
                     fill(text, item, design.slot, design.study.articles)
                     for text in (template.question, template.opening)
                 )
-                told, number = (instruction.text, instruction.id) if instruction else ("", NO_INSTRUCTION)
-                text = raw_text(question, opening, told, None, "in-question")
+                preface, number = (instruction.text, instruction.id) if instruction else ("", NO_INSTRUCTION)
+                text = raw_text(question, opening, preface, None, "in-question")
                 yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
 
 
 def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:
-    """From a draw's number to its key, the digest of all its text depends on (docs/methods.md#keys)."""
+    """Map a draw's number to its key, the digest of all its text depends on (docs/methods.md#keys)."""
     # What all draws of the series share is written out once.
     shared = canonical_json(
         {
@@ -235,22 +235,22 @@ def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> C
 
 
 def request_under(key: str, series: DrawSeries, draw: int, design: PersonasDesign) -> DrawRequest:
-    """One draw whose key is known."""
+    """Make the request of one draw whose key is known."""
     return DrawRequest(key, series.prompt, design.sampling, seed_of(design.study.seed, key), draw)
 
 
 def seed_of(study_seed: int, key: str) -> int:
-    """31 bits of SHA-256 of (study seed, key)."""
+    """Take 31 bits of SHA-256 of (study seed, key)."""
     return int.from_bytes(hashlib.sha256(f"[{study_seed},{key}]".encode("ascii")).digest()[:4], "big") >> 1
 
 
 def draws_at_most(design: PersonasDesign) -> int:
-    """Draws per model if every occupation and prompt needs all it may have."""
+    """Count the draws per model if every occupation and prompt needs all it may have."""
     n_open, n_specified = n_series(design)
     return n_open * Filling.of(design.study).most + n_specified * design.study.per_gender
 
 
 def n_series(design: PersonasDesign) -> tuple[int, int]:
-    """How many series name no gender, and how many name one."""
+    """Count the series that name no gender, and those that name one."""
     n = len(design.occupations) * len(design.template_ids) * len(design.instructions)
     return n, 0 if design.templates else n * len(design.study.specified)

@@ -39,10 +39,10 @@ def draw_texts(
     )
     forms = _forms(design, generators, session)
     stored: StoredRows[str | None] = StoredRows(gender_of(design), None)
-    own = part_of(design, session.shard)
+    sharded = part_of(design, session.shard)
 
     def work_of(label: str) -> DrawWork:
-        return DrawWork(own, generators[label], forms[label], stored)
+        return DrawWork(sharded, generators[label], forms[label], stored)
 
     def entry_of(label: str) -> dict[str, Any]:
         batch_size = session.manifest["models"].get(label, {}).get("batch_size")
@@ -125,7 +125,7 @@ class DrawWork(Work[str | None]):
         if missing:
             plan = self.model.plan_draws(pending.requests)
             seconds = self.model.estimate_seconds(new_tokens)
-        more = (missing + later) / missing if missing else 1.0
+        growth = (missing + later) / missing if missing else 1.0
         n_there = sum(key in self.draws.stored for key in self.draws.of_key)
         n_taken = len(pending.taken)
         return ModelPlan(
@@ -142,10 +142,10 @@ class DrawWork(Work[str | None]):
             unit="draws",
             n_cells_most=min(self.draws.n_most, n_there + missing + later),
             new_tokens=new_tokens,
-            seconds_most=None if seconds is None else seconds * more,
+            seconds_most=None if seconds is None else seconds * growth,
             calls=plan.calls if self.model.identity.where == "api" else None,
             cost=plan.cost_max,
-            cost_most=None if plan.cost_max is None else plan.cost_max * more,
+            cost_most=None if plan.cost_max is None else plan.cost_max * growth,
             shows=plan_sentence(self.design) if session.shard.whole else "",
         )
 

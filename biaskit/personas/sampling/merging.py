@@ -17,30 +17,30 @@ from biaskit.runs.store import StoredRows, rows_file
 
 
 def merging() -> Engine[PersonasDesign]:
-    """What merging knows of this engine."""
+    """Return what merging needs to know of this engine."""
     return Engine("personas", unite=_unite, read=read_design, sign=design_signature)
 
 
 def what_is_open(
     run: Path, manifest: Mapping[str, Any], design: PersonasDesign, *, skip_bad: bool = False
 ) -> tuple[int, int, int]:
-    """Draws of a stored run that are certain to be asked still, that may follow, and in how many rounds.
+    """Count a stored run's draws still certain to be asked, those that may follow, and their rounds.
 
-    Of all its models; the rounds are those of the series that may take most.
+    Draws are those of all models together; the rounds are those of the series that may take most.
     """
-    own = part_of(design, shard_of(manifest))
+    sharded = part_of(design, shard_of(manifest))
     stored = StoredRows(gender_of(design), None).read(rows_file(run, "personas"), skip_bad=skip_bad)
     left = later = rounds = 0
     for entry in manifest["models"].values():
-        draws = OpenDraws(own, entry["prompt_form"], entry["fingerprint"], stored.values)
-        due, more = draws.outlook()
-        left, later = left + len(due), later + more
-        rounds = max(rounds, draws.rounds_after(due) if more else 0)
+        draws = OpenDraws(sharded, entry["prompt_form"], entry["fingerprint"], stored.values)
+        due, may_follow = draws.outlook()
+        left, later = left + len(due), later + may_follow
+        rounds = max(rounds, draws.rounds_after(due) if may_follow else 0)
     return left, later, rounds
 
 
 def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Two designs of one study as one; how many texts are drawn must agree."""
+    """Unite two designs of one study; how many texts are drawn must agree."""
     for name in ("per_gender", "batch", "max_draws"):
         if (one := first["study"][name]) != (other := second["study"][name]):
             raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")

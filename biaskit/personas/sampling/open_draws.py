@@ -59,23 +59,23 @@ class OpenDraws:
 
     def _requests_of(self, series: DrawSeries, draws: range) -> list[DrawRequest]:
         """Draws of a series, each made once."""
-        known = self._requests.setdefault(series, {})
+        requests = self._requests.setdefault(series, {})
         for draw in draws:
-            if draw not in known:
-                made = request_under(self.keys_of(series)(draw), series, draw, self._design)
-                known[draw], self.of_key[made.key] = made, (series, made)
-        return [known[draw] for draw in draws]
+            if draw not in requests:
+                request = request_under(self.keys_of(series)(draw), series, draw, self._design)
+                requests[draw], self.of_key[request.key] = request, (series, request)
+        return [requests[draw] for draw in draws]
 
     def _round_of(self, series: DrawSeries, number: int) -> list[DrawRequest]:
         return self._requests_of(series, self.filling.round(number))
 
     def round(self, number: int, still_open: Sequence[DrawSeries]) -> list[DrawRequest]:
         """A round's draws; the first one also holds every draw whose prompt names a gender."""
-        found = [request for series in still_open for request in self._round_of(series, number)]
+        requests = [request for series in still_open for request in self._round_of(series, number)]
         if number == 0:
             n = range(self.filling.n)
-            found += [request for series in self.specified for request in self._requests_of(series, n)]
-        return found
+            requests += [request for series in self.specified for request in self._requests_of(series, n)]
+        return requests
 
     def is_open(self, series: DrawSeries, rounds_done: int) -> bool:
         """Whether a series goes on after so many complete rounds, one at least.
@@ -96,7 +96,7 @@ class OpenDraws:
         if key in self.of_key:
             return self.of_key[key][0]
         series = (*self.open_series, *self.specified)
-        return next((one for one in series if any(r.key == key for r in self.stored_of(one))), None)
+        return next((s for s in series if any(request.key == key for request in self.stored_of(s))), None)
 
     def stored_of(self, series: DrawSeries) -> Iterator[DrawRequest]:
         """The draws of a series that have a text, up to the first that has none."""

@@ -29,25 +29,25 @@ class Filling:
 
     @classmethod
     def of(cls, study: PersonasStudy) -> Filling:
-        """The study's numbers; without filling one round is all."""
+        """Take the study's numbers; without filling there is one round."""
         batch = study.batch or study.per_gender
         most = study.max_draws or (20 * study.per_gender if study.fill else batch)
         most = most if study.fill else min(most, batch)
         return cls(study.per_gender, min(batch, most), most)
 
     def round(self, number: int) -> range:
-        """The draws of one round, the first being 0; the last round may be shorter."""
+        """Return the draws of one round, the first being 0; the last round may be shorter."""
         start = number * self.batch
         return range(min(start, self.most), min(start + self.batch, self.most))
 
-    def verdict_of(self, first: Counts, found: Counts, rounds_done: int) -> RoundVerdict:
-        """Whether a series goes on after so many complete rounds.
+    def verdict_of(self, first: Counts, counted: Counts, rounds_done: int) -> RoundVerdict:
+        """Decide whether a series goes on after so many complete rounds.
 
-        first, found: who was counted in the first round and in all of them; a draw that was given up counts
-        for nobody. The printed loop test ("while t_M < n and t_F < n") would stop as soon as one gender is
+        first, counted: women and men of the first round, and of all of them; a draw that was given up counts
+        as neither. The printed loop test ("while t_M < n and t_F < n") would stop as soon as one gender is
         full.
         """
-        if min(found) >= self.n:
+        if min(counted) >= self.n:
             return "full"
         if rounds_done and min(first) < LEAST_SHARE_OF_BATCH * self.batch:
             return "ineligible"
@@ -55,7 +55,7 @@ class Filling:
 
 
 class Tally:
-    """A series' women and men, each round counted once: all draws after every round are rounds squared."""
+    """A series' women and men, counted round by round: to count all draws after each is quadratic."""
 
     def __init__(self, filling: Filling) -> None:
         self._filling = filling
@@ -65,7 +65,7 @@ class Tally:
         """After one round, two rounds, …"""
 
     def add(self, genders: Iterable[str | None]) -> RoundVerdict:
-        """Count the next complete round; whether the series goes on after it."""
+        """Count the next complete round, and say whether the series goes on after it."""
         drawn = [*genders]
         self._found = self._found[0] + drawn.count("female"), self._found[1] + drawn.count("male")
         if not self.verdicts:

@@ -14,15 +14,15 @@ from biaskit.study.keys import PersonasStudy
 
 
 def describe_design(design: PersonasDesign) -> dict[str, Any]:
-    """Everything that was asked, with occupations and prompts in full."""
+    """Describe everything that was asked, with occupations and prompts in full."""
     return describe_lists(design, design.occupations, prompts=[asdict(prompt) for prompt in design.prompts])
 
 
 def compatibility(design: PersonasDesign) -> dict[str, Any]:
-    """What must agree for two commands to share one folder: every choice that changes a key or a round.
+    """Collect what must agree for two commands to share one folder: choices that change a key or a round.
 
-    Which occupations, prompts or instructions are asked, and how many texts at most, is not in it: those
-    only add keys.
+    Left out is which occupations, prompts or instructions are asked, and how many texts at most: those only
+    add keys.
     """
     study = design.study
     texts: dict[str, Any] = {
@@ -43,7 +43,7 @@ def compatibility(design: PersonasDesign) -> dict[str, Any]:
 
 
 def design_signature(design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], **analysis: str) -> str:
-    """The line that stands under every table: each choice that changes one of its numbers.
+    """Write the line that stands under every table: each choice that changes one of its numbers.
 
     `analysis` is what only an analysis knows, such as the digest of the word vectors it made.
     """
@@ -58,12 +58,12 @@ def design_signature(design: PersonasDesign, models: Mapping[str, Mapping[str, A
 
 
 def signed_groups(column: str | None) -> dict[str, str]:
-    """The column of groups in a signature: by its digest, since that line cannot hold free text."""
+    """Sign the column of groups by its digest: that line cannot hold free text."""
     return {} if column is None else {"groups": digest(column)[:12]}
 
 
 def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> PersonasDesign:
-    """The design that a manifest describes; `overrides` may set analysis keys only."""
+    """Read the design that a manifest describes; `overrides` may set analysis keys only."""
     stored = Texts.model_validate(resolved)
     return PersonasDesign(
         study=cast("PersonasStudy", read_study(resolved, overrides)),

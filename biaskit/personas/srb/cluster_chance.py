@@ -14,7 +14,7 @@ FEWEST_OCCUPATIONS = 3
 
 
 def differs_by_half(n_female: IntArray, n_male: IntArray, *, released: bool = False) -> BoolArray:
-    """The 50 % rule: |F − M| is at least half of the smaller count, and not zero; any shape.
+    """Apply the 50 % rule: |F − M| is at least half of the smaller count, and not zero; any shape.
 
     `released`: half of max(1, M), whichever is smaller. 6 women's lists to 4 men's pass, 4 to 6 do not.
     """
@@ -24,7 +24,7 @@ def differs_by_half(n_female: IntArray, n_male: IntArray, *, released: bool = Fa
 
 
 def is_kept(n_female: IntArray, n_male: IntArray, *, released: bool = False) -> BoolArray:
-    """Whether F and M `[..., models]` are 3 pairs or more and pass the 50 % rule in every model: `[...]`.
+    """Say whether F and M `[..., models]` are 3 pairs or more and pass the 50 % rule in every model: `[...]`.
 
     The direction may differ between models.
     """
@@ -34,7 +34,7 @@ def is_kept(n_female: IntArray, n_male: IntArray, *, released: bool = False) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chance:
-    """What swapped lists come to; the last of `models + 1` columns is their sum."""
+    """How observed counts compare with swapped lists; the last of `models + 1` columns sums over models."""
 
     p_value: FloatArray  # [clusters, models + 1]: a difference as large as the observed one, either way
     kept: FloatArray  # [clusters, models + 1]: share of swaps in which the rule holds, the sum by 50 % alone
@@ -42,23 +42,23 @@ class Chance:
 
 
 def chance_of(
-    held: BoolArray, *, rng: np.random.Generator, released: bool = False, n_swaps: int = N_SWAPS
+    holds: BoolArray, *, rng: np.random.Generator, released: bool = False, n_swaps: int = N_SWAPS
 ) -> Chance:
     """Swap the women's and the men's list of each model and occupation by a fair coin, many times.
 
-    Formula: F + M stays, F − M becomes Σ ± (woman's list holds the cluster − man's does); p = (1 + number of
-        swaps with |F − M| ≥ the observed one) / (swaps + 1).
-    Arguments: held `[clusters, models, occupations, 2]`, whether the women's, the men's list holds a word of
-        the cluster.
+    Formula: F + M stays, F − M becomes Σ ± (the women's list holds the cluster − the men's does); p = (1 +
+        number of swaps with |F − M| ≥ the observed one) / (swaps + 1).
+    Arguments: holds `[clusters, models, occupations, 2]`, whether the women's, the men's list holds a word
+        of the cluster.
     Reference: docs/methods.md#cluster-chance; GAS(P) keeps clusters without a chance level.
     """
-    difference = held[..., 0].astype(np.int64) - held[..., 1]
-    n = held.sum(axis=(2, 3))
+    difference = holds[..., 0].astype(np.int64) - holds[..., 1]
+    n = holds.sum(axis=(2, 3))
     coins = rng.integers(0, 2, size=(n_swaps, *difference.shape[1:])) * 2 - 1
     swapped = np.einsum("smo,cmo->scm", coins, difference)
     observed = difference.sum(axis=2)
     f, m = (n + swapped) // 2, (n - swapped) // 2
-    own = (n >= FEWEST_OCCUPATIONS) & differs_by_half(f, m, released=released)
+    kept = (n >= FEWEST_OCCUPATIONS) & differs_by_half(f, m, released=released)
     summed = differs_by_half(f.sum(axis=2), m.sum(axis=2), released=released)
     reached = np.concatenate(
         [
@@ -69,16 +69,16 @@ def chance_of(
     )
     return Chance(
         (1 + reached.sum(axis=0)) / (n_swaps + 1),
-        np.concatenate([own, summed[..., None]], axis=2).mean(axis=0),
-        own.all(axis=2).sum(axis=1).astype(np.float64),
+        np.concatenate([kept, summed[..., None]], axis=2).mean(axis=0),
+        kept.all(axis=2).sum(axis=1).astype(np.float64),
     )
 
 
-def told(n_kept: int, n_clusters: int, chance: Sequence[float] | FloatArray) -> str:
-    """A sentence's end: how many are kept, and how many swapped lists keep."""
+def kept_beside_chance(n_kept: int, n_clusters: int, chance: Sequence[float] | FloatArray) -> str:
+    """Say how many clusters are kept, and how many swapped lists keep."""
     usual, most = float(np.mean(chance)), float(np.percentile(chance, 95))
-    more = "more than" if n_kept > most else "no more than"
+    side = "more than" if n_kept > most else "no more than"
     return (
-        f"{n_kept} of {n_clusters} clusters are kept, {more} chance: with women's and men's lists swapped at"
+        f"{n_kept} of {n_clusters} clusters are kept, {side} chance: with women's and men's lists swapped at"
         f" random within occupations {usual:.0f} on average, {most:.0f} at the 95th percentile"
     )

@@ -24,8 +24,8 @@ def cluster_tables(
     notes: list[str],
     record: dict[str, object],
 ) -> dict[str, Sequence[Row]]:
-    """clusters.csv and silhouette.csv of the associated genders' words."""
-    # A model without any list stands there with empty ones: a cluster is kept only where every model has it.
+    """Make clusters.csv and silhouette.csv of the associated genders' words."""
+    # A model without lists gets empty ones: a cluster is kept only where every model has it.
     words = {
         (model, occupation, gender): lists.words(model, occupation, ASSOCIATED, gender)
         for model in documents.models
@@ -36,9 +36,9 @@ def cluster_tables(
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)
     source, _, path = study.cluster_vectors.partition(":")
-    known: Sequence[str] = wanted
+    words_with_vector: Sequence[str] = wanted
     if source in ("", "pretrained"):
-        matrix, known, _ = (load_pretrained(path, wanted) if source else vectors).rows(wanted)
+        matrix, words_with_vector, _ = (load_pretrained(path, wanted) if source else vectors).rows(wanted)
     else:
         # The encoder lives with the models; torch loads only here.
         from biaskit.models.huggingface.sentence import encode_words, pooling_note
@@ -48,7 +48,7 @@ def cluster_tables(
         matrix = encode_words(path, wanted)
     clustering = find_clusters(
         words,
-        known,
+        words_with_vector,
         matrix,
         drop_words=dropped,
         k=study.k,
@@ -58,8 +58,8 @@ def cluster_tables(
         seed=study.seed,
     )
     notes += clustering.notes
-    told = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")
-    record["clusters"] = {name: getattr(clustering, name) for name in told}
+    fields = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")
+    record["clusters"] = {name: getattr(clustering, name) for name in fields}
     rows = [asdict(row) for row in clustering.rows]
     if documents.models == (ALL_MODELS,):
         # Imported texts without a model column: their one model is the sum already.

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.common.wording import first_words
 from biaskit.errors import StudyError
-from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept, told
+from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept, kept_beside_chance
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.resampling import generator
@@ -76,7 +76,7 @@ class SilhouetteRow:
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
-    """Both tables, and what must be said beside them."""
+    """Both tables, with notes on them."""
 
     rows: tuple[ClusterRow, ...]
     curve: tuple[SilhouetteRow, ...]
@@ -90,9 +90,9 @@ class Clustering:
 
 
 def words_to_cluster(lists: WordsByGender, *, drop_words: Collection[str] = frozenset()) -> tuple[str, ...]:
-    """The distinct words of the women's and men's lists, pronouns included, in alphabetical order.
+    """Gather the distinct words of the women's and men's lists, pronouns included, in alphabetical order.
 
-    Left out: `drop_words`, words of one letter, and words of two but dr and md (so "he" goes and "she"
+    Left out: `drop_words` and words of fewer than three letters, except dr and md (so "he" goes and "she"
     stays, as in the paper).
     """
     marked = {word for (_, _, gender), words in lists.items() if gender in WOMEN_AND_MEN for word in words}
@@ -122,7 +122,7 @@ def find_clusters(
     Returns: clusters numbered by how many lists they occur in (all models, most first), then by words.
         `female_share` = F / (F + M), 1 where only women's lists hold a word of the cluster.
     Missing or empty input: a word without a row, or whose row is zero or not finite, is named in
-        `without_vector` and left out; fewer than 4 words, fewer than `k`, or equal vectors alone: no
+        `without_vector` and left out; fewer than 4 words, fewer than `k`, or nothing but equal vectors: no
         clusters, and every model's row has the reason.
     Errors: StudyError if k is below 2.
     Reference: docs/methods.md#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
@@ -130,60 +130,62 @@ def find_clusters(
     if k is not None and k < 2:
         raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")
     wanted = words_to_cluster(lists, drop_words=drop_words)
-    given, place = np.asarray(matrix), {word: i for i, word in enumerate(words)}
-    if given.ndim != 2 or len(given) != len(words):
-        raise ValueError(f"a matrix of shape {given.shape} for {len(words)} words")
-    known = [word for word in wanted if word in place]
-    rows_of_known = given[[place[word] for word in known]].astype(np.float64)
-    lengths = np.linalg.norm(rows_of_known, axis=1)
+    rows_of_words, row_of = np.asarray(matrix), {word: i for i, word in enumerate(words)}
+    if rows_of_words.ndim != 2 or len(rows_of_words) != len(words):
+        raise ValueError(f"a matrix of shape {rows_of_words.shape} for {len(words)} words")
+    with_row = [word for word in wanted if word in row_of]
+    raw_vectors = rows_of_words[[row_of[word] for word in with_row]].astype(np.float64)
+    lengths = np.linalg.norm(raw_vectors, axis=1)
     usable = np.isfinite(lengths) & (lengths > 0)
-    own, vectors = tuple(compress(known, usable)), rows_of_known[usable] / lengths[usable, None]
-    without = tuple(word for word in wanted if word not in set(own))
+    usable_words, vectors = tuple(compress(with_row, usable)), raw_vectors[usable] / lengths[usable, None]
+    without = tuple(word for word in wanted if word not in set(usable_words))
     notes: list[str] = []
     if without:
         named = first_words(without, WORDS_IN_A_NOTE)
         notes.append(f"{len(without)} of {len(wanted)} words have no vector: {named}")
-    if unmet := sorted(set(categories or {}).difference(wanted)):
-        named = first_words(unmet, WORDS_IN_A_NOTE)
-        notes.append(f"{len(unmet)} words of the categories are not among the words: {named}")
+    if unused := sorted(set(categories or {}).difference(wanted)):
+        named = first_words(unused, WORDS_IN_A_NOTE)
+        notes.append(f"{len(unused)} words of the categories are not among the words: {named}")
     curve: tuple[SilhouetteRow, ...] = ()
     clusters: list[tuple[str, ...]] = []
-    reason = ""
-    if len(own) < FEWEST_WORDS:
-        reason = f"{len(own)} words to cluster; at least {FEWEST_WORDS} are needed"
-    elif k is not None and k > len(own):
-        reason = f"k = {k} clusters asked of {len(own)} words"
+    if len(usable_words) < FEWEST_WORDS:
+        reason = f"{len(usable_words)} words to cluster; at least {FEWEST_WORDS} are needed"
+    elif k is not None and k > len(usable_words):
+        reason = f"k = {k} clusters asked of {len(usable_words)} words"
     else:
-        curve, chosen = silhouette_curve(vectors, [k] if k else k_grid(len(own)), k_rule, given=k is not None)
+        ks = [k] if k else k_grid(len(usable_words))
+        curve, chosen = silhouette_curve(vectors, ks, k_rule, fixed=k is not None)
         if chosen:
             members: dict[int, list[str]] = {}
-            for word, label in zip(own, k_means(vectors, chosen, n_init=STARTS).tolist(), strict=True):
+            for word, label in zip(
+                usable_words, k_means(vectors, chosen, n_init=STARTS).tolist(), strict=True
+            ):
                 members.setdefault(label, []).append(word)
             clusters = [tuple(group) for group in members.values()]
         reason = "" if len(clusters) > 1 else "all words have the same vector"
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
-        return Clustering(rows, curve, len(own), without, None, None, None, tuple(notes), reason)
-    rows, kept = _judge(lists, clusters, variant, categories or {}, seed)
+        return Clustering(rows, curve, len(usable_words), without, None, None, None, tuple(notes), reason)
+    rows, kept_note = _judge(lists, clusters, variant, categories or {}, seed)
     per_cluster, n = len(rows) // len(clusters), len(clusters)
     n_kept = sum(row.kept is True for row in rows[::per_cluster])
     n_passing = sum(row.kept is True for row in rows[per_cluster - 1 :: per_cluster])
-    notes += _notes_on_clusters(curve, n, kept, n_passing)
-    return Clustering(rows, curve, len(own), without, n, n_kept, n_passing / n, tuple(notes), "")
+    notes += _notes_on_clusters(curve, n, kept_note, n_passing)
+    return Clustering(rows, curve, len(usable_words), without, n, n_kept, n_passing / n, tuple(notes), "")
 
 
 def k_grid(n_words: int) -> tuple[int, ...]:
-    """round(2 + i (W − 3) / 19) for i = 0 … 19, each value once: from 2 to W − 1 (W = `n_words` ≥ 4)."""
+    """Compute round(2 + i (W − 3) / 19), i = 0 … 19, each value once: from 2 to W − 1 (W = `n_words` ≥ 4)."""
     return tuple(dict.fromkeys(round(2 + i * (n_words - 3) / 19) for i in range(20)))
 
 
 def silhouette_curve(
-    vectors: FloatArray, ks: Sequence[int], rule: KRule, *, given: bool = False
+    vectors: FloatArray, ks: Sequence[int], rule: KRule, *, fixed: bool = False
 ) -> tuple[tuple[SilhouetteRow, ...], int | None]:
-    """Mean silhouette (Euclidean) of k-means at each k, from one start, and the chosen k.
+    """Compute the mean silhouette (Euclidean) of k-means at each k, from one start, and choose k.
 
-    One start is little: the best three k are tried from four more, and their range stands in the row.
-    `given`: the only k is the user's own and stays chosen, with a silhouette or without.
+    One start says little: the best three k get four more, and their range stands in the row.
+    `fixed`: the only k is the user's own and stays chosen, with a silhouette or without.
     """
     from sklearn.metrics import pairwise_distances, silhouette_score
 
@@ -198,43 +200,43 @@ def silhouette_curve(
             defined = k <= len(np.unique(labels)) < len(labels)
             return float(silhouette_score(points, labels, metric=metric)) if defined else None
 
-        found = [(k, silhouette(k, RANDOM_STATE)) for k in ks]
-        chosen = ks[0] if given else choose_k(found, rule)
-        known = [(k, value) for k, value in found if value is not None]
-        best = sorted(known, key=lambda pair: (pair[0] != chosen, -pair[1]))[:BEST]
+        values = [(k, silhouette(k, RANDOM_STATE)) for k in ks]
+        chosen = ks[0] if fixed else choose_k(values, rule)
+        defined_values = [(k, value) for k, value in values if value is not None]
+        best = sorted(defined_values, key=lambda pair: (pair[0] != chosen, -pair[1]))[:BEST]
         for k, value in best:
-            others = [silhouette(k, RANDOM_STATE + i) for i in range(1, STARTS_OF_BEST)]
-            values = [value, *(other for other in others if other is not None)]
-            ranges[k] = min(values), max(values)
-    rows = (SilhouetteRow(k, value, k == chosen, *ranges.get(k, (None, None))) for k, value in found)
+            other_starts = [silhouette(k, RANDOM_STATE + i) for i in range(1, STARTS_OF_BEST)]
+            of_starts = [value, *(value for value in other_starts if value is not None)]
+            ranges[k] = min(of_starts), max(of_starts)
+    rows = (SilhouetteRow(k, value, k == chosen, *ranges.get(k, (None, None))) for k, value in values)
     return tuple(rows), chosen
 
 
 def choose_k(curve: Sequence[tuple[int, float | None]], rule: KRule) -> int | None:
-    """The k with the largest silhouette (`max`), or the largest rise over the grid value before it.
+    """Choose the k with the largest silhouette (`max`), or the largest rise over the grid value before it.
 
-    At equal values the smaller k. Values without a silhouette make no rise; where nothing rises from
-    anything (`largest-gain` on a curve of one value) it is the largest. None if no k has a silhouette.
+    At equal values the smaller k. A k without a silhouette makes no rise; a curve without any rise gives the
+    largest silhouette under `largest-gain` too. None if no k has a silhouette.
     """
-    known = [(k, value) for k, value in curve if value is not None]
+    defined = [(k, value) for k, value in curve if value is not None]
     rises = [
         (k, value - before)
         for (_, before), (k, value) in pairwise(curve)
         if value is not None and before is not None
     ]
-    candidates = (rises or known) if rule == "largest-gain" else known
+    candidates = (rises or defined) if rule == "largest-gain" else defined
     return max(candidates, key=lambda pair: pair[1])[0] if candidates else None
 
 
 def k_means(
     vectors: FloatArray, k: int, *, n_init: int = 1, random_state: int = RANDOM_STATE
 ) -> NDArray[np.int32]:
-    """The cluster `[n]` of each row `(n, d)`; fewer than k clusters where rows are equal."""
+    """Assign each row of `(n, d)` to a cluster: `[n]`; fewer than k clusters where rows are equal."""
     with _one_thread(), warnings.catch_warnings():
         from sklearn.cluster import KMeans
         from sklearn.exceptions import ConvergenceWarning
 
-        # It says that fewer than k clusters came out; callers look for themselves.
+        # The warning says that fewer than k clusters came out; callers check that themselves.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = KMeans(n_clusters=k, init="k-means++", n_init=n_init, random_state=random_state)
         labels: NDArray[np.int32] = model.fit(vectors).labels_
@@ -243,7 +245,7 @@ def k_means(
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """Sums of several threads come in any order, and a word between two clusters falls either way."""
+    """Use one thread: several add in any order, and a word between two clusters falls either way."""
     import sklearn.cluster
     import sklearn.metrics  # noqa: F401  threadpoolctl sees only what is loaded when it is called
     from threadpoolctl import threadpool_limits
@@ -263,25 +265,25 @@ def _judge(
     categories: Mapping[str, str],
     seed: int,
 ) -> tuple[tuple[ClusterRow, ...], str]:
-    """Per cluster a row for each model, then one for `ALL_MODELS`; and how many chance would keep."""
+    """Make a row per cluster and model, then one for `ALL_MODELS`, and say how many chance would keep."""
     models, occupations = _models(lists), list(dict.fromkeys(occupation for _, occupation, _ in lists))
     cluster_of = {word: i for i, group in enumerate(clusters) for word in group}
     # [clusters, models, occupations, 2]: whether the women's, men's list holds a word of the cluster
-    held = np.zeros((len(clusters), len(models), len(occupations), 2), dtype=np.bool_)
+    holds = np.zeros((len(clusters), len(models), len(occupations), 2), dtype=np.bool_)
     for (model, occupation, gender), marked in lists.items():
         if gender in WOMEN_AND_MEN:
-            known = sorted({cluster_of[word] for word in marked if word in cluster_of})
+            clusters_held = sorted({cluster_of[word] for word in marked if word in cluster_of})
             place = models.index(model), occupations.index(occupation), WOMEN_AND_MEN.index(gender)
-            held[known, *place] = True
+            holds[clusters_held, *place] = True
     # k-means numbers its clusters by chance; here those in most lists come first, then by words.
-    n_lists = held.sum(axis=(1, 2, 3))
+    n_lists = holds.sum(axis=(1, 2, 3))
     order = sorted(range(len(clusters)), key=lambda i: (-n_lists[i], clusters[i]))
-    held, ordered, released = held[order], [clusters[i] for i in order], variant == "released"
-    counts = held.sum(axis=2)
-    kept = is_kept(counts[..., 0], counts[..., 1], released=released)
+    holds, ordered, released = holds[order], [clusters[i] for i in order], variant == "released"
+    counts = holds.sum(axis=2)
+    is_kept_in_all = is_kept(counts[..., 0], counts[..., 1], released=released)
     summed = counts.sum(axis=1)
     passing = differs_by_half(summed[:, 0], summed[:, 1], released=released)
-    chance = chance_of(held, rng=generator(seed, "clusters", ordered), released=released)
+    chance = chance_of(holds, rng=generator(seed, "clusters", ordered), released=released)
     rows: list[ClusterRow] = []
     for i, words in enumerate(ordered):
         named = Counter(categories[word] for word in words if word in categories)  # most words first
@@ -289,33 +291,33 @@ def _judge(
         of_models = [*counts[i].tolist(), summed[i].tolist()]
         for at, (model, (f, m)) in enumerate(zip((*models, ALL_MODELS), of_models, strict=True)):
             share, reason = (f / (f + m), "") if f + m else (None, "no list of this model holds a word of it")
-            judged = bool(passing[i] if model == ALL_MODELS else kept[i])
+            judged = bool(passing[i] if model == ALL_MODELS else is_kept_in_all[i])
             of_chance = float(chance.p_value[i, at]), float(chance.kept[i, at])
             rows.append(
                 ClusterRow(model, i + 1, " ".join(words), f, m, share, judged, category, *of_chance, reason)
             )
-    return tuple(rows), told(int(kept.sum()), len(ordered), chance.n_kept)
+    return tuple(rows), kept_beside_chance(int(is_kept_in_all.sum()), len(ordered), chance.n_kept)
 
 
 def _notes_on_clusters(
-    curve: Sequence[SilhouetteRow], n_clusters: int, kept: str, n_passing: int
+    curve: Sequence[SilhouetteRow], n_clusters: int, kept_note: str, n_passing: int
 ) -> list[str]:
-    def said(row: SilhouetteRow) -> str:
+    def described(row: SilhouetteRow) -> str:
         if row.silhouette is None or row.silhouette_low is None or row.silhouette_high is None:
             return "no silhouette"
         ends = f"{row.silhouette_low:.3f} to {row.silhouette_high:.3f}"
         return f"silhouette {row.silhouette:.3f} ({ends} over {STARTS_OF_BEST} starts)"
 
     chosen = next(row for row in curve if row.chosen)
-    notes = [f"k = {chosen.k}: {said(chosen)}"]
+    notes = [f"k = {chosen.k}: {described(chosen)}"]
     low = chosen.silhouette_low
     tried = [row for row in curve if not row.chosen and row.silhouette_high is not None]
     rivals = [row for row in tried if low is not None and (row.silhouette_high or 0) >= low]
     largest = all((row.silhouette or 0) <= (chosen.silhouette or 0) for row in tried)
     if rivals and largest:
-        also = "; ".join(f"k = {row.k}, {said(row)}" for row in rivals)
+        also = "; ".join(f"k = {row.k}, {described(row)}" for row in rivals)
         notes.append(f"the starts of k-means decide between this k and others: {also}")
     if n_clusters < chosen.k:
         notes.append(f"only {n_clusters} clusters came out of k = {chosen.k}: words share their vectors")
-    notes.append(f"{kept}; {n_passing} differ by half on counts summed over models")
+    notes.append(f"{kept_note}; {n_passing} differ by half on counts summed over models")
     return notes

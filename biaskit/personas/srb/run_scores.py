@@ -46,9 +46,9 @@ NO_SPECIFIED = "no texts with a specified gender"
 
 @dataclass(frozen=True, slots=True)
 class WordVectors:
-    """One vector model for everything that is compared: its name, one set of vectors per seed, its record."""
+    """The vector model of a whole analysis: its name, one set of vectors per seed, its record."""
 
-    name: str  # tells apart vector models whose scores never meet
+    name: str  # in srb.csv: scores of different vector models are not comparable
     models: tuple[Vectors, ...]
     record: Mapping[str, object]
 
@@ -66,31 +66,31 @@ class WordVectors:
 def word_vectors(
     documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
 ) -> WordVectors:
-    """The vectors that `vectors` names: trained on all texts, read from a file, or trained on the lists."""
+    """Get the vectors that the study names: trained on all texts or on the lists, or read from a file."""
     if study.vectors == "corpus":
-        # All texts in the order of their keys, so that nothing but the texts decides the vectors.
+        # In the order of keys: nothing but the texts may decide the vectors.
         texts, tokens = sorted(documents.texts, key=lambda text: text.key), documents.tokens
         corpus = TrainingTexts.ordered(
             tokens.words, tokens.ids, tokens.starts, [text.place for text in texts]
         )
-        seeds, made = parse_seeds(study.srb_seeds), list[Vectors]()
+        seeds, trained = parse_seeds(study.srb_seeds), list[Vectors]()
         progress(0, len(seeds))
         for vectors in vectors_of_seeds(corpus, seeds):
-            made.append(vectors)
-            progress(len(made), len(seeds))
+            trained.append(vectors)
+            progress(len(trained), len(seeds))
         record = {
             "source": "corpus",
             "seeds": list(seeds),
             "n_tokens": corpus.n_tokens,
             "epochs": n_epochs(corpus.n_tokens),
-            "median_cosine": median_cosine(made[0], generator(study.seed, "vectors", ["median cosine"])),
+            "median_cosine": median_cosine(trained[0], generator(study.seed, "vectors", ["median cosine"])),
         }
         keys = "".join(text.key for text in texts)
         trained_on = hashlib.sha256(keys.encode("ascii")).hexdigest()
         name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
-        return WordVectors(name, tuple(made), record)
+        return WordVectors(name, tuple(trained), record)
     if study.vectors == "marked-lists":
-        trained = train_on_lists(  # four "sentences" per model and occupation, as released
+        vectors = train_on_lists(  # four "sentences" per model and occupation, as released
             [
                 lists.words(model, occupation, origin, gender)
                 for model in documents.models
@@ -99,9 +99,10 @@ def word_vectors(
                 for origin in (SPECIFIED, ASSOCIATED)
             ]
         )
-        return WordVectors("marked-lists", (trained,), {"source": "marked-lists", "seeds": [1]})
+        return WordVectors("marked-lists", (vectors,), {"source": "marked-lists", "seeds": [1]})
     path = study.vectors.partition(":")[2]
-    wanted = {marked.word for _, found in lists.of.values() for one in found for marked in one.words}
+    compared = (word_lists for _, word_lists in lists.by_key.values())
+    wanted = {marked.word for word_lists in compared for words in word_lists for marked in words.words}
     vectors = load_pretrained(path, wanted)
     origin = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
     return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), origin)
@@ -114,13 +115,13 @@ def srb_rows(
     vectors: WordVectors | None,
     progress: Progress,
 ) -> Iterator[tuple[Row, SrbScore]]:
-    """srb.csv: a row for women and for men of every model and occupation, with its score or a reason."""
+    """Yield the rows of srb.csv, for women and men of every model and occupation, with their scores."""
     gender_words = frozenset(filter(is_gender_word, documents.tokens.words))
     pairs = [(model, occupation) for model in documents.models for occupation in documents.occupations]
     for done, (model, occupation) in enumerate(pairs):
         progress(done, len(pairs))
-        known = any((model, occupation, origin) in lists.of for origin in (ASSOCIATED, SPECIFIED))
-        if documents.imported and not known:
+        has_texts = any((model, occupation, origin) in lists.by_key for origin in (ASSOCIATED, SPECIFIED))
+        if documents.imported and not has_texts:
             continue
         scores = _scores(documents, lists, study, vectors, model, occupation, gender_words)
         for gender in WOMEN_AND_MEN:
@@ -143,24 +144,25 @@ def _scores(
     occupation: str,
     gender_words: Collection[str],
 ) -> dict[str, SrbScore]:
-    """Both genders' scores of one model and occupation."""
+    """Score both genders of one model and occupation."""
     for origin, reason in ((ASSOCIATED, ONE_ORIGIN), (SPECIFIED, NO_SPECIFIED)):
         if origin not in documents.origins:
             return _none(reason)
     lists_of: dict[str, dict[str, WordList]] = {}
     for origin in (ASSOCIATED, SPECIFIED):
         for gender in WOMEN_AND_MEN:
-            one = lists.marked(model, occupation, origin, gender)
-            if one is None or one.n_marked is None:
-                return _none((one.reason if one else None) or f"no {origin} texts of this occupation")
-            lists_of.setdefault(origin, {})[gender] = one
+            listed = lists.marked(model, occupation, origin, gender)
+            if listed is None or listed.n_marked is None:
+                reason = listed.reason if listed else None
+                return _none(reason or f"no {origin} texts of this occupation")
+            lists_of.setdefault(origin, {})[gender] = listed
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS
     if study.vectors != "marked-lists":
-        comparison, _ = lists.of[model, occupation, SPECIFIED]
+        comparison, _ = lists.by_key[model, occupation, SPECIFIED]
 
         def null() -> ShuffledZ:
-            """Z of the specified texts of women and men with shuffled genders."""
+            """Compute z of the specified texts of women and men with shuffled genders."""
             texts = [text for text in comparison.texts if text.gender in WOMEN_AND_MEN]
             counts = documents.tokens.counts()[[text.place for text in texts]]
             columns = np.unique(counts.indices)
@@ -171,15 +173,15 @@ def _scores(
                 words=words,
                 genders=[str(text.gender) for text in texts],
                 strata=[text.template_id for text in texts],
-                # Of these texts every word occurs.
+                # Every column occurs in these texts, so the topic is the two genders' counts together.
                 z_of=lambda female, male: log_odds.z(female, male, female[:1] + male[:1]),
                 rng=generator(study.seed, "srb", [model, occupation]),
                 n_shuffles=study.permutations,
             )
 
     return scores_with_content(
-        {gender: [marked.word for marked in one.words] for gender, one in lists_of[ASSOCIATED].items()},
-        {gender: one.words for gender, one in lists_of[SPECIFIED].items()},
+        {gender: [word.word for word in listed.words] for gender, listed in lists_of[ASSOCIATED].items()},
+        {gender: listed.words for gender, listed in lists_of[SPECIFIED].items()},
         vectors.models,
         null=null,
         pronouns=study.pronouns,
@@ -193,7 +195,7 @@ def _none(reason: str) -> dict[str, SrbScore]:
 
 
 def score_notes(scores: Sequence[tuple[Row, SrbScore]]) -> Iterator[str]:
-    """Signs that depend on the lengths of the lists, and words without a vector."""
+    """Note signs that depend on the lengths of the lists, and words without a vector."""
     if turned := [row for row, score in scores if score.sign_changes]:
         first = turned[0]
         yield (

@@ -4,8 +4,8 @@
     SRB(C | F, M) = CH(C, specified women) − CH(C, specified men)       in [−2, 2]
 
 Negative = closer to specified women. A raw score also measures how long the vectors were trained and how
-long the two target lists are, so beside it stand the plain overlap, the score at equal lengths, and where
-it lies among scores with shuffled labels. `srb_z` says how strong the evidence is, and grows with the texts.
+long the two target lists are, so it comes with the plain overlap, the score at equal lengths, and its place
+among scores with shuffled labels. `srb_z` says how strong the evidence is, and grows with the texts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Places = NDArray[np.intp]
-"""Of the words of one list among the words of the compared texts."""
+"""Places of one list's words among the words of the compared texts."""
 WORDS_NAMED = 10
 
 PRONOUNS: Mapping[str, frozenset[str]] = {
@@ -48,7 +48,7 @@ PRONOUNS: Mapping[str, frozenset[str]] = {
     ),
     "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
 }
-"""What leaves the candidates; `all` leaves the targets too (docs/methods.md#srb-pronouns)."""
+"""Words removed from the candidates; `all` also from the targets (docs/methods.md#srb-pronouns)."""
 
 ONE_ORIGIN = "no texts without a specified gender"
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"
@@ -84,7 +84,7 @@ class SrbScore:
         return self.srb is not None and self.srb_matched is not None and self.srb * self.srb_matched < 0
 
     def row(self, vectors: str) -> dict[str, object]:
-        """Columns of srb.csv but model, occupation and control; `vectors` names the vector model."""
+        """Return the columns of srb.csv but model, occupation, control; `vectors` names the vector model."""
         return {name: value for name, value in asdict(self).items() if name != "oov"} | {"vectors": vectors}
 
 
@@ -92,7 +92,7 @@ class SrbScore:
 
 
 def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
-    """Mean distance of each candidate to its nearest target.
+    """Compute the mean distance of each candidate to its nearest target.
 
     Formula: mean over c of min over t of (1 − cos(c, t)), as one matrix product.
     Arguments: candidates `(n, d)`, targets `(m, d)`, vectors of any length above zero.
@@ -110,7 +110,7 @@ def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
 def srb(
     candidates: Sequence[str], female: Sequence[str], male: Sequence[str], vectors: Vectors
 ) -> float | None:
-    """Subset Representational Bias score of a list of words, nothing removed from it.
+    """Compute the Subset Representational Bias score of a list of words, nothing removed from it.
 
     Formula: CH(candidates, female) − CH(candidates, male).
     Arguments: three lists of words, and the word vectors (`Vectors`) in which they are compared.
@@ -128,7 +128,7 @@ def srb(
 
 
 def overlap_only(candidates: Collection[str], female: Collection[str], male: Collection[str]) -> float | None:
-    """What remains of the score when words are only equal or different.
+    """Compute what remains of the score when words are only equal or different.
 
     Formula: (|C ∩ M| − |C ∩ F|) / |C|.
     Returns: in [−1, 1]; negative = more candidates stand in `female`.
@@ -139,20 +139,20 @@ def overlap_only(candidates: Collection[str], female: Collection[str], male: Col
     return (len(c.intersection(male)) - len(c.intersection(female))) / len(c) if c else None
 
 
-def _unit_rows(vectors: ArrayLike, what: str) -> FloatArray:
+def _unit_rows(vectors: ArrayLike, role: str) -> FloatArray:
     try:
         rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
     except (TypeError, ValueError) as error:
-        raise UsageError(f"The {what} are no array of vectors: {short(error)}.") from error
+        raise UsageError(f"The {role} are no array of vectors: {short(error)}.") from error
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not rows.size or not (lengths > 0).all():
-        raise UsageError(f"The {what} are empty or hold a vector of zeros: leave such words out.")
+        raise UsageError(f"The {role} are empty or hold a vector of zeros: leave such words out.")
     unit: FloatArray = rows / lengths
     return unit
 
 
 def _distances(candidates: FloatArray, targets: FloatArray) -> FloatArray:
-    """1 − cosine of unit rows, `(n, m)`; without the −1e−16 of a word and itself."""
+    """Compute 1 − cosine of unit rows, `(n, m)`, clipped: a word and itself would give −1e−16."""
     return np.clip(1.0 - candidates @ targets.T, 0.0, 2.0)
 
 
@@ -173,24 +173,24 @@ def scores_with_content(
     names: Collection[str],
     gender_words: Collection[str],
 ) -> dict[str, SrbScore]:
-    """Scores as `srb_scores` makes them, and beside each the score without gender words.
+    """Score as `srb_scores` does, and beside each score give the one without gender words.
 
     Ms, Mr, woman and mother lie nearest to themselves, so only `srb_content` says that women and men are
-    described differently. All lists leave `gender_words` out, the shuffled ones too; without a score of
-    the rest it is None, with the reason. Reference: docs/methods.md#srb-content.
+    described differently. All lists leave `gender_words` out, the shuffled ones too; where nothing is left to
+    score it is None, with the reason. Reference: docs/methods.md#srb-content.
     """
     drawn = cache(null) if callable(null) else null
-    found = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
-    kept_out = frozenset(names).union(gender_words)
-    rest = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=kept_out)
-    for gender, content in rest.items():
-        score = found[gender]
+    scores = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
+    left_out = frozenset(names).union(gender_words)
+    contents = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=left_out)
+    for gender, content in contents.items():
+        score = scores[gender]
         lost = score.srb is not None and content.srb is None
         reason = joined([score.reason, f"without gender words: {content.reason}" if lost else None])
-        found[gender] = replace(
+        scores[gender] = replace(
             score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
         )
-    return found
+    return scores
 
 
 def srb_scores(
@@ -202,13 +202,13 @@ def srb_scores(
     pronouns: str = "all",
     names: Collection[str] = frozenset(),
 ) -> dict[str, SrbScore]:
-    """Scores of one occupation, one for each gender that has candidates.
+    """Score one occupation, once for each gender that has candidates.
 
     Arguments: candidates, gender → words marked for it where no gender is in the prompt; targets, female
         and male → words marked for it where that gender is; vectors, one model per seed with the same
-        words; null, what makes z of the specified texts under shuffled labels (called once, and only when
-        there is a score), or the reason why there is none; pronouns, a key of `PRONOUNS`; names, words
-        that leave all lists, the shuffled ones too.
+        words; null, the function that makes z of the specified texts under shuffled labels (called once, and
+        only when there is a score), or the reason why there is none; pronouns, a key of `PRONOUNS`; names,
+        words that leave all lists, the shuffled ones too.
     Returns: distances, score and matched score as means over the seeds; `srb_seed_sd` the sample SD.
     Missing or empty input: a list that is empty, or has no word with a vector: no score, with the reason.
     Reference: docs/methods.md#srb-matched.
@@ -216,13 +216,13 @@ def srb_scores(
     from threadpoolctl import threadpool_limits
 
     removed = PRONOUNS[pronouns].union(names)
-    kept_out = removed if pronouns == "all" else frozenset(names)
+    left_out = removed if pronouns == "all" else frozenset(names)
     ordered = {
-        gender: sorted((m for m in targets[gender] if m.word not in kept_out), key=lambda m: (-m.z, m.word))
+        gender: sorted((m for m in targets[gender] if m.word not in left_out), key=lambda m: (-m.z, m.word))
         for gender in WOMEN_AND_MEN
     }
-    lists = _Targets(ordered, vectors, kept_out, null)
-    # Sums in one thread: their last digits must not depend on the number of cores.
+    lists = _Targets(ordered, vectors, left_out, null)
+    # In one thread: the last digits of sums must not depend on the number of cores.
     with threadpool_limits(limits=1):
         return {
             gender: _score(gender, [word for word in words if word not in removed], lists)
@@ -236,7 +236,7 @@ class _Targets:
 
     ordered: Mapping[str, Sequence[MarkedWord]]  # by z, names and pronouns left out
     vectors: Sequence[Vectors]
-    kept_out: Collection[str]
+    left_out: Collection[str]  # names, and pronouns where they leave the targets too
     null: Callable[[], ShuffledZ] | str
 
     def has(self, word: str) -> bool:
@@ -253,10 +253,10 @@ class _Targets:
 
     @cached_property
     def matched(self) -> dict[str, int]:
-        """How many words of each list are kept at the length of the shorter one; equal z at the cut stay."""
-        z = {g: [marked.z for marked in own if self.has(marked.word)] for g, own in self.ordered.items()}
-        shorter = min(map(len, z.values()))
-        return {g: sum(value >= own[shorter - 1] for value in own) if shorter else 0 for g, own in z.items()}
+        """How many words each list keeps at the length of the shorter one; ties in z at the cut stay."""
+        z_of = {g: [m.z for m in marked if self.has(m.word)] for g, marked in self.ordered.items()}
+        shorter = min(map(len, z_of.values()))
+        return {g: sum(value >= z[shorter - 1] for value in z) if shorter else 0 for g, z in z_of.items()}
 
     @cached_property
     def shuffled(self) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
@@ -264,59 +264,57 @@ class _Targets:
         if isinstance(self.null, str):
             return self.null
         drawn = self.null()
-        undefined = int(np.isnan(drawn.z.sum(axis=1)).sum())
-        if undefined:
+        if undefined := int(np.isnan(drawn.z.sum(axis=1)).sum()):
             return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words: no null"
-        allowed = np.array([self.has(word) and word not in self.kept_out for word in drawn.words])
+        allowed = np.array([self.has(word) and word not in self.left_out for word in drawn.words])
         n_female, n_male = (len(self.words[gender]) for gender in WOMEN_AND_MEN)
         female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
         male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)
-        empty = sum(not (f.size and m.size) for f, m in zip(female, male, strict=True))
-        if empty:
+        if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
             return f"{empty} of {len(drawn.z)} shuffles leave a gender without words: no null"
         return drawn, female, male
 
 
 def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
-    known = [word for word in candidates if targets.has(word)]
+    with_vector = [word for word in candidates if targets.has(word)]
     female, male = (targets.words[gender] for gender in WOMEN_AND_MEN)
     every = {*candidates, *(m.word for marked in targets.ordered.values() for m in marked)}
-    oov = tuple(sorted(every.difference(known, female, male)))
+    oov = tuple(sorted(every.difference(with_vector, female, male)))
     bare = SrbScore(
         gender,
-        n_candidates=len(known),
+        n_candidates=len(with_vector),
         n_target_female=len(female),
         n_target_male=len(male),
         n_oov=len(oov),
         oov=oov,
     )
     left_out = f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
-    missing = [] if candidates else ["no candidate words"]
-    missing += [f"no words for specified {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
-    missing += [] if known else ["no candidate word has a vector"]
-    missing += [
+    obstacles = [] if candidates else ["no candidate words"]
+    obstacles += [f"no words for specified {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
+    obstacles += [] if with_vector else ["no candidate word has a vector"]
+    obstacles += [
         f"no word for specified {PEOPLE[g]} has a vector" for g in WOMEN_AND_MEN if not targets.words[g]
     ]
-    if missing:
-        return replace(bare, reason=joined([missing[0], left_out]))
+    if obstacles:
+        return replace(bare, reason=joined([obstacles[0], left_out]))
     of_seeds = []
     for vectors in targets.vectors:
-        c = vectors.rows(known)[0]
-        far = [_distances(c, vectors.rows(targets.words[g])[0]) for g in WOMEN_AND_MEN]
-        to_women, to_men = map(_mean_nearest, far)
+        c = vectors.rows(with_vector)[0]
+        distances = [_distances(c, vectors.rows(targets.words[g])[0]) for g in WOMEN_AND_MEN]
+        to_women, to_men = map(_mean_nearest, distances)
         at_equal = [
-            _mean_nearest(d[:, : targets.matched[g]]) for d, g in zip(far, WOMEN_AND_MEN, strict=True)
+            _mean_nearest(d[:, : targets.matched[g]]) for d, g in zip(distances, WOMEN_AND_MEN, strict=True)
         ]
         of_seeds.append((to_women, to_men, to_women - to_men, at_equal[0] - at_equal[1]))
     distance_female, distance_male, score, matched = np.mean(of_seeds, axis=0).tolist()
     scores = np.array([of_seed[2] for of_seed in of_seeds])
-    null, why_no_null = _against_null(known, float(scores[0]), targets)
-    found = replace(
+    null, why_no_null = _against_null(with_vector, float(scores[0]), targets)
+    scored = replace(
         bare,
         srb=score,
         distance_female=distance_female,
         distance_male=distance_male,
-        overlap_only=overlap_only(known, female, male),
+        overlap_only=overlap_only(with_vector, female, male),
         srb_matched=matched,
         srb_seed_sd=float(scores.std(ddof=1)) if len(scores) > 1 else None,
         **null,
@@ -324,10 +322,10 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
     reasons = [
         why_no_null,
         None if len(scores) > 1 else "one vector model: no srb_seed_sd",
-        "the sign changes when both target lists have one length" if found.sign_changes else None,
+        "the sign changes when both target lists have one length" if scored.sign_changes else None,
         left_out,
     ]
-    return replace(found, reason=joined(reasons))
+    return replace(scored, reason=joined(reasons))
 
 
 # --- shuffled labels -----------------------------------------------------------------------------
@@ -369,7 +367,7 @@ def shuffled_z(
 
 
 def _top(z: FloatArray, n: int) -> list[Places]:
-    """Places of the n largest z of each row `[S, W]`, more where others equal the last of them."""
+    """Find the places of the n largest z of each row `[S, W]`, more where others equal the last of them."""
     last = max(z.shape[1] - n, 0)
     cut = np.partition(z, last, axis=1)[:, last : last + 1]
     return [np.flatnonzero(row) for row in (z >= cut) & (z > -np.inf)]
@@ -378,9 +376,9 @@ def _top(z: FloatArray, n: int) -> list[Places]:
 def _against_null(
     candidates: Sequence[str], observed: float, targets: _Targets
 ) -> tuple[dict[str, Any], str | None]:
-    """Where the first seed's score lies among those with shuffled labels, candidates and vectors fixed.
+    """Place the first seed's score among those with shuffled labels, candidates and vectors fixed.
 
-    The fields of an `SrbScore`, and why some are missing.
+    Returns: fields of an `SrbScore`, and why some are missing.
     """
     if isinstance(targets.shuffled, str):
         return {}, targets.shuffled
@@ -389,11 +387,11 @@ def _against_null(
     vectors = targets.vectors[0]
     used = np.unique(np.concatenate([*of_women, *of_men]))
     c = vectors.rows(candidates)[0]
-    t = vectors.rows([words[place] for place in used])[0]
-    far = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest
-    far[used] = _distances(t, c)
+    used_targets = vectors.rows([words[place] for place in used])[0]
+    distances = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest
+    distances[used] = _distances(used_targets, c)
     pairs = zip(of_women, of_men, strict=True)
-    scores = np.array([far[f].min(axis=0).mean() - far[m].min(axis=0).mean() for f, m in pairs])
+    scores = np.array([distances[f].min(axis=0).mean() - distances[m].min(axis=0).mean() for f, m in pairs])
     mean, sd = float(scores.mean()), float(scores.std(ddof=1))
     extreme = reaches(np.abs(scores - mean), abs(observed - mean))
     null = {"null_mean": mean, "null_sd": sd, "p_value": (1 + int(extreme.sum())) / (len(scores) + 1)}

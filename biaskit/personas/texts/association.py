@@ -1,7 +1,7 @@
 """Which gender a text speaks of: Algorithm 1 of GAS(P), corrected (docs/methods.md#gender-association).
 
-Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data,
-so that an association can name the rule, and `counted_places` every place in the text that counted.
+Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data:
+an association names its rule, and `counted_places` finds every place in the text that counted.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Rule:
 
     id: str
     gender: str
-    nonbinary_present: bool | None  # what the rule asks of the non-binary terms; None: nothing
+    nonbinary_present: bool | None  # what the rule requires; None: nothing
     more: str
     than: tuple[str, ...]
 
     def fires(self, counts: Mapping[str, int], nonbinary_present: bool) -> bool:
-        """Whether the rule holds for the counts of the classes."""
-        asked = self.nonbinary_present
-        return asked in (None, nonbinary_present) and counts[self.more] > sum(counts[c] for c in self.than)
+        """Say whether the rule holds for the counts of the classes."""
+        required = self.nonbinary_present
+        return required in (None, nonbinary_present) and counts[self.more] > sum(counts[c] for c in self.than)
 
 
 ASSOCIATION_RULES: tuple[Rule, ...] = (
@@ -109,15 +109,15 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
 
 
 NOT_ASSOCIATED = ("refusal", "filter")
-"""Finishes of a text that is of nobody, whatever it says (docs/methods.md#finishes)."""
+"""Finishes of a text that describes nobody, whatever it says (docs/methods.md#finishes)."""
 
 
 def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:
     """Associate a model's answer: as any text, but refused, filtered and empty ones have no gender."""
-    found = associate_gender(text, honorifics=honorifics)
+    association = associate_gender(text, honorifics=honorifics)
     if finish in NOT_ASSOCIATED or not text.strip():
-        return replace(found, gender=None, rule_id=None)
-    return found
+        return replace(association, gender=None, rule_id=None)
+    return association
 
 
 def _classes(honorifics: str) -> Mapping[str, str]:
@@ -150,10 +150,10 @@ def counted_places(text: str, *, honorifics: Honorifics = "paper") -> tuple[Coun
         for word in tokenise(token[0]):
             if word in classes and (word != "ms" or "ms." in lowered):
                 places.append(Counted(token.start(), token.end(), word, classes[word]))
-    # Lower-casing can lengthen a text ("İ" becomes two characters): back to where each one came from.
-    origin = [i for i, character in enumerate(text) for _ in character.lower()]
-    for found in _TERM.finditer(lowered):
-        places.append(Counted(origin[found.start()], origin[found.end() - 1] + 1, found[0], "nonbinary"))
+    # Lower-casing can lengthen a text ("İ" becomes two characters): each one's place in the text as written.
+    place_of = [i for i, character in enumerate(text) for _ in character.lower()]
+    for match in _TERM.finditer(lowered):
+        places.append(Counted(place_of[match.start()], place_of[match.end() - 1] + 1, match[0], "nonbinary"))
     if honorifics == "titles":
         places += _titles(text)
     return tuple(sorted(places, key=lambda place: (place.start, place.end)))
@@ -166,14 +166,14 @@ _TITLE = re.compile(rf"({'|'.join(COUNTED_TITLES)})(?![^\W_])\.?\s*+(?=(.))", re
 
 
 def _titles(text: str) -> Iterator[Counted]:
-    for found in _TITLE.finditer(text):
-        # What stands before is looked at here: a pattern that begins with a lookbehind is slow to search.
-        if found[2].isupper() and not text[found.start() - 1 : found.start()].isalnum():
-            yield Counted(found.start(1), found.end(1), found[1], COUNTED_TITLES[found[1]])
+    for match in _TITLE.finditer(text):
+        # The character before is checked here: a pattern that begins with a lookbehind is slow to search.
+        if match[2].isupper() and not text[match.start() - 1 : match.start()].isalnum():
+            yield Counted(match.start(1), match.end(1), match[1], COUNTED_TITLES[match[1]])
 
 
 def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Hold associations against the genders that were asked for: the rows of association_validation.csv.
+    """Compare associations with the specified genders: the rows of association_validation.csv.
 
     `rows` have `model`, `specified_gender` and `gender` as in associations.csv; those without a specified
     gender do not enter. One row per model, in order of appearance, and specified gender, by name;
@@ -181,14 +181,14 @@ def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     """
     counts: dict[str, Counter[tuple[str, str]]] = {}
     for row in rows:
-        asked, found = row["specified_gender"], row["gender"]
-        if not asked:
+        specified, gender = row["specified_gender"], row["gender"]
+        if not specified:
             continue
-        outcome = "n_not_captured" if not found else "n_correct" if found == asked else "n_incorrect"
-        counts.setdefault(str(row["model"]), Counter())[str(asked), outcome] += 1
-    made: list[dict[str, object]] = []
+        outcome = "n_not_captured" if not gender else "n_correct" if gender == specified else "n_incorrect"
+        counts.setdefault(str(row["model"]), Counter())[str(specified), outcome] += 1
+    table: list[dict[str, object]] = []
     for model, seen in counts.items():
-        for asked in sorted({asked for asked, _ in seen}):
-            of = {name: seen[asked, name] for name in ("n_correct", "n_incorrect", "n_not_captured")}
-            made.append({"model": model, "specified_gender": asked, "n_texts": sum(of.values()), **of})
-    return made
+        for specified in sorted({specified for specified, _ in seen}):
+            n = {name: seen[specified, name] for name in ("n_correct", "n_incorrect", "n_not_captured")}
+            table.append({"model": model, "specified_gender": specified, "n_texts": sum(n.values()), **n})
+    return table

@@ -1,4 +1,4 @@
-"""The texts of a run as the analysis sees them: in study order, associated, tokenised; read once."""
+"""The texts of a run as the analysis uses them: in study order, associated, tokenised; read once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TextDocument:
     instruction_id: int | None = None
     setting: str | None = None
     group: str | None = None  # what the user's own column says of it
-    outcome: str | None = None  # by the rules on its words; of a user's own, whether it declines
+    outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
     read: bool = True  # false where the rules cannot read its author's texts
 
     @property
@@ -54,10 +54,9 @@ class TextDocument:
 
     @property
     def gender(self) -> str | None:
-        """The gender its words count for: as asked (unless held out), else as associated.
+        """The gender its words count for: as specified (unless held out), else as associated.
 
-        A text that was refused or is empty is of nobody, and so is one in a language that the rules do
-        not read.
+        None for a text that was refused or is empty, or is in a language that the rules do not read.
         """
         if self.refused or self.empty:
             return None
@@ -72,10 +71,10 @@ class TextDocument:
     def evades(self) -> bool:
         """Whether its words decline or lecture where a description was asked for.
 
-        A user's own text was asked for by nobody: `finish` is None, and it is what the user says it is.
+        An imported text (`finish` is None) never does: it is what the user says it is.
         """
-        asked = self.finish is not None and self.read and not (self.refused or self.empty)
-        return asked and self.outcome in NO_DESCRIPTION
+        judged = self.finish is not None and self.read and not (self.refused or self.empty)
+        return judged and self.outcome in NO_DESCRIPTION
 
     @property
     def describes(self) -> bool:
@@ -107,12 +106,12 @@ class TextDocuments:
     @cached_property
     def unread(self) -> frozenset[str]:
         """The models whose texts the rules of association cannot read."""
-        return frozenset(model for model, found in self.english.items() if not found.read)
+        return frozenset(model for model, evidence in self.english.items() if not evidence.read)
 
 
 @dataclass(slots=True)
 class _StoredTexts:
-    """What one pass over the rows collects, used or not."""
+    """What one pass over the rows collects, whether this question needs it or not."""
 
     by_key: dict[str, TextDocument] = field(default_factory=dict)
     evidence: defaultdict[str, NameEvidence] = field(default_factory=lambda: defaultdict(NameEvidence))
@@ -121,27 +120,27 @@ class _StoredTexts:
     digests: dict[str, bytes] = field(default_factory=dict)
 
     def digest_of(self, texts: Iterable[TextDocument]) -> str:
-        """SHA-256 of the rows behind some texts, in their order."""
+        """Compute SHA-256 of the rows behind some texts, in their order."""
         return hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
 
 
 def read_documents(
     design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
 ) -> TextDocuments:
-    """The texts that a sampled study needs, of all its models.
+    """Read the texts that a sampled study needs, of all its models.
 
-    `models`: label → its entry in the manifest. Draws are looked for round by round, as they were asked.
+    `models`: label → its entry in the manifest. Draws are looked up round by round, as they were asked.
     """
     stored, tokens = _read(design, rows)
     texts: list[TextDocument] = []
     evidence: dict[str, NameEvidence] = {}
     english: dict[str, EnglishEvidence] = {}
     for label, entry in models.items():
-        evidence[label], english[label] = NameEvidence(), EnglishEvidence()  # of a model that wrote nothing
+        evidence[label], english[label] = NameEvidence(), EnglishEvidence()  # for a model without texts
         for draws in _needed(design, entry, stored.by_key):
             texts += [replace(text, model=label) for text in draws]
             if draws:
-                # A row has the label it was drawn under; another label of the same model finds it by its key.
+                # A row keeps the label it was drawn under; the model under another label finds it by key.
                 evidence[label] = stored.evidence[draws[0].model]
                 english[label] = stored.english[draws[0].model]
     return TextDocuments(
@@ -160,10 +159,10 @@ def read_documents(
 def read_imported(
     design: PersonasDesign, rows: Iterable[Mapping[str, Any]], group_column: str | None = None
 ) -> TextDocuments:
-    """Every imported text; occupations in the order of the study's list, else as they come."""
+    """Read every imported text; occupations in the order of the study's list, then of appearance."""
     stored, tokens = _read(design, rows, imported=True)
     texts = sorted(stored.by_key.values(), key=lambda text: text.draw)
-    known = [item.name for item in design.occupations]
+    listed = [item.name for item in design.occupations]
     present = list(dict.fromkeys(text.occupation for text in texts))
     return TextDocuments(
         texts=_as_read(texts, design.study, stored.english),
@@ -171,7 +170,7 @@ def read_imported(
         evidence=stored.evidence,
         english=stored.english,
         models=tuple(dict.fromkeys(text.model for text in texts)),
-        occupations=(*(name for name in known if name in present), *(n for n in present if n not in known)),
+        occupations=(*(o for o in listed if o in present), *(o for o in present if o not in listed)),
         template_ids=tuple(dict.fromkeys(text.template_id for text in texts)),
         rows_digest=stored.digest_of(texts),
         imported=True,
@@ -197,7 +196,7 @@ def _read(
                 empty=not text.strip(),
                 association=associate_answer(text, finish, honorifics=study.honorifics),
                 place=place,
-                # Of a user's own text nothing else is asked: it is what the user says it is.
+                # Nothing else is asked of an imported text: it is what the user says it is.
                 outcome=None if imported and outcome != DECLINES else outcome,
             )
             stored.evidence[row["model"]].add(text)
@@ -206,14 +205,14 @@ def _read(
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
             yield split(text)
 
-    tokens = TokenisedTexts.of(texts())
+    tokens = TokenisedTexts.from_words(texts())  # fills `stored` on its way
     return stored, tokens
 
 
 def believed(
     rows: Iterable[dict[str, Any]], path: Path, reading: Reading, *, skip_bad: bool
 ) -> Iterator[dict[str, Any]]:
-    """Rows that can be a text of this engine; of any other the line is an error, or left out and counted."""
+    """Yield the rows that can be a text of this engine; any other is an error, or left out and counted."""
     for row in rows:
         if why := why_not(row):
             reading.refuse(path, why, skip_bad=skip_bad)
@@ -222,7 +221,7 @@ def believed(
 
 
 def why_not(row: Mapping[str, Any]) -> str | None:
-    """What is wrong with a row: a line that is JSON with a key may still be no text."""
+    """Say what is wrong with a row, if anything: a line that is JSON with a key may still be no text."""
     if lacking := [name for name in _ROW if name not in row]:
         return f"it lacks {', '.join(lacking)}"
     if not all(isinstance(row[name], str) for name in ("model", "occupation", "template_id", "text")):
@@ -246,11 +245,11 @@ _ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finis
 def _needed(
     design: PersonasDesign, entry: Mapping[str, Any], stored: Mapping[str, TextDocument]
 ) -> Iterator[list[TextDocument]]:
-    """For each series of a model its stored texts, in draw order.
+    """Yield the stored texts of each series of a model, in draw order.
 
-    A text is the model's when its key is: no other column tells the texts of a model from those of an
-    earlier version. A series is read round by round for as long as it was to be drawn: texts that an earlier
-    study with other numbers left behind are not needed. Specified series have exactly n draws.
+    Only the key says that a text is the model's and not an earlier version's. A series is read round by round
+    for as long as it was to be drawn: texts that an earlier study with other numbers left behind are not
+    needed. Specified series have exactly n draws.
     """
     filling = Filling.of(design.study)
     for series in series_of_design(design, entry["prompt_form"]):
@@ -260,21 +259,21 @@ def _needed(
         n_rounds = 1 if series.specified_gender else -(-filling.most // filling.batch)
         for number in range(n_rounds):
             draws = range(design.study.per_gender) if series.specified_gender else filling.round(number)
-            found = []
+            of_round = []
             for draw in draws:
                 text = stored.get(key_of_draw(draw))
                 if text is None:
                     continue
-                asked = (series.occupation, series.template_id, series.specified_gender, draw)
-                if (text.occupation, text.template_id, text.specified_gender, text.draw) != asked:
+                expected = (series.occupation, series.template_id, series.specified_gender, draw)
+                if (text.occupation, text.template_id, text.specified_gender, text.draw) != expected:
                     raise RunError(
                         f"The row {text.key} says {text.occupation}, {text.template_id}, draw {text.draw},"
                         f" and its key says {series.occupation}, {series.template_id}, draw {draw}: rows were"
                         " changed. Restore the file."
                     )
-                found.append(text)
-            texts += found
-            if tally.add(text.association.gender for text in found) != "open":
+                of_round.append(text)
+            texts += of_round
+            if tally.add(text.association.gender for text in of_round) != "open":
                 break
         yield texts
 
@@ -282,9 +281,9 @@ def _needed(
 def _as_read(
     texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
 ) -> tuple[TextDocument, ...]:
-    """Say of texts in another language that the rules cannot read them.
+    """Mark texts in a language that the rules cannot read, and hold genders out.
 
-    Under `hold_out` a part of each model, occupation and gender loses it (docs/methods.md#hold-out).
+    Under `hold_out` part of each model, occupation and gender loses its gender (docs/methods.md#hold-out).
     """
     hold_out = study.hold_out or 0.0
     groups: dict[tuple[str, str, str], list[int]] = {}
@@ -296,7 +295,7 @@ def _as_read(
         n = int(hold_out * len(places))
         picked = generator(study.seed, "hold-out", group).permutation(len(places))[:n]
         chosen |= {places[i] for i in picked.tolist()}
-    read = {model: found.read for model, found in english.items()}
+    read = {model: evidence.read for model, evidence in english.items()}
     of_gender = (None if i in chosen else text.specified_gender for i, text in enumerate(texts))
     return tuple(
         replace(text, specified_gender=gender, read=read[text.model])

@@ -63,16 +63,16 @@ class EnglishEvidence:
         return self.n_foreign <= MOST_FOREIGN * self.n_judged
 
     def record(self) -> Mapping[str, object]:
-        """For analysis.json."""
+        """Return what analysis.json says of it."""
         return {"function_words": self.share, "n_judged": self.n_judged, "n_not_english": self.n_foreign}
 
     def note(self, label: str) -> str | None:
-        """What a careful reader must know; None where all that was judged is English."""
-        found = f"{100 * (self.share or 0):.1f} % of their words are English function words"
-        of = f"{self.n_foreign:,} of {count(self.n_judged, 'text')} of {FEWEST_WORDS} or more words"
+        """Warn of texts that are not in English; None where all that was judged is."""
+        share = f"{100 * (self.share or 0):.1f} % of their words are English function words"
+        foreign = f"{self.n_foreign:,} of {count(self.n_judged, 'text')} of {FEWEST_WORDS} or more words"
         rule = f"under {100 * LEAST_SHARE:g} % a text counts as not English"
         if not self.read:
-            return f"{label}: {NOT_ENGLISH} ({found}; not English: {of}; {rule})"
+            return f"{label}: {NOT_ENGLISH} ({share}; not English: {foreign}; {rule})"
         if self.n_foreign:
-            return f"{label}: {of} are not in English ({rule}), where the rules hardly find a gender"
+            return f"{label}: {foreign} are not in English ({rule}), where the rules hardly find a gender"
         return None

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Record = tuple[int, Mapping[str, object]]
-"""The line (or row, from 1) where a record begins, and its values by what they are: text, gender, …"""
+"""The line (or row, from 1) where a record begins, and its values by role: text, gender, …"""
 ENCODINGS = ("utf-8", "cp1252")
 """How a file may be written; cp1252 is what Western European Windows programs write."""
 BINARY = (".parquet", XLSX)
-"""What is no text, so that it has rows and no lines, no encoding, and is compressed anyhow."""
+"""Binary formats: they have rows and no lines, no encoding, and are compressed already."""
 UNNAMED = "texts"
 """What tables call texts without a file's name."""
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}
-"""What parts the columns of a .csv that is not parted at commas."""
+"""What else may separate the columns of a .csv."""
 SUFFIXES = (*_DELIMITERS, ".jsonl", ".ndjson", *BINARY)
 _TEXTS = Inputs(CorpusError, most=4 * 2**30)
 
@@ -82,12 +82,12 @@ def open_file(
     content = _TEXTS.content(path, where)
     digest, notes = hashlib.sha256(content).hexdigest(), list[str]()
     if suffix == XLSX:
-        found = open_sheet(path, where, sheet)
-        header, records = found.header, list(found.rows(_positions(found.header, columns, where)))
-        if sheet is None and found.others:
-            others = ", ".join(map(shown, found.others[:8]))
+        opened = open_sheet(path, where, sheet)
+        header, records = opened.header, list(opened.rows(_positions(opened.header, columns, where)))
+        if sheet is None and opened.others:
+            others = ", ".join(map(shown, opened.others[:8]))
             notes = [
-                f"the first sheet was read, {shown(found.name)}, and not {others}: FILE.xlsx#SHEET names one"
+                f"the first sheet was read, {shown(opened.name)}, and not {others}: FILE.xlsx#SHEET names one"
             ]
         digest = digest if sheet is None else hashlib.sha256(f"{digest}#{sheet}".encode()).hexdigest()
     elif suffix == ".parquet":
@@ -112,7 +112,7 @@ def open_file(
 
 
 def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
-    """The columns used of a DataFrame, taken once: changing the frame afterwards changes nothing.
+    """Take the wanted columns of a DataFrame: changing the frame afterwards changes nothing.
 
     Rows count from 1 whatever the index; what pandas calls missing is None.
     """
@@ -146,14 +146,14 @@ def _decoded(content: bytes, where: str, encoding: str) -> str:
 
 
 def _delimiter(text: str, columns: Mapping[str, str], delimiters: Sequence[str]) -> str:
-    """The first of `delimiters`, unless by one of the others alone the header has the columns asked for."""
+    """Choose the first of `delimiters`, unless exactly one splits the header into the wanted columns."""
     headers: dict[str, list[str]] = {}
     for delimiter in delimiters:
-        with contextlib.suppress(csv.Error), unlimited_fields():  # the reading proper says so with its line
+        with contextlib.suppress(csv.Error), unlimited_fields():  # reported when the file is read
             reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
             headers[delimiter] = next(filter(None, reader), [])
     fits = [delimiter for delimiter, header in headers.items() if set(columns.values()) <= set(header)]
-    if not fits:  # an error, which then lists the columns as a person sees them
+    if not fits:  # an error follows; it lists the columns as a person sees them
         fits = [delimiter for delimiter, header in headers.items() if len(header) > 1]
     return fits[0] if len(fits) == 1 else delimiters[0]
 
@@ -202,7 +202,7 @@ def _json_records(text: str, where: str, columns: Mapping[str, str]) -> tuple[tu
         try:
             values = parse_json(line, parse_constant=float)  # NaN: none
         except ValueError as error:
-            reason = str(error).partition(": line ")[0]  # of the file we say it ourselves
+            reason = str(error).partition(": line ")[0]  # without the position in the line
             raise CorpusError(f"{here} is not valid JSON: {reason}. Write one object on a line.") from None
         if not isinstance(values, dict):
             raise CorpusError(f"{here} is {shown(values)}, not an object. Write one object on a line.")
@@ -232,7 +232,7 @@ def _parquet_records(
         ) from error
     except BiaskitError:
         raise
-    except Exception as error:  # files of strangers, read by a library: what it raises has no end
+    except Exception as error:  # a library reads a stranger's file: it may raise anything
         why = " ".join(str(error).split())[:200]
         raise CorpusError(f"{where} cannot be read as Parquet: {why}. Write the file again.") from None
 
@@ -251,7 +251,7 @@ def _frame_records(
 
 
 def _positions(header: Sequence[str], columns: Mapping[str, str], where: str) -> dict[str, int]:
-    """Where each column that is asked for stands."""
+    """Find the position of each wanted column."""
     for column in columns.values():
         if column not in header:
             raise _no_column(where, column, header)

@@ -1,4 +1,4 @@
-"""What a code such as F, w or non-binary says of a gender: one reading for files, DataFrames and lists."""
+"""Genders from codes such as F, w or non-binary: one reading for files, DataFrames and lists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CODES: Mapping[str, Sequence[str]] = {
     ),
 }
 # fmt: on
-"""Of other languages words alone: as a letter, M is a man in German and a woman (mujer) in Spanish."""
+"""Other languages have words only: the letter M is a man in German and a woman (mujer) in Spanish."""
 _CODE = re.compile(r"[^.=\x00-\x1f\x7f]{1,40}")  # what a dotted key of --set can hold
 _NOT_SPECIFIED = ("", "none")  # what `gender_codes` may map a code to, beside the genders
 NO_CODES: Mapping[str, str] = MappingProxyType({})
@@ -38,14 +38,14 @@ class GenderCodes:
 
     Understood, whatever their case and the white space around them: F, W, female, woman; M, male, man;
     N, NB, nonbinary, non-binary, non binary, non_binary; and the words for them in the larger languages of
-    Europe (weiblich, homme, mujer, …). An empty code is None. `given` (the study key
-    `gender_codes`) goes before these; it maps to female, male, nonbinary, or to none or "" for "not
-    specified", and a wrong value in it is a `StudyError`.
+    Europe (weiblich, homme, mujer, …). An empty code is None. The argument `codes` (the study key
+    `gender_codes`) takes precedence over these; it maps to female, male, nonbinary, or to none or "" for
+    "not specified", and a wrong value in it is a `StudyError`.
     """
 
-    def __init__(self, given: Mapping[str, str] = NO_CODES) -> None:
+    def __init__(self, codes: Mapping[str, str] = NO_CODES) -> None:
         mapped: dict[str, str | None] = {}
-        for code, gender in given.items():
+        for code, gender in codes.items():
             if gender not in (*_CODES, *_NOT_SPECIFIED):
                 raise StudyError(
                     f"gender_codes: {shown(code)} = {shown(gender)} is no gender."
@@ -58,7 +58,7 @@ class GenderCodes:
                 )
         self._genders: Mapping[str, str | None] = {
             "": None,
-            **{code: gender for gender, codes in _CODES.items() for code in codes},
+            **{code: gender for gender, synonyms in _CODES.items() for code in synonyms},
             **mapped,
         }
 
@@ -66,7 +66,7 @@ class GenderCodes:
         return _folded(code) in self._genders
 
     def __getitem__(self, code: str) -> str | None:
-        """The gender of a code; an unknown one ("NA" and "None" too) is a `CorpusError`, never a guess."""
+        """Return the gender of a code; an unknown one ("NA", "None") is a `CorpusError`, never a guess."""
         if code not in self:
             raise CorpusError(f"The gender code {shown(code)} is not known. {how_to_map([code])}")
         return self._genders[_folded(code)]
@@ -77,7 +77,7 @@ def _folded(code: str) -> str:
 
 
 def how_to_map(codes: Iterable[str]) -> str:
-    """What the user can type."""
+    """Say what the user can type to map codes."""
     # Never with a value filled in: pasted as it stands it would turn men into women.
     ways = [f"--set {shlex.quote(f'gender_codes.{code}=VALUE')}" for code in codes if _CODE.fullmatch(code)]
     ways.append('"CODE" = "VALUE" under [gender_codes] of a study file')

@@ -40,16 +40,13 @@ class ImportedTexts:
     models: Mapping[str, int]  # texts per label, in order of first appearance
     groups: Mapping[str, int]  # texts per value of the column of groups
     notes: tuple[str, ...]
-    texts: Sequence[dict[str, Any]]
+    rows: Sequence[dict[str, Any]]
+    """Rows of generations.jsonl, in the order of the source.
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows of generations.jsonl, in the order of the source.
-
-        `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in
-        DataFrames the number of the row from 1. `key` hashes row format, digest and draw. What a text of
-        unknown origin cannot have is None.
-        """
-        return iter(self.texts)
+    `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in DataFrames
+    the number of the row from 1. `key` hashes row format, digest and draw. What a text of unknown origin
+    cannot have is None.
+    """
 
 
 def read_texts(
@@ -73,26 +70,26 @@ def read_texts(
     that. Whatever is wrong is a `CorpusError` of one line; Parquet without pyarrow and .xlsx without openpyxl
     a `MissingExtraError`.
     """
-    asked = {"text": text, "gender": gender, "occupation": occupation, "model": model, "group": group}
-    columns = {role: column for role, column in asked.items() if column is not None}
+    column_of = {"text": text, "gender": gender, "occupation": occupation, "model": model, "group": group}
+    columns = {role: column for role, column in column_of.items() if column is not None}
     source = (
         open_file(texts, columns, encoding, separator)
         if isinstance(texts, str | Path)
         else open_frame(texts, columns)
     )
-    known, rows = GenderCodes(gender_codes), list(_rows(source))
+    reading, rows = GenderCodes(gender_codes), list(_rows(source))
     codes = Counter(str(row["specified_gender"]) for row in rows)
-    if unknown := Counter({code: n for code, n in codes.items() if code not in known}):
-        said = [f"{shown(code)} ({count(n, 'text')})" for code, n in unknown.most_common(8)]
-        said += ["…"] if len(unknown) > len(said) else []
+    if unknown := Counter({code: n for code, n in codes.items() if code not in reading}):
+        listed_codes = [f"{shown(code)} ({count(n, 'text')})" for code, n in unknown.most_common(8)]
+        listed_codes += ["…"] if len(unknown) > len(listed_codes) else []
         raise CorpusError(
             f"{source.where}: {one_line(source.columns['gender'])} holds gender codes that are not known:"
-            f" {', '.join(said)}. {how_to_map(code for code, _ in unknown.most_common(3))}"
+            f" {', '.join(listed_codes)}. {how_to_map(code for code, _ in unknown.most_common(3))}"
         )
     if not rows:
         raise CorpusError(f"{source.where} holds no texts. Give at least one.")
     for row in rows:
-        row["specified_gender"] = known[row["specified_gender"]]
+        row["specified_gender"] = reading[row["specified_gender"]]
     groups = Counter(row["group"] for row in rows if row.get("group") is not None)
     if group is not None and not 2 <= len(groups) <= MOST_GROUPS:
         raise CorpusError(
@@ -103,18 +100,18 @@ def read_texts(
     models = Counter(row["model"] for row in rows)
     labels = {"occupation": Counter(row["occupation"] for row in rows), "model": models, "group": groups}
     n_empty = sum(not row["text"].strip() for row in rows)
-    notes = tuple(_notes(source, codes, known, n_empty, labels))
+    notes = tuple(_notes(source, codes, reading, n_empty, labels))
     return ImportedTexts(source.where, source.digest, models, groups, notes, rows)
 
 
 def _notes(
     source: TextSource,
     codes: Counter[str],
-    known: GenderCodes,
+    reading: GenderCodes,
     n_empty: int,
     labels: Mapping[str, Counter[str]],
 ) -> Iterator[str]:
-    """What a careful reader wants to know of an import that went well."""
+    """Note what a careful reader wants to know of an import that went well."""
     yield from source.notes
     for role, names in _USUAL.items():
         usual = [name for name in source.header if name.strip().casefold() in names]
@@ -124,10 +121,10 @@ def _notes(
             how = argument if of_frame else f"--{role}-col {shlex.quote(usual[0])}"
             yield f"the column {shown(usual[0])} is there and was not used: {how} uses it"
     if "gender" in source.columns:
-        read = [
-            f"{shown(code)} as {known[code] or 'not specified'} ({codes[code]:,})" for code in sorted(codes)
+        readings = [
+            f"{shown(code)} as {reading[code] or 'not specified'} ({codes[code]:,})" for code in sorted(codes)
         ]
-        yield f"gender codes were read: {', '.join(read)}"
+        yield f"gender codes were read: {', '.join(readings)}"
     if n_empty:
         yield f"texts that are empty: {n_empty:,}"
     for what, counts in labels.items():
@@ -149,17 +146,17 @@ _USUAL = {
 
 
 def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
-    """Every record, once its text is a text and its labels can stand in a public table; genders as codes."""
+    """Yield a row for every record, its text and labels checked; genders are still codes."""
     columns = source.columns
     accepted: set[str] = set()
     for number, values in source.records:
         where = f"{source.where}, {source.unit} {number}"
-        read = {
+        cells = {
             role: _text_of(value, f"{where}: {one_line(columns[role])}", role)
             for role, value in values.items()
         }
         for role in ("occupation", "model", "group"):
-            label = read.get(role)
+            label = cells.get(role)
             if label is None or label in accepted or (role == "group" and not label.strip()):
                 continue
             what = f"{where}: {one_line(columns[role])}"
@@ -169,20 +166,20 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
             accepted.add(label)
         yield {
             "key": key_of([ROW_FORMAT, source.digest, number]),
-            "model": read.get("model", source.label),
-            "occupation": read.get("occupation", UNNAMED),
+            "model": cells.get("model", source.label),
+            "occupation": cells.get("occupation", UNNAMED),
             "template_id": TEMPLATE,
-            "specified_gender": read.get("gender", "").strip(),
+            "specified_gender": cells.get("gender", "").strip(),
             "draw": number,
             **dict.fromkeys(("seed", "prompt_form", "prompt")),
-            "text": read["text"],
+            "text": cells["text"],
             **dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at")),
-            **({"group": read["group"] if read["group"].strip() else None} if "group" in read else {}),
+            **({"group": cells["group"] if cells["group"].strip() else None} if "group" in cells else {}),
         }
 
 
 def _text_of(value: object, where: str, role: str) -> str:
-    """A value as text; labels and gender codes may be whole numbers, 1.0 as 1 (pandas makes it so)."""
+    """Read a value as text; labels and gender codes may be whole numbers, 1.0 as 1 (pandas makes it so)."""
     is_missing = value is None or (isinstance(value, float) and math.isnan(value))
     if isinstance(value, str) or (isinstance(value, bool) and role != "text"):
         return str(value)  # numpy has a text type of its own

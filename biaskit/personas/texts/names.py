@@ -1,7 +1,7 @@
 """Which words are people's names (docs/methods.md#names, "Names").
 
-A list alone cannot say: art, hope and stanford are all in it. The default rule asks how the word is
-written where a capital means something, inside a sentence.
+A list alone does not decide: art, hope and stanford are all in it. The default rule looks at how the word is
+written inside a sentence, where a capital means something.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ _QUOTES = (
 
 @cache
 def listed_names() -> frozenset[str]:
-    """The names of the corpus by Kantrowitz and Ross, reduced to a-z ("Anne-Marie" → annemarie)."""
+    """Load the names of the corpus by Kantrowitz and Ross, reduced to a-z ("Anne-Marie" → annemarie)."""
     listed = (*load_word_list("corpus:names/female.txt"), *load_word_list("corpus:names/male.txt"))
     return frozenset(map(letters, listed))
 
 
 @cache
 def institutions_and_places() -> frozenset[str]:
-    """Listed names that stand more often for an institution or a place; a list of ours."""
+    """Load our list of names that stand more often for an institution or a place."""
     return frozenset(map(letters, load_word_list("corpus:names/not-names.txt")))
 
 
 def names_among(words: Iterable[str], rule: NameRule, evidence: NameEvidence | None = None) -> frozenset[str]:
-    """Those of `words` that are names.
+    """Choose those of `words` that are names.
 
     `capitalised-list` (default of the study): by the evidence of all texts of one model, which must be
     given. `released`: the word, or the word without its last letter, is in the list. `keep`: none.
@@ -50,8 +50,8 @@ def names_among(words: Iterable[str], rule: NameRule, evidence: NameEvidence | N
         listed = listed_names()
         return frozenset(w for w in words if letters(w) in listed or letters(w)[:-1] in listed)
     assert evidence is not None, "the rule capitalised-list needs the texts"
-    found = evidence.names()
-    return frozenset(w for w in words if letters(w) in found)
+    names = evidence.names()
+    return frozenset(w for w in words if letters(w) in names)
 
 
 class NameEvidence:
@@ -70,18 +70,18 @@ class NameEvidence:
         """Count the listed names of one text."""
         for line in text.splitlines():
             tokens = line.split()
-            found = list(map(_listed, tokens))
-            if not any(found) or not any(token == token.lower() and _has_letter(token) for token in tokens):
+            in_list = list(map(_listed, tokens))
+            if not any(in_list) or not any(token == token.lower() and _has_letter(token) for token in tokens):
                 continue  # no name, or a line in title case
             first = next(i for i, token in enumerate(tokens) if _has_letter(token))
-            for i, listed in enumerate(found):
+            for i, listed in enumerate(in_list):
                 if listed is None or listed.opens or i == first or _may_end_sentence(tokens[i - 1]):
                     continue
                 self._n[listed.name] += 1
                 self._n_capital[listed.name] += listed.is_capital
 
     def names(self) -> frozenset[str]:
-        """Names by what was added so far, in letters a-z.
+        """Return the names by what was added so far, in letters a-z.
 
         At least 3 occurrences inside a sentence, at least 90 % of them with a capital.
         """
@@ -99,7 +99,7 @@ class _Listed(NamedTuple):
 
 @lru_cache(maxsize=500_000)
 def _listed(token: str) -> _Listed | None:
-    """What a token says by itself; texts repeat their tokens."""
+    """Look one token up; cached, since texts repeat their tokens."""
     name = letters(token)
     if name not in listed_names() or name in institutions_and_places():
         return None
@@ -113,7 +113,7 @@ def _has_letter(token: str) -> bool:
 
 
 def _may_end_sentence(token: str) -> bool:
-    """A stop, closing quotes after it or not, or quotes beside no word, which may open."""
+    """Say whether a token ends in a stop (closing quotes aside) or is quotes alone, which may open."""
     bare = token.rstrip(_QUOTES)
     if bare != token and not any(map(str.isalnum, bare)):
         return True

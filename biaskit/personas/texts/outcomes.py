@@ -1,7 +1,7 @@
-"""What a sampled text is: a person's, nobody's, a refusal, a lecture; by rules (docs/methods.md#outcomes).
+"""What a text is: about a person, about nobody, a refusal, a lecture; by rules (docs/methods.md#outcomes).
 
-The rules are data (`corpora/outcomes/texts.toml`). Whether a server refused a text is another question, which
-`finish` answers.
+The rules are data (`corpora/outcomes/texts.toml`). Whether a server refused a text is another question:
+`finish` says so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_DESCRIPTION = frozenset({"declines", "lectures"})
 """Outcomes of texts that describe nobody: their words mark no gender and no group."""
 RULES = "corpus:outcomes/texts.toml"
 START, LOOKED_AT = 240, 1000
-"""Characters of a text that are its beginning, and that are read at all."""
+"""Characters of a text: those that are its beginning, and those that are read at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,16 @@ class TextOutcome:
 def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
     """Say what a text of any length is, from its first 1,000 characters; the first rule decides.
 
-    `finish`: why it ended. Where no rule finds anything and the token limit came within what is read, the
-    text is cut: who knows whom it would have been about.
+    `finish`: why it ended. Where no other rule fires and the token limit came within what is read, the text
+    is cut: nobody knows what it would have become.
     """
     cased = plain(text, LOOKED_AT)
     lowered = cased.lower()
     readings = {"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)}
-    found = text_rules().first(readings)
-    if found is None:
+    match = text_rules().first(readings)
+    if match is None:
         raise AssertionError("the last rule fires for every text")
-    rule = found[0]
+    rule = match[0]
     if rule is text_rules().rules[-1] and finish == "length" and len(text.strip()) < LOOKED_AT:
         return TextOutcome(CUT, rule.id)
     return TextOutcome(rule.outcome, rule.id)
@@ -52,5 +52,5 @@ def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
 
 @cache
 def text_rules() -> OutcomeRules:
-    """The shipped rules, read once."""
+    """Load the shipped rules, once."""
     return load_outcome_rules(RULES, reads="start")

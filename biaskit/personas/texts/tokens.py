@@ -28,7 +28,7 @@ _LONGEST_COMPOSED = 100  # composing a run of n combining marks takes n² steps
 
 
 def tokenise(text: str, tokenizer: str = "papers") -> list[str]:
-    """The words of a text in order.
+    """Split a text into its words, in order.
 
     `papers`: lower case, split at white space, delete everything but a-z in each token, drop what is then
     empty ("they/them" → theythem, "self-care" → selfcare, "née" → ne). `words`: letters with their marks,
@@ -40,7 +40,7 @@ def tokenise(text: str, tokenizer: str = "papers") -> list[str]:
 
 
 def tokeniser(tokenizer: str) -> Callable[[str], list[str]]:
-    """The function behind a name: looked up once for many texts."""
+    """Return the function behind a name: looked up once for many texts."""
     known = {"papers": _papers, "words": _words}
     if tokenizer not in known:
         raise UsageError(
@@ -50,7 +50,7 @@ def tokeniser(tokenizer: str) -> Callable[[str], list[str]]:
 
 
 def letters(token: str) -> str:
-    """What `papers` makes of one token: its letters a-z in lower case, perhaps none."""
+    """Reduce one token as `papers` does: to its letters a-z in lower case, perhaps none."""
     return "".join(_papers(token))
 
 
@@ -63,8 +63,8 @@ def _papers(text: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    found = _WORD.findall(text.lower().translate(_CHARACTERS))
-    words = [word for word in found if word[0].isalpha()]
+    runs = _WORD.findall(text.lower().translate(_CHARACTERS))
+    words = [word for word in runs if word[0].isalpha()]
     if text.isascii():
         return words
     # One spelling for é written as one character or as two.
@@ -72,22 +72,22 @@ def _words(text: str) -> list[str]:
 
 
 class _Characters(dict[int, str | None]):
-    """What the tokenizer `words` takes each character for; filled as characters are met."""
+    """What the tokenizer `words` reads each character as; filled as characters are met."""
 
     def __missing__(self, code: int) -> str | None:
         character = chr(code)
         category = unicodedata.category(character)
-        kept: str | None = " "
+        read_as: str | None = " "
         if category[0] in "LM" or category == "Nd":
-            kept = character
+            read_as = character
         elif character in _HYPHENS:
-            kept = "-"
+            read_as = "-"
         elif character in _APOSTROPHES:
-            kept = "'"
+            read_as = "'"
         elif category == "Cf":  # soft hyphen, joiners, marks of direction
-            kept = None
-        self[code] = kept
-        return kept
+            read_as = None
+        self[code] = read_as
+        return read_as
 
 
 _CHARACTERS = _Characters()
@@ -107,27 +107,27 @@ class TokenisedTexts:
     @classmethod
     def build(cls, texts: Iterable[str], tokenizer: str = "papers") -> TokenisedTexts:
         """Tokenise texts one at a time; `texts` may be a generator."""
-        return cls.of(map(tokeniser(tokenizer), texts))
+        return cls.from_words(map(tokeniser(tokenizer), texts))
 
     @classmethod
-    def of(cls, texts: Iterable[Sequence[str]]) -> TokenisedTexts:
+    def from_words(cls, texts: Iterable[Sequence[str]]) -> TokenisedTexts:
         """Number the words of texts that are tokenised already."""
-        number: defaultdict[str, int] = defaultdict(itertools.count().__next__)  # in order of appearance
-        found, starts = array("i"), array("q", [0])
+        number_of: defaultdict[str, int] = defaultdict(itertools.count().__next__)  # in order of appearance
+        numbers, starts = array("i"), array("q", [0])
         for text in texts:
-            found.extend(map(number.__getitem__, text))
-            starts.append(len(found))
-        words = sorted(number)
-        place = np.empty(len(words), dtype=np.int32)
-        place[[number[word] for word in words]] = np.arange(len(words), dtype=np.int32)
-        ids = place[np.frombuffer(found, dtype=np.int32)] if found else np.empty(0, dtype=np.int32)
+            numbers.extend(map(number_of.__getitem__, text))
+            starts.append(len(numbers))
+        words = sorted(number_of)
+        place_of = np.empty(len(words), dtype=np.int32)
+        place_of[[number_of[word] for word in words]] = np.arange(len(words), dtype=np.int32)
+        ids = place_of[np.frombuffer(numbers, dtype=np.int32)] if numbers else np.empty(0, dtype=np.int32)
         return cls(tuple(words), ids, np.array(starts, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     def counts(self) -> csr_matrix:
-        """How often each word occurs in each text, `[n, words]` int32; made once, columns in order."""
+        """Count each word in each text, `[n, words]` int32, columns in the order of `words`; made once."""
         return self._counts
 
     @cached_property

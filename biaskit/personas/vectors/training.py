@@ -29,7 +29,7 @@ TRAINING_TOKENS = 5_000_000
 LONGEST_SENTENCE = 10_000
 """Tokens; gensim drops what follows in a sentence, without a message."""
 NEARLY_UNTRAINED = 0.5
-"""A median cosine of random words above this is warned about: all words still point the same way."""
+"""A median cosine of random words above this gets a warning: all words still point the same way."""
 RANDOM_PAIRS = 10_000
 
 
@@ -42,15 +42,15 @@ class Vectors:
     digest: str | None = None  # SHA-256 of the file they were read from
 
     @classmethod
-    def of(cls, words: Sequence[str], matrix: ArrayLike, digest: str | None = None) -> Vectors:
+    def from_rows(cls, words: Sequence[str], matrix: ArrayLike, digest: str | None = None) -> Vectors:
         """Scale the rows `(n, d)` of n distinct words to unit length; a row of zeros is left out."""
         rows = np.atleast_2d(np.asarray(matrix))
         if not np.issubdtype(rows.dtype, np.floating):
             rows = rows.astype(np.float64)
         lengths = np.sqrt(np.square(rows, dtype=np.float64).sum(axis=1))
-        kept = np.flatnonzero(lengths)
-        unit = (rows[kept] / lengths[kept, None]).astype(rows.dtype)
-        return cls({words[row]: place for place, row in enumerate(kept.tolist())}, unit, digest)
+        nonzero = np.flatnonzero(lengths)
+        unit = (rows[nonzero] / lengths[nonzero, None]).astype(rows.dtype)
+        return cls({words[row]: place for place, row in enumerate(nonzero.tolist())}, unit, digest)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -59,17 +59,17 @@ class Vectors:
         return word in self.words
 
     def rows(self, words: Sequence[str]) -> tuple[NDArray[np.float64], list[str], list[str]]:
-        """Vectors of the known words `(k, d)` in double precision, those words, and the words without one."""
+        """Return the known words' vectors `(k, d)` in double precision, these words, and the unknown ones."""
         known = [word for word in words if word in self.words]
         unknown = [word for word in words if word not in self.words]
-        found = self.matrix[[self.words[word] for word in known]].astype(np.float64)
-        # Unit length was rounded to the precision of the store.
-        found /= np.linalg.norm(found, axis=1, keepdims=True)
-        return found, known, unknown
+        unit = self.matrix[[self.words[word] for word in known]].astype(np.float64)
+        # The stored rows have unit length only to single precision.
+        unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+        return unit, known, unknown
 
 
 def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = RANDOM_PAIRS) -> float | None:
-    """Median cosine of random pairs of two words: near 0 when trained, near 1 when hardly.
+    """Compute the median cosine of random pairs of words: near 0 when well trained, near 1 when hardly.
 
     Arguments: vectors; rng; n_pairs, drawn with replacement, every word as likely.
     Returns: in [−1, 1]; above `NEARLY_UNTRAINED` the caller warns.
@@ -89,12 +89,12 @@ def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = 
 
 
 def n_epochs(n_tokens: int) -> int:
-    """Epochs that bring a corpus to five million tokens of training, at least 5."""
+    """Count the epochs that bring a corpus to five million tokens of training, at least 5."""
     return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
 
 
 def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
-    """What `train` tells gensim beside the sentences and the seed."""
+    """Return what `train` passes to gensim besides the sentences and the seed."""
     return {
         "vector_size": VECTOR_SIZE,
         "window": WINDOW,
@@ -115,7 +115,7 @@ def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: in
     """
     if next(iter(sentences), None) is None:
         return Vectors({}, np.empty((0, VECTOR_SIZE), dtype=np.float32))
-    logger = logging.getLogger("gensim")  # what it and its warnings say is known here
+    logger = logging.getLogger("gensim")  # nothing it reports is news here
     level = logger.level
     logger.setLevel(logging.CRITICAL + 1)
     try:
@@ -127,7 +127,7 @@ def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: in
     finally:
         logger.setLevel(level)
     words = sorted(model.wv.key_to_index)
-    return Vectors.of(words, model.wv.vectors[[model.wv.key_to_index[word] for word in words]])
+    return Vectors.from_rows(words, model.wv.vectors[[model.wv.key_to_index[word] for word in words]])
 
 
 def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
@@ -167,18 +167,18 @@ class TrainingTexts:
         return int(self.ids.size)
 
     def vocabulary(self) -> list[str]:
-        """The words that occur, in alphabetical order: the rows of every model trained on them."""
+        """List the words that occur, in alphabetical order: the rows of every model trained on them."""
         return sorted(self.words[place] for place in np.unique(self.ids).tolist())
 
     def digest(self) -> str:
-        """SHA-256 of the texts, their order and how long a sentence may be."""
-        found = hashlib.sha256(json.dumps([LONGEST_SENTENCE, len(self.ids), *self.words]).encode("ascii"))
+        """Compute SHA-256 of the texts, their order and how long a sentence may be."""
+        sha = hashlib.sha256(json.dumps([LONGEST_SENTENCE, len(self.ids), *self.words]).encode("ascii"))
         for numbers, kind in ((self.ids, "<i4"), (self.starts, "<i8")):
-            found.update(np.ascontiguousarray(numbers, dtype=kind).data)
-        return found.hexdigest()
+            sha.update(np.ascontiguousarray(numbers, dtype=kind).data)
+        return sha.hexdigest()
 
     def __iter__(self) -> Iterator[list[str]]:
-        """One list of words for each text; a text of more than `LONGEST_SENTENCE` words comes in pieces."""
+        """Yield each text as a list of words; one of more than `LONGEST_SENTENCE` words comes in pieces."""
         word = self.words.__getitem__
         for start, end in itertools.pairwise(self.starts.tolist()):
             for piece in range(start, end, LONGEST_SENTENCE):

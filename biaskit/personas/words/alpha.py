@@ -1,4 +1,4 @@
-"""Two genders' texts under one prior, C open: which words each marks, in all texts and in halves.
+"""Two genders' texts under one prior, C still open: which words each marks, in all texts and in halves.
 
 The search for C and alpha (`calibration.py`) asks this of every pair at every alpha.
 """
@@ -34,7 +34,7 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class MarkedList:
-    """What one pair of genders marks at one (alpha, C), in alphabetical order; None where undefined."""
+    """The words that mark a gender against another at one (alpha, C), alphabetical; None where undefined."""
 
     gender: str
     against: str
@@ -44,14 +44,14 @@ class MarkedList:
     n_names: int | None = None
     gained: Words | None = None  # not in the list at the alpha before; None where that has none
     lost: Words | None = None
-    differing: Words | None = None  # at `COMPARED` alone: not in all lists of these alphas
-    n_beyond: int | None = None  # marked words but gender words and names
+    differing: Words | None = None  # only at the alphas `COMPARED`: words not in all their lists
+    n_beyond: int | None = None  # marked words, without gender words and names
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The texts of two genders; W are the words that occur in them, not in all texts."""
+    """The texts of two genders; W are the words that occur in these texts."""
 
     genders: tuple[str, str]
     words: Words  # [W]
@@ -60,7 +60,7 @@ class Pair:
     is_name: BoolArray  # [W]
     is_content: BoolArray  # [W], no gender word and no name
     counts: tuple[IntArray, IntArray]  # [W], of one gender and of the other
-    halves: tuple[IntArray, IntArray]  # [2, 40, W]: halves, halvings as they are and with shuffled genders
+    halves: tuple[IntArray, IntArray]  # [2, 40, W]: halves; 20 halvings, then 20 with shuffled genders
 
 
 def pairs_of(
@@ -74,32 +74,32 @@ def pairs_of(
     halving: np.random.Generator,
     shuffling: np.random.Generator,
 ) -> list[Pair]:
-    """Every pair of the genders present, with what does not change with alpha or C."""
+    """Make every pair of the genders present, with what does not depend on alpha or C."""
     if unknown := set(labels) - set(GENDERS):
         raise ValueError(f"genders {sorted(unknown)} are not of {GENDERS}")
     genders, first, pairs = np.asarray(labels), first_halves(labels, strata, halving), []
     for pair in itertools.combinations([gender for gender in GENDERS if gender in set(labels)], 2):
         rows = np.flatnonzero(np.isin(genders, pair))
-        own, own_first, own_counts = genders[rows], first[:, rows], counts[rows]
-        shuffled = shuffled_in_halves(own, [strata[i] for i in rows.tolist()], own_first, shuffling)
-        labelled = np.concatenate([np.tile(own, (len(first), 1)), shuffled])
-        both = np.concatenate([own_first, own_first])
-        one, other = (
-            np.stack([(half & (labelled == gender)).astype(np.int64) @ own_counts for half in (both, ~both)])
+        genders_here, first_here, counts_here = genders[rows], first[:, rows], counts[rows]
+        shuffled = shuffled_in_halves(genders_here, [strata[i] for i in rows.tolist()], first_here, shuffling)
+        labelled = np.concatenate([np.tile(genders_here, (len(first), 1)), shuffled])
+        both = np.concatenate([first_here, first_here])
+        of_first, of_second = (
+            np.stack([(half & (labelled == gender)).astype(np.int64) @ counts_here for half in (both, ~both)])
             for gender in pair
         )
-        here = np.flatnonzero((one[:, 0] + other[:, 0]).sum(axis=0))
-        own_words = tuple(words[i] for i in here)
+        here = np.flatnonzero((of_first[:, 0] + of_second[:, 0]).sum(axis=0))
+        words_here = tuple(words[i] for i in here)
         pairs.append(
             Pair(
                 genders=pair,
-                words=own_words,
+                words=words_here,
                 english=english[here],
-                is_fixed=is_fixed(own_words),
-                is_name=np.array([word in names for word in own_words], dtype=np.bool_),
-                is_content=~says_gender(own_words, names),
-                counts=(one[:, 0].sum(axis=0)[here], other[:, 0].sum(axis=0)[here]),
-                halves=(one[..., here], other[..., here]),
+                is_fixed=is_fixed(words_here),
+                is_name=np.array([word in names for word in words_here], dtype=np.bool_),
+                is_content=~says_gender(words_here, names),
+                counts=(of_first[:, 0].sum(axis=0)[here], of_second[:, 0].sum(axis=0)[here]),
+                halves=(of_first[..., here], of_second[..., here]),
             )
         )
     return pairs
@@ -107,25 +107,25 @@ def pairs_of(
 
 @dataclass(frozen=True, slots=True)
 class AtAlpha:
-    """Two genders under one prior, C open; the second against the first has −z, to the last digit."""
+    """Two genders under one prior, C open; the second against the first has exactly −z."""
 
     pair: Pair
     prior: Prior
     common: BoolArray  # [W], calibration words
-    criterion: BoolArray  # [W], those of them that must not be marked
+    criterion: BoolArray  # [W], the calibration words that must not be marked
 
     @classmethod
-    def of(cls, pair: Pair, prior: Prior) -> AtAlpha:
-        """With the calibration words that its own blend of the texts and English names."""
-        one, other = (counts[None].astype(np.float64) for counts in pair.counts)
+    def under(cls, pair: Pair, prior: Prior) -> AtAlpha:
+        """Find the calibration words by the prior's own blend of texts and English."""
+        first, second = (counts[None].astype(np.float64) for counts in pair.counts)
         odds = LogOdds(pair.is_fixed, pair.english, "calibrated", prior)
-        blend = odds.regularise(one, other, one + other).prior
-        common = calibration_words(blend, one, other, pair.words)[0]
+        blend = odds.regularise(first, second, first + second).prior
+        common = calibration_words(blend, first, second, pair.words)[0]
         is_speaker = np.array([word in SPEAKER_WORDS for word in pair.words], dtype=np.bool_)
         return cls(pair, prior, common, common & ~is_speaker)
 
     def undefined(self) -> str | None:
-        """Why there is no list, whatever C."""
+        """Say why there is no list, whatever C; None where there is one."""
         if not np.isnan(self._z(1.0)).any():
             return None
         for gender, counts in zip(self.pair.genders, self.pair.counts, strict=True):
@@ -134,20 +134,20 @@ class AtAlpha:
         return "too few words for a prior"
 
     def _z(self, c: float) -> FloatArray:
-        """Score the first gender against the second, `[W]`: what a grid of C does a thousand times."""
-        one, other = (counts[None].astype(np.float64) for counts in self.pair.counts)
+        """Score the first gender against the second, `[W]`; the search for C calls it a thousand times."""
+        first, second = (counts[None].astype(np.float64) for counts in self.pair.counts)
         prior = replace(self.prior, c=c)
         odds = LogOdds(self.pair.is_fixed, self.pair.english, "calibrated", prior)
-        z: FloatArray = odds.z(one, other, one + other)[0]
+        z: FloatArray = odds.z(first, second, first + second)[0]
         return z
 
     def marked_criterion_words(self, c: float) -> Words:
-        """The criterion words that either gender marks."""
+        """List the criterion words that mark either gender."""
         marked = _both_ways(self._z(c), self.pair.counts)
         return tuple(self.pair.words[i] for i in np.flatnonzero((marked[0] | marked[1]) & self.criterion))
 
     def lists(self, c: float | None) -> list[MarkedList]:
-        """The lists of both directions; without C, or where r is undefined, without words."""
+        """Make the lists of both directions; without C, or where r is undefined, they have no words."""
         directions = list(itertools.permutations(self.pair.genders))
         reason = None if c is None else self.undefined()
         if c is None or reason:
@@ -170,14 +170,14 @@ class AtAlpha:
         return lists
 
     def agreements(self, c: float) -> FloatArray:
-        """How far two halves' lists agree, `[2, 40]`: directions, halvings; each half is its own topic."""
+        """Compare two halves' lists, `[2, 40]`: directions, halvings; each half is its own topic."""
         pair, prior = self.pair, replace(self.prior, c=c)
         z = z_scores(*pair.halves, words=pair.words, english=pair.english, prior=prior)
         is_defined = ~np.isnan(z).any(axis=(0, 2))
         marked = _both_ways(z, pair.halves)[..., pair.is_content]
-        return np.where(is_defined, np.stack([chance_corrected(one) for one in marked]), np.nan)
+        return np.where(is_defined, np.stack([chance_corrected(each) for each in marked]), np.nan)
 
 
 def _both_ways(z: FloatArray, counts: tuple[IntArray, IntArray]) -> BoolArray:
-    """Which words the one gender marks against the other, and the other against the one: `[2, ..., W]`."""
+    """Say which words mark the first gender against the second, and the reverse: `[2, ..., W]`."""
     return np.stack([(z > THRESHOLD) & (counts[0] > 0), (-z > THRESHOLD) & (counts[1] > 0)])

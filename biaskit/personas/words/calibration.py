@@ -59,7 +59,7 @@ class Step:
     alpha: float
     c: float | None
     lists: tuple[MarkedList, ...]
-    stability: float | None = None  # mean over pairs and halvings, as what follows
+    stability: float | None = None  # mean over pairs and halvings, as are the next three
     stability_low: float | None = None
     stability_high: float | None = None
     stability_shuffled: float | None = None  # with shuffled genders
@@ -75,7 +75,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What the calibration on the texts of one model and occupation found."""
+    """The result of the calibration on the texts of one model and occupation."""
 
     model: str
     occupation: str
@@ -95,40 +95,40 @@ class Calibration:
 
         `prior` is `topic` (alpha 1) or `english` (alpha 0) for each prior alone at every C of the grid, with
         the numbers of words only; `hybrid` for each alpha at its C. `stability` is the mean over pairs, the
-        same in all rows of an alpha, without gender words and names; `gained` and `lost` are against the
+        same in all rows of an alpha, without gender words and names; `gained` and `lost` compare with the
         alpha before (empty at 0); `words_differing` stands at alpha 0, 0.25, 0.5, 0.75, 1.
         """
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
             for step in steps:
                 chosen = self.recommended is not None and self.recommended.alpha == step.alpha
-                for found in step.lists:
+                for marked in step.lists:
                     yield {
                         "model": self.model,
                         "occupation": self.occupation,
                         "prior": prior,
                         "c": step.c,
                         "alpha": step.alpha,
-                        "gender": found.gender,
-                        "against": found.against,
-                        "n_marked": None if found.words is None else len(found.words),
-                        "n_criterion": None if found.criterion is None else len(found.criterion),
-                        "n_common": found.n_common,
-                        "n_names": found.n_names,
+                        "gender": marked.gender,
+                        "against": marked.against,
+                        "n_marked": None if marked.words is None else len(marked.words),
+                        "n_criterion": None if marked.criterion is None else len(marked.criterion),
+                        "n_common": marked.n_common,
+                        "n_names": marked.n_names,
                         **{
                             column: None if words is None else " ".join(words)
                             for column, words in (
-                                ("gained", found.gained),
-                                ("lost", found.lost),
-                                ("words_differing", found.differing),
+                                ("gained", marked.gained),
+                                ("lost", marked.lost),
+                                ("words_differing", marked.differing),
                             )
                         },
                         "stability": step.stability,
                         "recommended": chosen and prior == "hybrid",
-                        "n_marked_beyond": found.n_beyond,
+                        "n_marked_beyond": marked.n_beyond,
                         "stability_low": step.stability_low,
                         "stability_high": step.stability_high,
                         "stability_shuffled": step.stability_shuffled,
-                        "reason": joined([found.reason, step.reason]),
+                        "reason": joined([marked.reason, step.reason]),
                     }
 
 
@@ -163,8 +163,7 @@ def calibrate(
         texts or no calibration word. A half in which r is undefined has no list; an alpha with less than half
         of its halvings left has no stability. Always with the reason.
     Reference: docs/methods.md#calibration; GAS(P) A.2, where alpha was chosen by eye. Checked against a
-    plain loop over
-        all C.
+        plain loop over all C.
     """
     pairs = pairs_of(
         counts,
@@ -176,7 +175,7 @@ def calibrate(
         halving=generator(seed, "calibration", (model, occupation)),
         shuffling=generator(seed, "calibration", (model, occupation, "shuffled")),
     )
-    at = {alpha: [AtAlpha.of(pair, replace(prior, alpha=alpha)) for pair in pairs] for alpha in ALPHAS}
+    at = {alpha: [AtAlpha.under(pair, replace(prior, alpha=alpha)) for pair in pairs] for alpha in ALPHAS}
     c_topic, c_english = _constant(at[1.0]), _constant(at[0.0])
     constants = {
         alpha: _interpolated(alpha, c_topic, c_english) if c_rule == "interpolated" else _constant(at[alpha])
@@ -203,7 +202,7 @@ def find_constant(marked_criterion_words: Callable[[float], Words]) -> Constant:
     """Find the largest C of the grid below the first one at which a criterion word is marked, and refine it.
 
     Marked words usually, not always, grow with C: the grid is walked from below, and what lies above the
-    first C with a criterion word is not asked. At the answer no criterion word is marked.
+    first C with a criterion word is not tried. At the answer no criterion word is marked.
     """
     for step in range(1, N_GRID + 1):
         if stopped_by := marked_criterion_words(step / N_GRID):
@@ -215,17 +214,17 @@ def find_constant(marked_criterion_words: Callable[[float], Words]) -> Constant:
     low, high = (step - 1) * N_PARTS, step * N_PARTS
     while high - low > 1:
         middle = (low + high) // 2
-        if found := marked_criterion_words(middle / (N_GRID * N_PARTS)):
-            high, stopped_by = middle, found
+        if criterion_words := marked_criterion_words(middle / (N_GRID * N_PARTS)):
+            high, stopped_by = middle, criterion_words
         else:
             low = middle
     return Constant(low / (N_GRID * N_PARTS), stopped_by)
 
 
 def _constant(pairs: Sequence[AtAlpha]) -> Constant:
-    """C at one alpha, decided by women and men alone.
+    """Find C at one alpha, by women and men alone.
 
-    Texts of non-binary people differ in "is", "and", "this": their pairs are shown and do not decide on C.
+    Texts of non-binary people differ in "is", "and", "this": their pairs are shown but do not decide C.
     """
     decisive = [at for at in pairs if at.pair.genders == WOMEN_AND_MEN]
     undefined = decisive[0].undefined() if decisive else "C takes texts of women and of men"
@@ -235,7 +234,7 @@ def _constant(pairs: Sequence[AtAlpha]) -> Constant:
 
 
 def _interpolated(alpha: float, topic: Constant, english: Constant) -> Constant:
-    """C as Algorithm 3 has it; a prior of weight 0 need not have one."""
+    """Interpolate C as Algorithm 3 does; a prior of weight 0 need not have one."""
     parts = [("topic", topic, alpha), ("English", english, 1.0 - alpha)]
     for name, constant, weight in parts:
         if constant.c is None and weight > 0:
@@ -244,15 +243,15 @@ def _interpolated(alpha: float, topic: Constant, english: Constant) -> Constant:
 
 
 def _lists(pairs: Sequence[AtAlpha], c: float | None) -> tuple[MarkedList, ...]:
-    return tuple(one for at in pairs for one in at.lists(c))
+    return tuple(marked_list for at in pairs for marked_list in at.lists(c))
 
 
 def _step(pairs: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
-    """The lists at one alpha and its C, and how far two halves agree; the same halvings at every alpha."""
+    """Make the lists at one alpha and its C, and measure how far two halves agree (halvings are the same)."""
     lists, reason = _lists(pairs, constant.c), constant.reason
-    women_and_men = [one for one in lists if {one.gender, one.against} == set(WOMEN_AND_MEN)]
-    if by_chance := {word for one in women_and_men for word in one.criterion or ()}:
-        reason = f"criterion words marked: {' '.join(sorted(by_chance))}"  # with `interpolated` alone
+    women_and_men = [m for m in lists if {m.gender, m.against} == set(WOMEN_AND_MEN)]
+    if by_chance := {word for m in women_and_men for word in m.criterion or ()}:
+        reason = f"criterion words marked: {' '.join(sorted(by_chance))}"  # only under `interpolated`
     step = Step(alpha, constant.c, lists, reason=reason)
     if constant.c is None:
         return step
@@ -273,29 +272,29 @@ def _step(pairs: Sequence[AtAlpha], alpha: float, constant: Constant) -> Step:
 
 
 def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Say what each list gained and lost against the alpha before, and what it does not share with all.
+    """Add to each list what it gained and lost against the alpha before, and what it does not share with all.
 
-    An alpha without a list is compared with nothing.
+    Nothing is compared with an alpha without a list.
     """
     compared: list[list[MarkedList]] = [[] for _ in steps]
     for of_pair in zip(*(step.lists for step in steps), strict=True):
-        words = [None if one.words is None else set(one.words) for one in of_pair]
+        words = [None if marks.words is None else set(marks.words) for marks in of_pair]
         at_five = [
-            own for step, own in zip(steps, words, strict=True) if step.alpha in COMPARED and own is not None
+            w for step, w in zip(steps, words, strict=True) if step.alpha in COMPARED and w is not None
         ]
         shared = set.intersection(*at_five) if at_five else set()
-        for i, (step, one, own) in enumerate(zip(steps, of_pair, words, strict=True)):
+        for i, (step, marks, now) in enumerate(zip(steps, of_pair, words, strict=True)):
             before = words[i - 1] if i else None
-            if own is not None and before is not None:
-                one = replace(one, gained=tuple(sorted(own - before)), lost=tuple(sorted(before - own)))
-            if own is not None and step.alpha in COMPARED:
-                one = replace(one, differing=tuple(sorted(own - shared)))
-            compared[i].append(one)
+            if now is not None and before is not None:
+                marks = replace(marks, gained=tuple(sorted(now - before)), lost=tuple(sorted(before - now)))
+            if now is not None and step.alpha in COMPARED:
+                marks = replace(marks, differing=tuple(sorted(now - shared)))
+            compared[i].append(marks)
     return tuple(replace(step, lists=tuple(lists)) for step, lists in zip(steps, compared, strict=True))
 
 
 def _decision(steps: Sequence[Step], constants: Sequence[Constant]) -> tuple[Step | None, bool, str]:
-    """Which alpha a study takes, whether it is clearly better than the papers', and why."""
+    """Decide which alpha a study takes, whether it is clearly better than the papers', and why."""
     if all(step.stability is None for step in steps):
         words = sorted({word for constant in constants for word in constant.stopped_by})
         if all(constant.c is None for constant in constants) and words:
@@ -305,19 +304,19 @@ def _decision(steps: Sequence[Step], constants: Sequence[Constant]) -> tuple[Ste
     if best is None:
         most = _most_stable(steps)
         assert most is not None
-        return None, False, f"nothing is stable: {NOT_STABLE}; the most stable, {_said(most)}"
+        return None, False, f"nothing is stable: {NOT_STABLE}; the most stable, {_shown(most)}"
     paper = next(step for step in steps if step.alpha == PAPER_ALPHA)
     if paper.stability is None:
-        return best, True, f"{_said(best)}; at {PAPER_ALPHA:g}: {paper.reason or 'no stability'}"
+        return best, True, f"{_shown(best)}; at {PAPER_ALPHA:g}: {paper.reason or 'no stability'}"
     if best is paper:
-        return paper, False, f"the papers' alpha stays: the most stable is {_said(paper)}"
+        return paper, False, f"the papers' alpha stays: the most stable is {_shown(paper)}"
     gain = over_halvings(np.subtract(best.by_halving, paper.by_halving))
     if gain is None or gain.low <= 0:
-        return paper, False, f"the papers' alpha stays: {_said(best)} is not clearly above {_said(paper)}"
-    return best, True, f"{_said(best)} is clearly above {_said(paper)}"
+        return paper, False, f"the papers' alpha stays: {_shown(best)} is not clearly above {_shown(paper)}"
+    return best, True, f"{_shown(best)} is clearly above {_shown(paper)}"
 
 
-def _said(step: Step) -> str:
+def _shown(step: Step) -> str:
     low, high, shuffled = step.stability_low, step.stability_high, step.stability_shuffled
     return (
         f"alpha {step.alpha:g} (stability {step.stability:.2f} [{low:.2f} to {high:.2f}], with shuffled"
@@ -326,11 +325,11 @@ def _said(step: Step) -> str:
 
 
 def _most_stable(steps: Sequence[Step]) -> Step | None:
-    """The alpha of the largest stability; ties go to the one nearest 0.15, then to the smaller."""
-    found = [(step.stability, step) for step in steps if step.stability is not None]
-    if not found:
+    """Find the alpha of the largest stability; ties go to the one nearest 0.15, then to the smaller."""
+    stable = [(step.stability, step) for step in steps if step.stability is not None]
+    if not stable:
         return None
-    largest = max(stability for stability, _ in found)
-    tied = [step for stability, step in found if stability >= largest - TIED]
-    # In twentieths: 0.10 and 0.20 lie equally near 0.15, which their doubles do not say.
+    largest = max(stability for stability, _ in stable)
+    tied = [step for stability, step in stable if stability >= largest - TIED]
+    # In twentieths: 0.10 and 0.20 are equally near 0.15, but as doubles they are not.
     return min(tied, key=lambda step: (abs(round(20 * (step.alpha - PAPER_ALPHA))), step.alpha))

@@ -27,17 +27,17 @@ class TextComparison:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Names its row and its random numbers."""
+        """What its rows and its random numbers are named after."""
         return (self.model, self.occupation, self.origin)
 
     @property
     def genders(self) -> tuple[str, ...]:
-        """Of each text."""
+        """The gender of each text."""
         return tuple(text.gender or "" for text in self.texts)
 
 
 def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator[TextComparison]:
-    """Every model and occupation, texts without and with a gender in the prompt."""
+    """Yield the texts of every model and occupation, without and with a gender in the prompt."""
     groups: dict[tuple[str, str, str], list[TextDocument]] = {}
     for text in documents.texts:
         groups.setdefault((text.model, text.occupation, text.origin), []).append(text)
@@ -85,7 +85,7 @@ def _comparison(
 def _why_ineligible(
     documents: TextDocuments, study: PersonasStudy, texts: Sequence[TextDocument], n_drawn: int
 ) -> str | None:
-    """Why an occupation has no lists: a prompt that did not reach n women and n men."""
+    """Say why an occupation has no lists: a prompt that did not reach n women and n men."""
     if not n_drawn:
         return "no texts were drawn"
     filling = Filling.of(study)

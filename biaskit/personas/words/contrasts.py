@@ -24,7 +24,7 @@ from biaskit.stats.swaps import reaches
 
 @dataclass(frozen=True, slots=True)
 class MarkedWord:
-    """A word whose z lies above 1.96 and that occurs in the target group."""
+    """A word of the target group whose z lies above 1.96."""
 
     word: str
     rank: int  # from 1, by z descending, then by word; names and pronouns count
@@ -40,7 +40,7 @@ class MarkedWord:
 class WordList:
     """The words that mark one gender, or another target, against another or several, by one method."""
 
-    gender: str  # or what else the target of the contrast is called
+    gender: str  # or whatever the target of the contrast is called
     against: str
     method: str
     n_target: int  # documents
@@ -51,7 +51,7 @@ class WordList:
     null_p95: float | None = None
     p_value: float | None = None  # of the length
     p_value_max_z: float | None = None  # of the largest |z| over the words of either group
-    n_marked_beyond: int | None = None  # these four: without the words that `left_out` names, on both sides
+    n_marked_beyond: int | None = None  # this and the next three: without the words of `left_out`
     null_p95_beyond: float | None = None
     p_value_beyond: float | None = None
     p_value_max_z_beyond: float | None = None
@@ -78,45 +78,45 @@ def contrast_lists(
     *,
     shuffled: str = "genders",
 ) -> Iterator[WordList]:
-    """The list of each contrast by each method, beside those of the same texts with shuffled labels.
+    """Make the list of each contrast by each method, beside those of the same texts with shuffled labels.
 
-    One set of shuffles within `texts.strata` serves all contrasts and methods; `shuffled` says in messages
-    what was. See `word_lists` in lists.py for what is undefined.
+    One set of shuffles within `texts.strata` serves all contrasts and methods; `shuffled` names what was
+    shuffled, in messages. See `word_lists` in lists.py for what is undefined.
     """
     fixed = is_fixed(texts.words)
     log_odds = [LogOdds(fixed, texts.english, method, prior) for method in methods]
-    empty = [
+    drafts = [
         [
             WordList(
                 gender=contrast.name,
                 against=contrast.said_against,
-                method=one.method,
+                method=odds.method,
                 n_target=_size(texts, contrast.target),
                 n_unmarked=_size(texts, contrast.unmarked),
-                reason=_why_undefined(texts, one, contrast),
+                reason=_why_undefined(texts, odds, contrast),
             )
-            for one in log_odds
+            for odds in log_odds
         ]
         for contrast in contrasts
     ]
-    defined = [any(found.reason is None for found in of_contrast) for of_contrast in empty]
+    defined = [any(word_list.reason is None for word_list in of_contrast) for of_contrast in drafts]
     nulls = _nulls(texts, log_odds, contrasts, defined, rng, n_shuffles if any(defined) else 0)
-    for c, (contrast, of_contrast) in enumerate(zip(contrasts, empty, strict=True)):
-        for one, found, null in zip(log_odds, of_contrast, nulls, strict=True):
-            if not found.reason:
-                scores = _Scores(one, texts, list(texts.totals[:, None]))  # one row each
+    for c, (contrast, of_contrast) in enumerate(zip(contrasts, drafts, strict=True)):
+        for odds, word_list, null in zip(log_odds, of_contrast, nulls, strict=True):
+            if not word_list.reason:
+                scores = _Scores(odds, texts, list(texts.totals[:, None]))  # one row each
                 words = tuple(_marked_words(texts, scores, contrast))
-                observed = _statistics(scores, contrast)
-                found = _beside_null(replace(found, words=words, n_marked=len(words)), observed, null[c])
-                if found.null_p95_beyond is not None and (why := _why_unequal(texts, contrast, shuffled)):
-                    found = replace(
-                        found,
+                word_list = replace(word_list, words=words, n_marked=len(words))
+                word_list = _beside_null(word_list, _statistics(scores, contrast), null[c])
+                if word_list.null_p95_beyond is not None and (why := _why_unequal(texts, contrast, shuffled)):
+                    word_list = replace(
+                        word_list,
                         null_p95_beyond=None,
                         p_value_beyond=None,
                         p_value_max_z_beyond=None,
-                        reason=joined([found.reason, why]),
+                        reason=joined([word_list.reason, why]),
                     )
-            yield found
+            yield word_list
 
 
 def _size(texts: LabelledTexts, members: Labels) -> int:
@@ -124,26 +124,25 @@ def _size(texts: LabelledTexts, members: Labels) -> int:
 
 
 def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) -> str | None:
-    """Why a contrast has no list: in one of its pairs texts, words or calibration words are missing."""
-    named = [(contrast.target, contrast.name), *zip(contrast.against, contrast.opponents, strict=True)]
-    for members, name in sorted(named):
+    """Say why a contrast has no list: in one of its pairs texts, words or calibration words are missing."""
+    sides = [(contrast.target, contrast.name), *zip(contrast.against, contrast.opponents, strict=True)]
+    for members, name in sorted(sides):
         if _size(texts, members) == 0:
             return f"no {name} texts"
     for against, name in zip(contrast.against, contrast.opponents, strict=True):
-        one, other = (sum_of(texts.totals, members)[None] for members in (contrast.target, against))
-        topic = texts.topic(one, other, (*contrast.target, *against))
+        target, unmarked = (sum_of(texts.totals, members)[None] for members in (contrast.target, against))
+        topic = texts.topic(target, unmarked, (*contrast.target, *against))
         if np.count_nonzero(topic) < 2:
             return f"fewer than two words in the {contrast.name} and {name} texts"
-        by = log_odds.regularise(one, other, topic)
+        by = log_odds.regularise(target, unmarked, topic)
         by_r = {contrast.name: by.by_r_target, name: by.by_r_unmarked}
-        without = [side for side, value in by_r.items() if np.isnan(value).any()]
-        if without:
+        if without := [side for side, value in by_r.items() if np.isnan(value).any()]:
             return f"no calibration word in the {' and '.join(without)} texts"
     return None
 
 
 def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> Iterator[MarkedWord]:
-    """The marked words of a contrast in their order."""
+    """Yield the marked words of a contrast, the strongest first."""
     from scipy.special import erfc
 
     of_target, unmarked = contrast.target, contrast.unmarked
@@ -168,13 +167,13 @@ def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> 
         yield MarkedWord(texts.words[i], rank, *numbers)
 
 
-# --- statistics of a list, of the texts as they are or of many shuffles at once ------------------------
+# --- statistics of a list, for the texts as they are or for many shuffles at once ----------------------
 
 
 class _Statistics(NamedTuple):
     length: IntArray  # [R]
     max_z: FloatArray  # [R], the largest |z|; NaN where the list is undefined
-    length_beyond: IntArray  # [R], these two: without the words left out
+    length_beyond: IntArray  # [R], this and the next: without the words left out
     max_z_beyond: FloatArray
 
 
@@ -188,27 +187,27 @@ class _Scores:
     _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
     _sums: dict[Labels, FloatArray] = field(default_factory=dict)
 
-    def of(self, members: Labels) -> FloatArray:
-        """Counts of some labels together, `[R, V]`."""
+    def counts_of(self, members: Labels) -> FloatArray:
+        """Add up the counts of some labels, `[R, V]`."""
         if members not in self._sums:
             self._sums[members] = sum_of(self.counts, members)
         return self._sums[members]
 
     def z(self, target: Labels, against: Labels) -> FloatArray:
-        """Z of the target, `[R, V]`: the same number with the other sign when they change places."""
+        """Score the target, `[R, V]`; swapped sides give the same numbers with the other sign."""
         if against < target:
             return -self.z(against, target)
         if (target, against) not in self._known:
-            one, other = self.of(target), self.of(against)
-            z = self.log_odds.z(one, other, self.texts.topic(one, other, (*target, *against)))
-            if self.texts.whole_topic or self.texts.elsewhere.any():  # 0 for a word that occurs in neither
-                z = z * (one + other > 0)
+            ours, theirs = self.counts_of(target), self.counts_of(against)
+            z = self.log_odds.z(ours, theirs, self.texts.topic(ours, theirs, (*target, *against)))
+            if self.texts.whole_topic or self.texts.elsewhere.any():  # z is 0 for a word of neither
+                z = z * (ours + theirs > 0)
             self._known[target, against] = z
         return self._known[target, against]
 
 
 def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:
-    """Marked: it occurs in the target's texts and passes against each of the others."""
+    """Say which words occur in the target's texts and pass against each of the others."""
     marked: BoolArray = target > 0
     for z in against:
         marked &= z > THRESHOLD
@@ -216,12 +215,12 @@ def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:
 
 
 def _statistics(scores: _Scores, contrast: Contrast) -> _Statistics:
-    """Length of a contrast's list and largest |z| over the words of any side, of each row."""
+    """Compute the length of a contrast's list and the largest |z| over the words of any side, per row."""
     against = [scores.z(contrast.target, members) for members in contrast.against]
-    marked = _is_marked(against, scores.of(contrast.target))
+    marked = _is_marked(against, scores.counts_of(contrast.target))
     total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
     length, max_z = np.count_nonzero(marked, axis=1), total.max(axis=1)
-    # Few words are left out: taking them away takes a tenth of the time of gathering all others.
+    # Few words are left out: removing them takes a tenth of the time of gathering all others.
     left_out = np.flatnonzero(scores.texts.left_out)
     length_beyond = length - np.count_nonzero(marked[:, left_out], axis=1)
     total[:, left_out] = 0.0
@@ -239,24 +238,25 @@ def _nulls(
     rng: np.random.Generator,
     n: int,
 ) -> list[list[_Statistics]]:
-    """Statistics of n shuffles: per method, per contrast; none of a contrast without a list."""
+    """Compute statistics of n shuffles, per method and contrast; none for a contrast without a list."""
     lengths, z = np.zeros(0, dtype=np.int64), np.zeros(0)
     nothing = _Statistics(lengths, z, lengths, z)
-    found = [[[nothing] for _ in contrasts] for _ in log_odds]
+    nulls = [[[nothing] for _ in contrasts] for _ in log_odds]
     shuffles = permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups)
     for counts in shuffles if n else ():
-        for one, of_method in zip(log_odds, found, strict=True):
-            scores = _Scores(one, texts, counts)
+        for odds, of_method in zip(log_odds, nulls, strict=True):
+            scores = _Scores(odds, texts, counts)
             for contrast, is_defined, blocks in zip(contrasts, defined, of_method, strict=True):
                 if is_defined:
                     blocks.append(_statistics(scores, contrast))
     return [
-        [_Statistics(*map(np.concatenate, zip(*b, strict=True))) for b in of_method] for of_method in found
+        [_Statistics(*map(np.concatenate, zip(*blocks, strict=True))) for blocks in of_method]
+        for of_method in nulls
     ]
 
 
 def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str | None:
-    """Why a list has no null of what is said: its texts differ in length between its sides.
+    """Say why a list has no null: the texts of its sides differ in length.
 
     The words of the side with shorter texts weigh less in its prior, so its list grows; shuffled labels level
     the lengths.
@@ -265,30 +265,30 @@ def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str
     place_of = {group: place for place, group in enumerate(texts.groups)}
     places = np.array([place_of[label] for label in texts.labels])
 
-    def of(members: Labels) -> FloatArray:
+    def among(members: Labels) -> FloatArray:
         return lengths[np.isin(places, members)]
 
     for members, name in zip(contrast.against, contrast.opponents, strict=True):
-        if why := why_unequal({contrast.name: of(contrast.target), name: of(members)}, shuffled):
+        if why := why_unequal({contrast.name: among(contrast.target), name: among(members)}, shuffled):
             return why
     return None
 
 
-def _beside_null(found: WordList, observed: _Statistics, null: _Statistics) -> WordList:
-    """The list with its null: p = (1 + number of shuffles that reach the observed value) / (n + 1)."""
-    found = replace(found, n_marked_beyond=int(observed.length_beyond[0]))
+def _beside_null(word_list: WordList, observed: _Statistics, null: _Statistics) -> WordList:
+    """Set the list beside its null: p = (1 + number of shuffles that reach the observed value) / (n + 1)."""
+    word_list = replace(word_list, n_marked_beyond=int(observed.length_beyond[0]))
     defined = ~np.isnan(null.max_z)
     n, n_left_out = int(defined.sum()), int((~defined).sum())
     reason = f"{n_left_out} of {len(defined)} shuffles are undefined and left out" if n_left_out else None
     if n == 0 or n < n_left_out:
-        return replace(found, reason=f"{reason}: no null" if reason else "no shuffles")
+        return replace(word_list, reason=f"{reason}: no null" if reason else "no shuffles")
     length, beyond = null.length[defined], null.length_beyond[defined]
 
     def p(n_reached: NDArray[np.bool_]) -> float:
         return (1 + int(n_reached.sum())) / (n + 1)
 
     return replace(
-        found,
+        word_list,
         null_mean=float(length.mean()),
         null_p95=float(np.percentile(length, 95)),
         p_value=p(length >= observed.length[0]),

@@ -18,15 +18,15 @@ from biaskit.stats.arrays import BoolArray
 
 @cache
 def gender_words() -> Mapping[str, str]:
-    """Each gender word in letters a-z → its group in `corpora/gender-words`, which holds the reasons."""
+    """Load each gender word in letters a-z → its group in `corpora/gender-words`, which has the reasons."""
     return MappingProxyType(load_word_groups("corpus:gender-words/words.toml"))
 
 
 def is_gender_word(word: str) -> bool:
-    """Whether a token, of either tokenizer and in any case, is on the list: "she's" is read as "shes"."""
+    """Say whether a token of either tokenizer, in any case, is on the list: "she's" is read as "shes"."""
     return letters(word) in gender_words()
 
 
 def says_gender(words: Sequence[str], names: Collection[str]) -> BoolArray:
-    """Which words numbers "beyond" leave out, `[W]`: gender words, and the `names` of a model's texts."""
+    """Say which words numbers "beyond" leave out, `[W]`: gender words, and the `names` of a model's texts."""
     return np.array([word in names or is_gender_word(word) for word in words], dtype=np.bool_)

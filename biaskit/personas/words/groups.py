@@ -1,7 +1,7 @@
-"""Which words mark the groups of a column of the user's own, alone and crossed with gender.
+"""Which words mark the groups of a user's own column, alone and crossed with gender.
 
 See docs/methods.md#groups; Marked Personas (Cheng et al. 2023). A group is held against the unmarked ones, or
-against all others where none is; a crossed one (Black women) against those and against the other gender.
+against all others where none is; a crossed one (Black women) also against the other gender.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class GroupList:
 
 @dataclass(frozen=True, slots=True)
 class GroupLists:
-    """Every list of a run's groups; the words that name a group by themselves."""
+    """Every list of a run's groups, and the words that name a group by themselves."""
 
     column: str
     lists: tuple[GroupList, ...]
@@ -60,9 +60,9 @@ def make_group_lists(
     documents: TextDocuments,
     study: PersonasStudy,
     english: Mapping[str, int],
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None],
 ) -> GroupLists | None:
-    """The lists of every group and crossed group of each model; None where no column of groups was given.
+    """Make the lists of every group and crossed group of each model; None without a column of groups.
 
     Raises `StudyError` for unmarked groups that the column does not hold.
     """
@@ -76,25 +76,23 @@ def make_group_lists(
     groups = list(dict.fromkeys(text.group for text in documents.texts if text.group is not None))
     unmarked = check_unmarked(study.unmarked, groups, column)
     own_words, names = words_of_labels(groups), names_of(documents, study)
-    made: list[GroupList] = []
+    lists: list[GroupList] = []
     for done, model in enumerate(documents.models):
-        if progress:
-            progress(done, len(documents.models))
+        progress(done, len(documents.models))
         left_out = says_gender(documents.tokens.words, names[model])
         left_out |= np.array([letters(word) in own_words for word in documents.tokens.words], dtype=np.bool_)
-        made += _of_model(documents, study, english, model, groups, unmarked, left_out)
-    if progress:
-        progress(len(documents.models), len(documents.models))
-    return GroupLists(column, tuple(made), names, own_words)
+        lists += _of_model(documents, study, english, model, groups, unmarked, left_out)
+    progress(len(documents.models), len(documents.models))
+    return GroupLists(column, tuple(lists), names, own_words)
 
 
 def check_unmarked(unmarked: Sequence[str], groups: Sequence[str], column: str) -> tuple[str, ...]:
-    """The unmarked groups, each once; `StudyError` where one is no group, or no group is left."""
-    for one in unmarked:
-        if one not in groups:
+    """Check the unmarked groups, and return each once; `StudyError` if one is no group, or none is left."""
+    for name in unmarked:
+        if name not in groups:
             listed = ", ".join(short(group) for group in groups[:12]) + (", …" if len(groups) > 12 else "")
             raise StudyError(
-                f"unmarked: {short(column)} holds no {short(repr(one))}.{nearest(one, groups)}"
+                f"unmarked: {short(column)} holds no {short(repr(name))}.{nearest(name, groups)}"
                 f" It holds {listed}."
             )
     if groups and set(unmarked) >= set(groups):
@@ -103,7 +101,7 @@ def check_unmarked(unmarked: Sequence[str], groups: Sequence[str], column: str) 
 
 
 def words_of_labels(groups: Sequence[str]) -> frozenset[str]:
-    """What the groups are called, in letters a-z: whole words, and their parts at what is no letter."""
+    """Split the groups' names into words of letters a-z: at white space, and at all that is no letter."""
     parts = (part for group in groups for part in [*group.split(), *re.split(r"[\W_]+", group)])
     return frozenset(filter(None, map(letters, parts)))
 
@@ -121,8 +119,8 @@ def _of_model(
         text for text in documents.texts if text.model == model and text.group is not None and text.describes
     ]
     cells = sorted({_cell(text) for text in texts}, key=lambda cell: (groups.index(cell[0]), cell[1]))
-    asked = list(_contrasts(cells, groups, unmarked))
-    crossed = [one for one in asked if one[1] != EVERY_GENDER]
+    contrasts = list(_contrasts(cells, groups, unmarked))
+    crossed = [triple for triple in contrasts if triple[1] != EVERY_GENDER]
     words = documents.tokens.words
     labelled = labelled_texts(
         documents.tokens.counts()[[text.place for text in texts]],
@@ -134,20 +132,20 @@ def _of_model(
         left_out,
         whole_topic=study.prior_scope == "all",
     )
-    found = _lists(labelled, asked, study, model, "groups")
+    lists = _lists(labelled, contrasts, study, model, "groups")
     if crossed:
         # The other null of a crossed group: genders shuffled within the group, among texts that have one.
         within = [_within(text, f"{groups.index(str(text.group))} {bool(text.gender)}") for text in texts]
         also = _lists(replace(labelled, strata=tuple(within)), crossed, study, model, "genders")
-        for key, other in also.items():  # its list must be longer than by either null
-            one, nulls = found[key], dict[str, Any]()
+        for key, by_gender in also.items():  # the larger null counts
+            word_list, nulls = lists[key], dict[str, Any]()
             for name in _NULLS:
-                values = (getattr(one, name), getattr(other, name))
+                values = (getattr(word_list, name), getattr(by_gender, name))
                 nulls[name] = None if None in values else max(values)
-            reasons = dict.fromkeys(reason for reason in (one.reason, other.reason) if reason)
-            found[key] = replace(one, **nulls, reason=joined(list(reasons)))
-    for (group, gender, _), one in found.items():
-        yield GroupList(model, group, gender, one)
+            reasons = dict.fromkeys(reason for reason in (word_list.reason, by_gender.reason) if reason)
+            lists[key] = replace(word_list, **nulls, reason=joined(list(reasons)))
+    for (group, gender, _), word_list in lists.items():
+        yield GroupList(model, group, gender, word_list)
 
 
 def _cell(text: TextDocument) -> Cell:
@@ -155,21 +153,21 @@ def _cell(text: TextDocument) -> Cell:
 
 
 def _within(text: TextDocument, and_also: str) -> str:
-    """The texts among which labels are exchanged: those of one prompt, origin and whatever else is kept."""
+    """Name the stratum in which labels are shuffled: one prompt, one origin, and whatever else is kept."""
     return "\n".join((text.occupation, text.template_id, text.origin, and_also))
 
 
 def _lists(
     texts: LabelledTexts,
-    asked: Sequence[tuple[str, str, Contrast]],
+    named_contrasts: Sequence[tuple[str, str, Contrast]],
     study: PersonasStudy,
     model: str,
     shuffled: str,
 ) -> dict[tuple[str, str, str], WordList]:
-    """(group, gender, method) → its list, beside the null of one kind of shuffles."""
+    """Map (group, gender, method) to its list, beside the null of one kind of shuffles."""
     rng = generator(study.seed, "group_lists", [model, shuffled])
-    contrasts = [contrast for _, _, contrast in asked]
-    keys = [(group, gender, method) for group, gender, _ in asked for method in METHODS]
+    contrasts = [contrast for _, _, contrast in named_contrasts]
+    keys = [(group, gender, method) for group, gender, _ in named_contrasts for method in METHODS]
     lists = contrast_lists(
         texts, contrasts, prior_of(study), METHODS, rng, study.permutations, shuffled=shuffled
     )
@@ -182,43 +180,43 @@ def _lists(
 def _contrasts(
     cells: Sequence[Cell], groups: Sequence[str], unmarked: Sequence[str]
 ) -> Iterator[tuple[str, str, Contrast]]:
-    """Each group, then its genders: (group, gender, contrast)."""
+    """Yield (group, gender, contrast) for each group, then for its genders."""
 
-    def of_group(group: str) -> Labels:
+    def labels_of_group(group: str) -> Labels:
         return tuple(i for i, cell in enumerate(cells) if cell[0] == group)
 
-    def of_gender(gender: str) -> Labels:
+    def labels_of_gender(gender: str) -> Labels:
         return tuple(i for i, cell in enumerate(cells) if cell[1] == gender)
 
-    genders = [gender for gender in GENDERS if of_gender(gender)]
+    genders = [gender for gender in GENDERS if labels_of_gender(gender)]
     for group in groups:
-        own = of_group(group)
-        rest = tuple(i for i in range(len(cells)) if i not in own)
+        in_group = labels_of_group(group)
+        all_others = tuple(i for i in range(len(cells)) if i not in in_group)
         # An unmarked group is held against each of the marked ones, as Marked Personas does for White.
-        named = unmarked if group not in unmarked else [one for one in groups if one not in unmarked]
-        against = {name: of_group(name) for name in named} if unmarked else {OTHERS: rest}
-        yield group, EVERY_GENDER, _contrast(group, own, against)
+        opponents = unmarked if group not in unmarked else [name for name in groups if name not in unmarked]
+        against = {name: labels_of_group(name) for name in opponents} if unmarked else {OTHERS: all_others}
+        yield group, EVERY_GENDER, _contrast(group, in_group, against)
         for gender in genders if len(genders) > 1 else ():
-            cell = tuple(i for i in own if cells[i][1] == gender)
-            if own and cell == own:  # it would be the group's list with a gender before it
+            target = tuple(i for i in in_group if cells[i][1] == gender)
+            if in_group and target == in_group:  # it would be the group's list under another name
                 continue
             # Women against men and men against women; non-binary people against both.
-            rivals = [other for other in WOMEN_AND_MEN if other != gender and other in genders]
-            rivals = rivals or [other for other in genders if other != gender]
-            others: dict[str, Labels] = {other: of_gender(other) for other in rivals}
-            yield group, gender, _contrast(f"{group} {gender}", cell, against, others)
+            rivals = [rival for rival in WOMEN_AND_MEN if rival != gender and rival in genders]
+            rivals = rivals or [rival for rival in genders if rival != gender]
+            of_rivals: dict[str, Labels] = {rival: labels_of_gender(rival) for rival in rivals}
+            yield group, gender, _contrast(f"{group} {gender}", target, against, of_rivals)
 
 
 def _contrast(
     name: str, target: Labels, of_groups: Mapping[str, Labels], of_genders: Mapping[str, Labels] | None = None
 ) -> Contrast:
-    named = [*of_groups.items(), *(of_genders or {}).items()]
+    sides = [*of_groups.items(), *(of_genders or {}).items()]
     return Contrast(
         target=target,
-        against=tuple(labels for _, labels in named),
+        against=tuple(labels for _, labels in sides),
         name=name,
-        opponents=tuple("other" if said == OTHERS else said for said, _ in named),
-        said_against=" & ".join(said for said, _ in named),
+        opponents=tuple("other" if opponent == OTHERS else opponent for opponent, _ in sides),
+        said_against=" & ".join(opponent for opponent, _ in sides),
     )
 
 
@@ -232,48 +230,48 @@ _NULLS = (
 
 
 def group_word_rows(lists: GroupLists) -> Iterator[Row]:
-    """group_words.csv: every marked word of every list."""
-    for one in lists.lists:
-        for marked in one.words.words:
+    """Yield the rows of group_words.csv: every marked word of every list."""
+    for group_list in lists.lists:
+        for marked in group_list.words.words:
             yield {
-                **_scope(lists, one),
+                **_scope(lists, group_list),
                 **asdict(marked),
-                "is_name": marked.word in lists.names[one.model],
+                "is_name": marked.word in lists.names[group_list.model],
                 "is_gender_word": is_gender_word(marked.word),
                 "is_group_word": letters(marked.word) in lists.own_words,
             }
 
 
 def group_list_rows(lists: GroupLists) -> Iterator[Row]:
-    """group_lists.csv: how long each list is, beside its null."""
-    for one in lists.lists:
+    """Yield the rows of group_lists.csv: how long each list is, beside its null."""
+    for group_list in lists.lists:
         yield {
-            **_scope(lists, one),
-            **{name: getattr(one.words, name) for name in ("n_marked", "n_marked_beyond", *_NULLS)},
-            **{name: getattr(one.words, name) for name in ("n_target", "n_unmarked", "reason")},
+            **_scope(lists, group_list),
+            **{name: getattr(group_list.words, name) for name in ("n_marked", "n_marked_beyond", *_NULLS)},
+            **{name: getattr(group_list.words, name) for name in ("n_target", "n_unmarked", "reason")},
         }
 
 
-def _scope(lists: GroupLists, one: GroupList) -> Row:
+def _scope(lists: GroupLists, group_list: GroupList) -> Row:
     return {
-        "model": one.model,
+        "model": group_list.model,
         "column": lists.column,
-        "group": one.group,
-        "against": one.words.against,
-        "gender": one.gender,
-        "method": one.words.method,
+        "group": group_list.group,
+        "against": group_list.words.against,
+        "gender": group_list.gender,
+        "method": group_list.words.method,
     }
 
 
 def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStudy) -> Iterator[str]:
-    """What is in no group, what a group is held against, and which lists rest on few texts."""
+    """Note texts in no group, what a group is held against, and lists that rest on few texts."""
     column = short(lists.column)
     if without := sum(text.group is None for text in documents.texts):
         yield f"{without:,} of {len(documents.texts):,} texts have no {column}: they are in no list of groups"
     if not study.unmarked:
-        yield (f"no group of {column} is unmarked (--unmarked): each is held against all others together")
+        yield f"no group of {column} is unmarked (--unmarked): each is held against all others together"
     yield from length_notes(
-        [one.words for one in lists.lists],
+        [group_list.words for group_list in lists.lists],
         f"lists of {column}",
         "labels, all without gender words, names and the groups' own names",
         "group_lists.csv",

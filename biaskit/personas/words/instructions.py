@@ -19,7 +19,7 @@ from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 MARKED_FOR = {"female": "instruction", "male": "none"}
-"""The lists are made as those of two genders are; here the groups are texts under it and without it."""
+"""Lists are made as for two genders; here `female` are texts under the instruction, `male` those without."""
 
 
 def instruction_word_rows(
@@ -28,7 +28,7 @@ def instruction_word_rows(
     english: Mapping[str, int],
     forms: Mapping[str, str],
 ) -> Iterator[Row]:
-    """instruction_words.csv: per model and instruction, all occupations together, pronouns left out.
+    """Yield the rows of instruction_words.csv: per model and instruction, over all occupations, no pronouns.
 
     The null shuffles which texts had the instruction, within template and occupation.
     """
@@ -52,17 +52,17 @@ def instruction_word_rows(
                 n_shuffles=study.permutations,
                 left_out=says_gender(words, names[model]),
             )
-            for found in lists:
-                kept = [marked for marked in found.words if not is_pronoun(marked.word)]
-                for rank, marked in enumerate(kept, start=1):
+            for word_list in lists:
+                words_shown = [marked for marked in word_list.words if not is_pronoun(marked.word)]
+                for rank, marked in enumerate(words_shown, start=1):
                     yield {
                         "model": model,
                         "setting": "plain",
                         "prompt_form": forms.get(model, ""),
                         "instruction_id": number,
-                        "marked_for": MARKED_FOR[found.gender],
-                        "method": found.method,
+                        "marked_for": MARKED_FOR[word_list.gender],
+                        "method": word_list.method,
                         **asdict(replace(marked, rank=rank)),
                         "is_gender_word": is_gender_word(marked.word),
-                        **{name: getattr(found, name) for name in BEYOND},
+                        **{name: getattr(word_list, name) for name in BEYOND},
                     }

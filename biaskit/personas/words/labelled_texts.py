@@ -1,4 +1,4 @@
-"""What lists of marked words are made of: texts that carry labels, and contrasts between labels.
+"""Texts that carry labels, and contrasts between labels: what lists of marked words are made of.
 
 The labels are genders, or what a user's own column holds.
 """
@@ -23,7 +23,7 @@ Labels = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Texts of some labels against those of others: a word is marked that passes against each of them."""
+    """Texts of some labels against those of others: a marked word passes against each of them."""
 
     target: Labels
     against: tuple[Labels, ...]
@@ -33,7 +33,7 @@ class Contrast:
 
     @property
     def unmarked(self) -> Labels:
-        """The labels of all that it is held against, each once."""
+        """Every label of `against`, once."""
         return tuple(sorted({label for members in self.against for label in members}))
 
 
@@ -52,16 +52,16 @@ class LabelledTexts:
     documents: FloatArray  # [k, V], in how many texts
     sizes: IntArray  # [k], how many texts
     left_out: BoolArray  # [V]
-    whole_topic: bool = False  # the topic of every pair is that of all these texts
+    whole_topic: bool = False  # every pair has the topic of all these texts
 
-    def topic(self, one: FloatArray, other: FloatArray, pair: Labels) -> FloatArray:
-        """The topic counts of a pair of `[R, V]` counts: its own and what is elsewhere, `[R or 1, V]`."""
+    def topic(self, target: FloatArray, unmarked: FloatArray, pair: Labels) -> FloatArray:
+        """Count the topic of a pair `[R, V]`: its own words and those elsewhere, `[R or 1, V]`."""
         if self.whole_topic:
             every: FloatArray = self.totals.sum(axis=0)[None]
             return every
-        # Shuffled between the pair's labels alone a word keeps its count; among more it may leave the pair.
+        # Shuffled within the pair a word keeps its count; with more labels it may leave the pair.
         rows = slice(1) if len(pair) == len(self.groups) else slice(None)
-        topic = one[rows] + other[rows]
+        topic = target[rows] + unmarked[rows]
         return topic + sum_of(self.elsewhere, pair) if self.elsewhere.any() else topic
 
 
@@ -77,31 +77,31 @@ def labelled_texts(
     elsewhere: Mapping[str, ArrayLike] | None = None,
     whole_topic: bool = False,
 ) -> LabelledTexts:
-    """The texts whose label is one of `groups`; `elsewhere`: counts `[W]` by label that topics hold too."""
+    """Take the texts with a label of `groups`; `elsewhere`: further counts `[W]` by label for the topics."""
     from scipy.sparse import csr_matrix
 
     rows = [i for i, label in enumerate(labels) if label in groups]
-    own = tuple(labels[i] for i in rows)
-    some = csr_matrix(counts, dtype=np.float64)[rows]
-    # By the words that occur, not by the vocabulary: that grows with the run, and this is done for each part.
-    columns = np.unique(some.indices[some.data > 0])
+    labels_here = tuple(labels[i] for i in rows)
+    counts_here = csr_matrix(counts, dtype=np.float64)[rows]
+    # Only the words that occur: the vocabulary grows with the run, and this is done for each part of it.
+    columns = np.unique(counts_here.indices[counts_here.data > 0])
     outside = np.zeros((len(groups), len(columns)))
     if elsewhere:
-        every = np.array([elsewhere.get(group, np.zeros(len(words))) for group in groups], dtype=np.float64)
-        columns = np.union1d(columns, np.flatnonzero(every.any(axis=0)))
-        outside = every[:, columns]
-    some = some[:, columns]
-    members = np.array([[label == group for label in own] for group in groups], dtype=np.float64)
+        extra = np.array([elsewhere.get(group, np.zeros(len(words))) for group in groups], dtype=np.float64)
+        columns = np.union1d(columns, np.flatnonzero(extra.any(axis=0)))
+        outside = extra[:, columns]
+    counts_here = counts_here[:, columns]
+    members = np.array([[label == group for label in labels_here] for group in groups], dtype=np.float64)
     return LabelledTexts(
         groups=groups,
-        counts=some,
-        labels=own,
+        counts=counts_here,
+        labels=labels_here,
         strata=tuple(strata[i] for i in rows),
         words=tuple(words[i] for i in columns.tolist()),
         english=np.asarray(english, dtype=np.float64)[columns],
         elsewhere=outside,
-        totals=(some.T @ members.T).T,
-        documents=((some > 0).astype(np.float64).T @ members.T).T,
+        totals=(counts_here.T @ members.T).T,
+        documents=((counts_here > 0).astype(np.float64).T @ members.T).T,
         sizes=members.sum(axis=1).astype(np.int64),
         left_out=left_out[columns],
         whole_topic=whole_topic,
@@ -109,7 +109,7 @@ def labelled_texts(
 
 
 def sum_of(rows: Sequence[FloatArray] | FloatArray, members: Labels) -> FloatArray:
-    """The sum over some labels of what there is of each."""
+    """Add up the rows of some labels."""
     first, *others = members
     total: FloatArray = rows[first]
     for label in others:

@@ -1,4 +1,4 @@
-"""Which words mark each gender in one set of compared texts, and where the words of two lists stand.
+"""Which words mark each gender in one set of compared texts, and which words two lists share.
 
 A comparison is the texts of one model, occupation and origin, each with its gender. Women are compared
 with men, and where there are texts of non-binary people each gender with both others (`all`).
@@ -62,8 +62,7 @@ def word_lists(
     left_out = np.zeros(len(words), dtype=np.bool_) if left_out is None else np.asarray(left_out)
     if counts.shape != (len(genders), len(words)) or {np.shape(english), left_out.shape} != {(len(words),)}:
         raise ValueError(f"counts {counts.shape} of {len(genders)} documents and {len(words)} words")
-    unknown = set(genders) - set(GENDERS)
-    if unknown:
+    if unknown := set(genders) - set(GENDERS):
         raise ValueError(f"genders are {', '.join(GENDERS)}; found {', '.join(sorted(unknown))}")
     lists: list[WordList] = []
     for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
@@ -87,24 +86,22 @@ def word_lists(
 def overlap(
     associated: Mapping[str, Sequence[str]], specified: Mapping[str, Sequence[str]]
 ) -> list[tuple[str, str, Place]]:
-    """Where each word of a gender's two lists stands (GAS(P) Table 15): (gender, word, place).
+    """Find the place of each word of a gender's two lists (GAS(P) Table 15): (gender, word, place).
 
-    See docs/methods.md#list-comparisons, word_overlap.csv.
-
-    In both; associated with the gender and specified for the other; only specified; only associated. Names
-    and pronouns included.
+    See docs/methods.md#list-comparisons, word_overlap.csv. A word is in both lists, associated with the
+    gender and specified for the other, only specified, or only associated. Names and pronouns included.
     Arguments: gender (female, male) → words of its calibrated list in their order.
     Returns: per gender the associated words in their order, then those only specified in theirs.
     Missing or empty input: a gender that lacks one of its lists has no rows.
     """
-    found: list[tuple[str, str, Place]] = []
+    places: list[tuple[str, str, Place]] = []
     for gender in WOMEN_AND_MEN:
         if gender not in associated or gender not in specified:
             continue
-        own, placed = set(specified[gender]), set(associated[gender])
+        in_specified, in_associated = set(specified[gender]), set(associated[gender])
         others = {word for other, words in specified.items() if other != gender for word in words}
         for word in associated[gender]:
             place: Place = "other-gender" if word in others else "associated-only"
-            found.append((gender, word, "both" if word in own else place))
-        found += [(gender, word, "specified-only") for word in specified[gender] if word not in placed]
-    return found
+            places.append((gender, word, "both" if word in in_specified else place))
+        places += [(gender, w, "specified-only") for w in specified[gender] if w not in in_associated]
+    return places

@@ -30,7 +30,7 @@ FIXED_CALIBRATION_WORDS: tuple[str, ...] = (
     "not", "or", "be", "are", "from", "at", "as", "your", "am", "an", "my",
 )
 # fmt: on
-# They mark who speaks, not chance: a first-person text holds them, whatever the calibration.
+# They tell who speaks, and are marked for that and not by chance, whatever the calibration.
 SPEAKER_WORDS = frozenset(("i", "you", "your", "am", "my"))
 CRITERION_WORDS: tuple[str, ...] = tuple(w for w in FIXED_CALIBRATION_WORDS if w not in SPEAKER_WORDS)
 
@@ -61,13 +61,13 @@ class Prior:
             raise StudyError(f"alpha = {self.alpha}: the share of the topic prior lies between 0 and 1.")
         if not 0.0 < self.constant < float("inf"):
             raise StudyError(f"C = {self.constant}: the calibration constant is a number above 0.")
-        for key, value, known in (
+        for key, value, choices in (
             ("rounding", self.rounding, ("exact", "released")),
             ("scale", self.scale, ("counts", "rates")),
         ):
-            if value not in known:
+            if value not in choices:
                 raise StudyError(
-                    f"{key} = {value!r}: choose one of {', '.join(known)}.{nearest(value, known)}"
+                    f"{key} = {value!r}: choose one of {', '.join(choices)}.{nearest(value, choices)}"
                 )
 
     @property
@@ -103,8 +103,7 @@ def z_scores(
         with fewer than two words; 0 for a word without topic counts, which influences nothing. A word that
         occurs in neither group has a z but is never marked.
     Reference: docs/methods.md#marked-words; GAS(P) Algorithms 2 to 4, with n_G in the first denominator,
-    where they print
-        n_U (Monroe et al. 2008). Checked against a plain loop.
+        where they print n_U (Monroe et al. 2008). Checked against a plain loop.
     """
     target, unmarked = np.broadcast_arrays(np.asarray(target), np.asarray(unmarked))
     shape, english = target.shape, np.asarray(english, dtype=np.float64)
@@ -119,18 +118,18 @@ def z_scores(
         topics = np.asarray(topic)[None]
     else:
         topics = np.broadcast_to(np.asarray(topic), shape).reshape(-1, len(words))
-    known = np.flatnonzero((topics > 0).any(axis=0))
-    log_odds = LogOdds(is_fixed(words)[known], english[known], method, prior)
+    in_topic = np.flatnonzero((topics > 0).any(axis=0))
+    log_odds = LogOdds(is_fixed(words)[in_topic], english[in_topic], method, prior)
     z = np.zeros(target.shape)
     for rows in blocks_of_rows(len(z), len(words)):
-        some = topics[rows if len(topics) > 1 else slice(1)]
-        if (target[rows] + unmarked[rows] > some).any():
+        topic_rows = topics[rows if len(topics) > 1 else slice(1)]
+        if (target[rows] + unmarked[rows] > topic_rows).any():
             raise ValueError("the topic counts hold fewer of a word than the two groups together")
         # `take` keeps a row's words side by side in memory; indexing by slice and list together does not.
-        counts = (np.take(c, known, axis=1).astype(np.float64) for c in (target[rows], unmarked[rows], some))
-        scored = log_odds.z(*counts)
-        z[rows, known] = scored
-        z[rows][np.isnan(scored).any(axis=1) | (known.size == 0)] = np.nan
+        counts = (target[rows], unmarked[rows], topic_rows)
+        scored = log_odds.z(*(np.take(c, in_topic, axis=1).astype(np.float64) for c in counts))
+        z[rows, in_topic] = scored
+        z[rows][np.isnan(scored).any(axis=1) | (in_topic.size == 0)] = np.nan
     return z.reshape(shape)
 
 
@@ -153,7 +152,7 @@ class Regularised:
 
 @dataclass(frozen=True, slots=True)
 class LogOdds:
-    """One method with what it knows of W words, ready for many rows of counts of theirs.
+    """One method and what it needs to know of W words, ready for many rows of their counts.
 
     Counts and topic are `[R, W]` doubles; a topic that all rows share is `[1, W]`.
     """
@@ -176,30 +175,30 @@ class LogOdds:
         log l_1 − log l_2 is the difference of two logarithms that change places with the groups, so
         swapping them changes the sign and not one digit.
         """
-        by = self.regularise(target, unmarked, topic)
-        known = by.prior > 0
-        prior = by.prior if known.all() else np.where(known, by.prior, 1.0)
+        terms = self.regularise(target, unmarked, topic)
+        has_prior = terms.prior > 0
+        prior = terms.prior if has_prior.all() else np.where(has_prior, terms.prior, 1.0)
         # In place: fresh arrays of this size cost more than the arithmetic.
-        a = prior * by.by_r_target
+        a = prior * terms.by_r_target
         a += target  # T_1 + a_1
-        b = prior * by.by_r_unmarked
+        b = prior * terms.by_r_unmarked
         b += unmarked
-        z = by.total_unmarked - b
+        z = terms.total_unmarked - b
         z *= a
         np.log(z, out=z)
-        other = by.total_target - a
-        other *= b
-        z -= np.log(other, out=other)
-        np.add(a, b, out=other)
+        scratch = terms.total_target - a
+        scratch *= b
+        z -= np.log(scratch, out=scratch)
+        np.add(a, b, out=scratch)
         a *= b
-        a /= other
+        a /= scratch
         z *= np.sqrt(a, out=a)
-        if prior is not by.prior:
-            z *= known
+        if prior is not terms.prior:
+            z *= has_prior
         return z
 
     def regularise(self, target: FloatArray, unmarked: FloatArray, topic: FloatArray) -> Regularised:
-        """Prior, 1 / r and totals of rows."""
+        """Compute prior, 1 / r and totals of rows."""
         groups = (target, unmarked)
         if self.method == "calibrated":
             prior = _hybrid_prior(topic, self.english, self.prior, groups)
@@ -214,7 +213,7 @@ class LogOdds:
         else:
             prior, by_r = topic, [np.ones((len(target), 1))] * 2
         mass = prior.sum(axis=1, keepdims=True)
-        # With one word in all, the odds of its not being drawn are 0 to 0.
+        # With one word in all, the odds are 0 / 0.
         mass[np.count_nonzero(prior, axis=1) < 2] = np.nan
         totals = [
             counts.sum(axis=1, keepdims=True) + mass * scale
@@ -226,7 +225,7 @@ class LogOdds:
 def _hybrid_prior(
     topic: FloatArray, english: FloatArray, prior: Prior, groups: tuple[FloatArray, FloatArray]
 ) -> FloatArray:
-    """P of the calibrated method, `[1 or R, W]`; 0 outside the topic vocabulary."""
+    """Blend P of the calibrated method, `[1 or R, W]`; 0 outside the topic vocabulary."""
     weights = prior.alpha * topic + (1.0 - prior.alpha) * _scaled(topic, english, prior)
     if prior.rounding == "released":
         weights = np.trunc(weights)
@@ -250,7 +249,7 @@ def _hybrid_prior(
 
 
 def _scaled(topic: FloatArray, english: FloatArray, prior: Prior) -> FloatArray:
-    """English counts; with `scale = rates` of the same total as the topic counts, on their vocabulary."""
+    """Scale English counts under `scale = rates` to the total of the topic counts, on their vocabulary."""
     if prior.scale == "counts":
         return english
     total = ((topic > 0) * english).sum(axis=-1, keepdims=True)
@@ -260,7 +259,7 @@ def _scaled(topic: FloatArray, english: FloatArray, prior: Prior) -> FloatArray:
 
 
 def topic_share(topic: ArrayLike, english: ArrayLike, prior: Prior = DEFAULT_PRIOR) -> float | None:
-    """Find the share of the hybrid prior's mass that comes from the topic counts, before any rounding.
+    """Compute the share of the hybrid prior's mass that comes from the topic counts, before any rounding.
 
     Formula: alpha · Σ topic / (alpha · Σ topic + (1 − alpha) · Σ English), sums over the topic vocabulary.
     Arguments: topic, english `[W]`; prior.
@@ -276,7 +275,7 @@ def topic_share(topic: ArrayLike, english: ArrayLike, prior: Prior = DEFAULT_PRI
 
 
 def is_fixed(words: Sequence[str]) -> BoolArray:
-    """Which words are on the fixed calibration list, `[W]`."""
+    """Say which words are on the fixed calibration list, `[W]`."""
     listed = frozenset(FIXED_CALIBRATION_WORDS)
     return np.array([word in listed for word in words], dtype=np.bool_)
 
@@ -284,7 +283,7 @@ def is_fixed(words: Sequence[str]) -> BoolArray:
 def calibration_words(
     prior_counts: ArrayLike, target: ArrayLike, unmarked: ArrayLike, words: Sequence[str]
 ) -> BoolArray:
-    """Which words are W: the fixed list, and those among the 20 most frequent of all three counts alike.
+    """Say which words are W: the fixed list, and those among the 20 most frequent in each of the counts.
 
     Arguments: prior_counts, target, unmarked `[..., W]`; words `[W]` in alphabetical order.
     Returns: `[..., W]`. At equal counts the alphabetically later word is the more frequent; a word that
@@ -292,8 +291,8 @@ def calibration_words(
     Reference: docs/methods.md#calibration-words; the list and the 20 are the release's.
     """
     counts = np.broadcast_arrays(*(np.asarray(c) for c in (prior_counts, target, unmarked)))
-    prior, one, other = (c.reshape(-1, len(words)) for c in counts)
-    return _calibration_mask(prior, (one, other), is_fixed(words)).reshape(counts[0].shape)
+    prior, *groups = (c.reshape(-1, len(words)) for c in counts)
+    return _calibration_mask(prior, (groups[0], groups[1]), is_fixed(words)).reshape(counts[0].shape)
 
 
 def _calibration_mask(
@@ -305,7 +304,7 @@ def _calibration_mask(
 
 
 def _most_frequent(rows: NDArray[Any]) -> BoolArray:
-    """The 20 largest positive counts of each row; at equal counts the last ones."""
+    """Mark the 20 largest positive counts of each row; at equal counts the last ones."""
     columns = np.arange(rows.shape[1])
     if rows.shape[1] > N_FREQUENT and len(rows):
         # Any 20 words bound every row's 20th largest count from below; few others reach that anywhere.

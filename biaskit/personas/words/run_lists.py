@@ -23,33 +23,33 @@ from biaskit.tables.query import Row
 
 CALIBRATED = "calibrated"
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
-"""What is said of a list without gender words and names: columns of word_lists.csv, instruction_words.csv."""
+"""Columns of word_lists.csv and instruction_words.csv that leave gender words and names out."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLists:
-    """Every comparison with its lists; the names among the words of each model."""
+    """Every comparison with its lists, by model, occupation and origin; the names in each model's texts."""
 
-    of: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]]
+    by_key: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]]
     names: Mapping[str, frozenset[str]]
     english: FloatArray  # of the tokens' vocabulary
 
     def marked(self, model: str, occupation: str, origin: str, gender: str) -> WordList | None:
-        """The calibrated list of women against men or of men against women."""
-        _, lists = self.of.get((model, occupation, origin), (None, ()))
-        other = WOMEN_AND_MEN[1 - WOMEN_AND_MEN.index(gender)]
-        wanted = (gender, other, CALIBRATED)
-        return next((one for one in lists if (one.gender, one.against, one.method) == wanted), None)
+        """Find the calibrated list of a gender: women against men, or men against women."""
+        _, lists = self.by_key.get((model, occupation, origin), (None, ()))
+        against = WOMEN_AND_MEN[1 - WOMEN_AND_MEN.index(gender)]
+        wanted = (gender, against, CALIBRATED)
+        return next((each for each in lists if (each.gender, each.against, each.method) == wanted), None)
 
     def words(self, model: str, occupation: str, origin: str, gender: str) -> list[str]:
-        """The words of that list which are no names in the model's texts; none where there is no list."""
+        """List the words of that list that are no names in the model's texts; none where there is no list."""
         marked = self.marked(model, occupation, origin, gender)
         names = self.names[model]
-        return [one.word for one in marked.words if one.word not in names] if marked else []
+        return [word.word for word in marked.words if word.word not in names] if marked else []
 
 
 def prior_of(study: PersonasStudy) -> Prior:
-    """The study's prior of Calibrated Marked Words."""
+    """Make the study's prior of Calibrated Marked Words."""
     return Prior(
         alpha=study.alpha,
         c=study.c,
@@ -64,61 +64,60 @@ def make_lists(
     documents: TextDocuments,
     study: PersonasStudy,
     english: Mapping[str, int],
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None],
 ) -> RunLists:
-    """The lists of every comparison, in study order (docs/methods.md#marked-words)."""
+    """Make the lists of every comparison, in study order (docs/methods.md#marked-words)."""
     counts, words = documents.tokens.counts(), documents.tokens.words
     names = names_of(documents, study)
-    left_out = {model: says_gender(words, own) for model, own in names.items()}
+    left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}
     of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
     compared = list(text_comparisons(documents, study))
     lists_of: dict[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]] = {}
-    for done, one in enumerate(compared):
-        if progress:
-            progress(done, len(compared))
-        if one.reason is not None:
-            lists_of[one.key] = (
-                one,
+    for done, comparison in enumerate(compared):
+        progress(done, len(compared))
+        if comparison.reason is not None:
+            lists_of[comparison.key] = (
+                comparison,
                 tuple(
-                    WordList(gender, other, method, n_target=0, n_unmarked=0, reason=one.reason)
-                    for gender, other in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
+                    WordList(gender, against, method, n_target=0, n_unmarked=0, reason=comparison.reason)
+                    for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
                     for method in METHODS
                 ),
             )
             continue
         lists = word_lists(
-            counts[[text.place for text in one.texts]],
+            counts[[text.place for text in comparison.texts]],
             words=words,
-            genders=one.genders,
-            strata=[text.template_id for text in one.texts],
+            genders=comparison.genders,
+            strata=[text.template_id for text in comparison.texts],
             english=of_english,
             seed=study.seed,
-            row_key=one.key,
+            row_key=comparison.key,
             prior=prior_of(study),
             n_shuffles=study.permutations,
-            elsewhere=_elsewhere(documents, compared, one) if study.prior_scope == "all" else None,
-            left_out=left_out[one.model],
+            elsewhere=_elsewhere(documents, compared, comparison) if study.prior_scope == "all" else None,
+            left_out=left_out[comparison.model],
         )
-        lists_of[one.key] = one, tuple(lists)
-    if progress:
-        progress(len(compared), len(compared))
+        lists_of[comparison.key] = comparison, tuple(lists)
+    progress(len(compared), len(compared))
     return RunLists(lists_of, names, of_english)
 
 
 def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozenset[str]]:
-    """The names in each model's texts, among all words: shuffled lists hold others than observed ones."""
+    """Find the names in each model's texts, among all words, since shuffled lists hold other names."""
     words, evidence = documents.tokens.words, documents.evidence
     return {model: names_among(words, study.names, evidence.get(model)) for model in documents.models}
 
 
 def _elsewhere(
-    documents: TextDocuments, compared: Sequence[TextComparison], one: TextComparison
+    documents: TextDocuments, compared: Sequence[TextComparison], comparison: TextComparison
 ) -> dict[str, FloatArray]:
-    """Word counts per gender of the model's other occupations, texts of the same origin."""
+    """Count words per gender in the model's other occupations, in texts of the same origin."""
     counts = documents.tokens.counts()
     places: dict[str, list[int]] = {gender: [] for gender in GENDERS}
     for other in compared:
-        if (other.model, other.origin) == (one.model, one.origin) and other.occupation != one.occupation:
+        same_kind = (other.model, other.origin) == (comparison.model, comparison.origin)
+        if same_kind and other.occupation != comparison.occupation:
             for text in other.texts:
                 places[str(text.gender)].append(text.place)
     return {
@@ -132,21 +131,21 @@ def _elsewhere(
 
 
 def is_pronoun(word: str) -> bool:
-    """By the default list, in every variant; "he's" is read as "hes"."""
+    """Say whether a word is a pronoun of the default list, in every variant; "he's" is read as "hes"."""
     return letters(word) in PRONOUNS["all"]
 
 
 def marked_word_rows(lists: RunLists) -> Iterator[Row]:
-    """marked_words.csv: every word above the threshold, by both methods."""
+    """Yield the rows of marked_words.csv: every word above the threshold, by both methods."""
     of_word = [column.name for column in fields(MarkedWord)]  # `asdict` copies every value
-    for (model, occupation, origin), (_, of_comparison) in lists.of.items():
-        for one in of_comparison:
-            for marked in one.words:
+    for (model, occupation, origin), (_, lists_here) in lists.by_key.items():
+        for word_list in lists_here:
+            for marked in word_list.words:
                 yield {
                     "model": model,
                     "occupation": occupation,
                     "origin": origin,
-                    **{name: getattr(one, name) for name in ("gender", "against", "method")},
+                    **{name: getattr(word_list, name) for name in ("gender", "against", "method")},
                     **{name: getattr(marked, name) for name in of_word},
                     "is_pronoun": is_pronoun(marked.word),
                     "is_name": marked.word in lists.names[model],
@@ -155,28 +154,30 @@ def marked_word_rows(lists: RunLists) -> Iterator[Row]:
 
 
 def word_list_rows(lists: RunLists) -> Iterator[Row]:
-    """word_lists.csv: how long each list is, beside its null."""
+    """Yield the rows of word_lists.csv: how long each list is, beside its null."""
     columns = (
         *("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z"),
         *BEYOND,
     )
-    for (model, occupation, origin), (one, of_comparison) in lists.of.items():
-        for made in of_comparison:
+    for (model, occupation, origin), (comparison, lists_here) in lists.by_key.items():
+        for word_list in lists_here:
             scope = {"model": model, "occupation": occupation, "origin": origin}
-            n = (None, None) if one.reason else (made.n_target, made.n_unmarked)
+            n = (None, None) if comparison.reason else (word_list.n_target, word_list.n_unmarked)
             sizes = {"n_target": n[0], "n_unmarked": n[1]}
-            yield {**scope, **{n: getattr(made, n) for n in columns}, **sizes, "reason": made.reason}
+            numbers = {name: getattr(word_list, name) for name in columns}
+            yield {**scope, **numbers, **sizes, "reason": word_list.reason}
 
 
 def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
-    """word_overlap.csv (GAS(P) Table 15): associated against specified lists, where both exist."""
+    """Yield the rows of word_overlap.csv (GAS(P) Table 15), where both origins have their lists."""
     for model in documents.models:
         for occupation in documents.occupations:
             associated, specified = (
                 {
-                    gender: [marked.word for marked in one.words]
+                    gender: [marked.word for marked in marks.words]
                     for gender in WOMEN_AND_MEN
-                    if (one := lists.marked(model, occupation, origin, gender)) and one.n_marked is not None
+                    if (marks := lists.marked(model, occupation, origin, gender))
+                    and marks.n_marked is not None
                 }
                 for origin in (ASSOCIATED, SPECIFIED)
             )
@@ -187,71 +188,70 @@ def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
 
 
 def method_rows(lists: RunLists) -> Iterator[Row]:
-    """word_methods.csv (GAS(P) Tables 7 and 8): words that one of the two methods marks alone."""
-    for (model, occupation, origin), (one, of_comparison) in lists.of.items():
-        if one.reason is not None:
+    """Yield the rows of word_methods.csv (GAS(P) Tables 7 and 8): words that only one method marks."""
+    for (model, occupation, origin), (comparison, lists_here) in lists.by_key.items():
+        if comparison.reason is not None:
             continue
-        for gender, other in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
+        for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
             words = {
-                made.method: [marked.word for marked in made.words]
-                for made in of_comparison
-                if (made.gender, made.against) == (gender, other)
+                word_list.method: [marked.word for marked in word_list.words]
+                for word_list in lists_here
+                if (word_list.gender, word_list.against) == (gender, against)
             }
             scope = {"model": model, "occupation": occupation, "origin": origin, "gender": gender}
             for method, rival in (("marked-personas", CALIBRATED), (CALIBRATED, "marked-personas")):
-                known = set(words[rival])
+                by_rival = set(words[rival])
                 for word in words[method]:
-                    if word not in known:
+                    if word not in by_rival:
                         yield {**scope, "word": word, "only_in": method}
 
 
-# --- what must be said beside them -----------------------------------------------------------------
+# --- notes ------------------------------------------------------------------------------------------
 
 
 def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy) -> list[float]:
-    """Part of the hybrid prior's mass that comes from the compared texts, for each comparison."""
+    """Compute the share of the hybrid prior's mass that comes from the compared texts, per comparison."""
     counts, shares = documents.tokens.counts(), []
-    for one, _ in lists.of.values():
-        places = [text.place for text in one.texts if text.gender in WOMEN_AND_MEN]
-        if places:
-            some = counts[places]
-            columns, column_of = np.unique(some.indices, return_inverse=True)
-            topic = np.bincount(column_of, some.data)
+    for comparison, _ in lists.by_key.values():
+        if places := [text.place for text in comparison.texts if text.gender in WOMEN_AND_MEN]:
+            counts_here = counts[places]
+            columns, column_of = np.unique(counts_here.indices, return_inverse=True)
+            topic = np.bincount(column_of, counts_here.data)
             share = topic_share(topic, lists.english[columns], prior_of(study))
             shares += [share] if share is not None else []
     return shares
 
 
 def list_notes(lists: RunLists) -> Iterator[str]:
-    """How many lists are no longer than their null, and which comparisons rest on few texts."""
+    """Note how many lists are no longer than their null, and which comparisons have none or few texts."""
     yield from length_notes(
-        [one for _, found in lists.of.values() for one in found],
+        [word_list for _, lists_here in lists.by_key.values() for word_list in lists_here],
         "lists",
         "genders, both without gender words and names",
         "word_lists.csv",
     )
-    none = {key: one.reason for key, (one, _) in lists.of.items() if one.reason is not None}
-    if none:
-        (model, occupation, _), reason = next(iter(none.items()))
+    reasons = {key: comparison.reason for key, (comparison, _) in lists.by_key.items()}
+    if without_lists := {key: reason for key, reason in reasons.items() if reason is not None}:
+        (model, occupation, _), reason = next(iter(without_lists.items()))
         yield (
-            f"{len(none)} occupations have no lists of texts without a gender in the prompt, first"
+            f"{len(without_lists)} occupations have no lists of texts without a gender in the prompt, first"
             f" {occupation} ({model}): {reason}"
         )
 
 
 FEW_TEXTS = 20
-"""Texts of a side under which a list is warned about."""
+"""Texts a side: a list with fewer gets a warning."""
 
 
 def length_notes(lists: Sequence[WordList], what: str, shuffled: str, table: str) -> Iterator[str]:
-    """How many calibrated lists are no longer than their null, and how many rest on few texts."""
-    made = [one for one in lists if one.method == CALIBRATED and one.n_marked is not None]
-    if short := sum(one.longer_than_null is False for one in made):
+    """Note how many calibrated lists are no longer than their null, and how many rest on few texts."""
+    defined = [each for each in lists if each.method == CALIBRATED and each.n_marked is not None]
+    if short := sum(word_list.longer_than_null is False for word_list in defined):
         yield (
-            f"{short} of {len(made)} calibrated {what} are not longer than 95 % of those with shuffled"
+            f"{short} of {len(defined)} calibrated {what} are not longer than 95 % of those with shuffled"
             f" {shuffled}: such a list says nothing by its length ({table})"
         )
-    sides = [min(one.n_target, one.n_unmarked) for one in made]
+    sides = [min(word_list.n_target, word_list.n_unmarked) for word_list in defined]
     if few := [side for side in sides if side < FEW_TEXTS]:
         fewer = f"fewer than {FEW_TEXTS} texts a side (least {min(few)})"
-        yield f"{len(few)} of {len(made)} {what} rest on {fewer}"
+        yield f"{len(few)} of {len(defined)} {what} rest on {fewer}"

@@ -56,14 +56,14 @@ def permuted_counts(
     step = max(1, _COUNTS_AT_ONCE // (max(1, len(total)) * len(groups)))
     for start in range(0, n, step):
         some = shuffled[start : start + step].T
-        found = [by_word @ (some == g).astype(np.float64) for g in range(len(groups) - 1)]  # [W, step]
+        by_group = [by_word @ (some == g).astype(np.float64) for g in range(len(groups) - 1)]  # [W, step]
         for block in blocks_of_rows(some.shape[1], len(total)):
-            first = [np.ascontiguousarray(one[:, block].T) for one in found]
+            first = [np.ascontiguousarray(counted[:, block].T) for counted in by_group]
             yield (*first, total - np.sum(first, axis=0))
 
 
 def why_unequal(lengths: Mapping[str, FloatArray], shuffled: str = "genders") -> str | None:
-    """Why shuffled labels are no chance level for the texts of two: one's are much longer; else None."""
+    """Say why shuffled labels are no chance level: the texts of one side are much longer; else None."""
     (least, short), (most, long) = sorted((values.mean(), gender) for gender, values in lengths.items())
     if most <= MOST_UNEQUAL * least or min(values.size for values in lengths.values()) < 2:
         return None

@@ -32,7 +32,7 @@ def first_halves(labels: Sequence[str], strata: Sequence[Hashable], rng: np.rand
 def shuffled_in_halves(
     labels: NDArray[np.str_], strata: Sequence[Hashable], first: BoolArray, rng: np.random.Generator
 ) -> NDArray[np.str_]:
-    """Labels shuffled within stratum and half, once for each halving: `[20, n]`.
+    """Shuffle labels within stratum and half, once for each halving: `[20, n]`.
 
     Each half keeps its numbers of genders, so that its lists are what chance makes of as many texts.
     """
@@ -47,7 +47,7 @@ def shuffled_in_halves(
 
 
 def chance_corrected(marked: BoolArray) -> FloatArray:
-    """How far pairs of lists agree beyond chance.
+    """Measure how far pairs of lists agree beyond chance.
 
     Formula: Φ = 1 − (1/D Σ_w s_w²) / (k̄/D · (1 − k̄/D)), s_w² the sample variance of "w is marked" over the
         two lists (1/2 where one of them marks w, else 0), k̄ their mean length.
@@ -76,7 +76,7 @@ class OverHalvings:
 
 
 def over_halvings(values: FloatArray) -> OverHalvings | None:
-    """Average over halvings of the same texts, `[H]`, with an interval that knows that they are the same.
+    """Average over halvings of the same texts, `[H]`; the interval allows for the texts they share.
 
     Formula: mean ± t(0.975, n − 1) · sd · √(1/n + 1), n values that are not NaN.
     Missing or empty input: None where fewer than half of the halvings, or than two, have a value.
@@ -85,10 +85,10 @@ def over_halvings(values: FloatArray) -> OverHalvings | None:
     """
     from scipy.stats import t
 
-    kept = values[~np.isnan(values)]
-    n = len(kept)
+    defined = values[~np.isnan(values)]
+    n = len(defined)
     if n < 2 or 2 * n < len(values):
         return None
-    mean = float(kept.mean())
-    half = float(t.ppf(0.975, n - 1) * kept.std(ddof=1) * np.sqrt(1 / n + 1))
+    mean = float(defined.mean())
+    half = float(t.ppf(0.975, n - 1) * defined.std(ddof=1) * np.sqrt(1 / n + 1))
     return OverHalvings(mean, mean - half, mean + half)

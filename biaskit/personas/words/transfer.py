@@ -1,8 +1,8 @@
 """How well women's and men's texts can be told apart by words that name no gender (docs/methods.md#transfer).
 
 In texts that were asked for without a gender (associated), in texts asked for with one (specified), and
-carried over: learnt in one, tested in the other. That transfer is what SRB means to say; unlike its z it is a
-size, with a ceiling that more texts bring it nearer to.
+carried over: learnt in one, tested in the other. That transfer is what SRB is meant to measure; unlike srb_z,
+it is an effect size, and more texts bring it nearer to a ceiling.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from biaskit.tables.query import Row
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
 
 MIN_TEXTS = 10
-"""Texts of women and of men under which nothing is learnt and nothing is tested."""
+"""Texts of women, and of men, that learning and testing need at least."""
 MOST_TEXTS = 200
-"""Texts of a prompt and gender that are used at most: the work grows with their square, the size does not."""
+"""Texts of a prompt and gender that are used at most: the work grows with their square."""
 DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, drawn at random"
 CONTROL = f"{HOLD_OUT}: a positive control"
 WITHIN_OCCUPATION = "one occupation: no interval"
 
 Cell = tuple[str, str]
-"""Where it is learnt, and where it is tested."""
+"""Origin of the texts that are learnt from, and of those that are tested."""
 CELLS: tuple[Cell, ...] = (
     (ASSOCIATED, ASSOCIATED),
     (SPECIFIED, SPECIFIED),
@@ -62,21 +62,22 @@ def transfer_rows(
     documents: TextDocuments,
     lists: RunLists,
     study: PersonasStudy,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None],
 ) -> Iterator[Row]:
-    """text_transfer.csv: four rows for each model and occupation, then four means over them."""
+    """Yield the rows of text_transfer.csv: four for each model and occupation, then four means over them."""
     n_pairs, done = len(documents.models) * len(documents.occupations), 0
     for model in documents.models:
         usable = ~says_gender(documents.tokens.words, lists.names[model])
         areas_of: dict[Cell, list[_Area]] = {cell: [] for cell in CELLS}
         for occupation in documents.occupations:
-            if progress:
-                progress(done, n_pairs)
+            progress(done, n_pairs)
             done += 1
-            compared = {o: lists.of.get((model, occupation, o), (None,))[0] for o in (ASSOCIATED, SPECIFIED)}
+            compared = {
+                o: lists.by_key.get((model, occupation, o), (None,))[0] for o in (ASSOCIATED, SPECIFIED)
+            }
             if documents.imported and not any(compared.values()):
                 continue
-            samples = {o: _sample(documents, study, model, o, one, usable) for o, one in compared.items()}
+            samples = {o: _sample(documents, study, model, o, c, usable) for o, c in compared.items()}
             for cell in CELLS:
                 area = _area(samples[cell[0]], samples[cell[1]], study, [model, occupation, *cell])
                 areas_of[cell].append(area)
@@ -84,10 +85,9 @@ def transfer_rows(
                     yield _row(model, occupation, cell, area, study)
         for cell, areas in areas_of.items():
             if areas:
-                known = [area.held_out.area for area in areas if area.held_out is not None]
-                yield _row(model, ALL_OCCUPATIONS, cell, _mean(areas), study, area_interval(known))
-    if progress:
-        progress(n_pairs, n_pairs)
+                defined = [area.held_out.area for area in areas if area.held_out is not None]
+                yield _row(model, ALL_OCCUPATIONS, cell, _mean(areas), study, area_interval(defined))
+    progress(n_pairs, n_pairs)
 
 
 def _sample(
@@ -98,7 +98,7 @@ def _sample(
     compared: TextComparison | None,
     usable: BoolArray,
 ) -> tuple[Sample, bool] | str:
-    """Texts of women and of men in prompts that have both, and whether more were there; or why too few."""
+    """Sample texts of women and men in prompts that have both, True if there were more; or say why not."""
     if model in documents.unread:  # gender words and names are English ones
         return NOT_ENGLISH
     if origin not in documents.origins:
@@ -110,12 +110,12 @@ def _sample(
         if text.gender in WOMEN_AND_MEN:
             groups.setdefault((text.template_id, str(text.gender)), []).append(text)
     texts: list[TextDocument] = []
-    for (template, gender), own in groups.items():
-        if len(own) > MOST_TEXTS:
+    for (template, gender), of_cell in groups.items():
+        if len(of_cell) > MOST_TEXTS:
             rng = generator(study.seed, "text_transfer", [*compared.key, template, gender])
-            own = [own[i] for i in sorted(rng.permutation(len(own))[:MOST_TEXTS].tolist())]
+            of_cell = [of_cell[i] for i in sorted(rng.permutation(len(of_cell))[:MOST_TEXTS].tolist())]
         if all((template, each) in groups for each in WOMEN_AND_MEN):
-            texts += own
+            texts += of_cell
     n_female, n_male = (sum(text.gender == gender for text in texts) for gender in WOMEN_AND_MEN)
     if min(n_female, n_male) < MIN_TEXTS:
         return (
@@ -129,7 +129,7 @@ def _sample(
         generator(study.seed, "text_transfer", compared.key),
         study.permutations,
     )
-    return sample, any(len(own) > MOST_TEXTS for own in groups.values())
+    return sample, any(len(of_cell) > MOST_TEXTS for of_cell in groups.values())
 
 
 def _area(
@@ -143,40 +143,40 @@ def _area(
     if isinstance(judged, str):
         return _Area(reason=judged)
     if taught is judged:
-        found = within(taught[0], generator(study.seed, "text_transfer", row_key))
+        held_out = within(taught[0], generator(study.seed, "text_transfer", row_key))
     else:
-        found = across(taught[0], judged[0])
+        held_out = across(taught[0], judged[0])
     lengths = []
     for sample, _ in (taught, judged):
         words = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel()
         lengths.append((words[sample.labels[:, 0]], words[~sample.labels[:, 0]]))
     reason = joined([DRAWN if taught[1] or judged[1] else None, WITHIN_OCCUPATION])
-    return _Area(found, reason, tuple(lengths))
+    return _Area(held_out, reason, tuple(lengths))
 
 
 def _mean(areas: Sequence[_Area]) -> _Area:
-    """The mean over occupations, and the mean of each shuffle."""
-    known = [(area, area.held_out) for area in areas if area.held_out is not None]
-    if not known:
+    """Average over occupations, and over those of each shuffle."""
+    defined = [(area, area.held_out) for area in areas if area.held_out is not None]
+    if not defined:
         return _Area(reason=areas[0].reason)
-    left_out = len(areas) - len(known)
-    drawn = any(DRAWN in parts_of_reason(area.reason) for area, _ in known)
+    left_out = len(areas) - len(defined)
+    drawn = any(DRAWN in parts_of_reason(area.reason) for area, _ in defined)
     return _Area(
         HeldOut(
-            float(np.mean([one.area for _, one in known])),
-            np.mean([one.taught for _, one in known], axis=0),
-            np.mean([one.judged for _, one in known], axis=0),
+            float(np.mean([held_out.area for _, held_out in defined])),
+            np.mean([held_out.taught for _, held_out in defined], axis=0),
+            np.mean([held_out.judged for _, held_out in defined], axis=0),
         ),
         joined(
             [
                 f"{left_out} of {len(areas)} occupations left out" if left_out else None,
                 DRAWN if drawn else None,
-                WITHIN_OCCUPATION if len(known) == 1 else None,
+                WITHIN_OCCUPATION if len(defined) == 1 else None,
             ]
         ),
         tuple(
             (np.concatenate([women for women, _ in sides]), np.concatenate([men for _, men in sides]))
-            for sides in zip(*(area.lengths for area, _ in known), strict=True)
+            for sides in zip(*(area.lengths for area, _ in defined), strict=True)
         ),
     )
 
@@ -192,17 +192,17 @@ def _row(
     # Longer texts can be told apart by their length alone: no claim then.
     unequal = (why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True))) for sides in area.lengths)
     why_no_claim = next(filter(None, unequal), None)
-    found = area.held_out
+    held_out = area.held_out
     n_female, n_male = (len(texts) for texts in area.lengths[1]) if area.lengths else (None, None)
     return {
         "model": model,
         "occupation": occupation,
         "trained_on": cell[0],
         "tested_on": cell[1],
-        "auc": found.area if found else None,
+        "auc": held_out.area if held_out else None,
         "ci_low": interval[0] if interval else None,
         "ci_high": interval[1] if interval else None,
-        "p_value": found.p_value if found and not why_no_claim else None,
+        "p_value": held_out.p_value if held_out and not why_no_claim else None,
         "n_female": n_female,
         "n_male": n_male,
         "reason": joined([CONTROL if study.hold_out else None, why_no_claim, area.reason]),

@@ -32,7 +32,7 @@ def word_of(word: str, z: float) -> MarkedWord:
 def at(**degrees: float) -> Vectors:
     """Words as directions in the plane."""
     angles = np.radians(list(degrees.values()))
-    return Vectors.of(list(degrees), np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    return Vectors.from_rows(list(degrees), np.stack([np.cos(angles), np.sin(angles)], axis=1))
 
 
 def marked(text: str, *z: float) -> list[MarkedWord]:
@@ -42,7 +42,7 @@ def marked(text: str, *z: float) -> list[MarkedWord]:
 
 
 def random_vectors(n: int, seed: int = 0) -> Vectors:
-    return Vectors.of([f"w{i}" for i in range(n)], np.random.default_rng(seed).normal(size=(n, 8)))
+    return Vectors.from_rows([f"w{i}" for i in range(n)], np.random.default_rng(seed).normal(size=(n, 8)))
 
 
 def double_loop(candidates: Sequence[str], targets: Sequence[str], vectors: Vectors) -> float:
@@ -168,7 +168,7 @@ def test_the_printed_algorithm_gives_another_number() -> None:
 
 def test_with_vectors_at_right_angles_the_score_is_the_overlap() -> None:
     # Every other word is at distance 1, an equal one at 0: CH = 1 - |C ∩ T| / |C|.
-    vectors = Vectors.of(list("abcdxy"), np.eye(6))
+    vectors = Vectors.from_rows(list("abcdxy"), np.eye(6))
     found = score("a b c d", marked("a b x"), marked("d y"), vectors)
     assert found.overlap_only == -0.25
     assert pytest.approx(-0.25, abs=ROUNDING) == found.srb
@@ -298,7 +298,7 @@ def plain_null(
 @pytest.mark.parametrize("pronouns", ["all", "released"])
 def test_the_null_is_that_of_a_plain_loop(pronouns: str) -> None:
     models = [
-        Vectors.of(
+        Vectors.from_rows(
             [*(f"w{i}" for i in range(40)), "she", "maria"], np.random.default_rng(s).normal(size=(42, 8))
         )
         for s in (5, 6)

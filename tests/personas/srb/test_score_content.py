@@ -15,7 +15,7 @@ WORDS = ("mother", "woman", "father", "man", "kind", "warm", "strong", "bold")
 
 def vectors() -> Vectors:
     rng = np.random.default_rng(5)
-    return Vectors.of(WORDS, rng.normal(size=(len(WORDS), 12)))
+    return Vectors.from_rows(WORDS, rng.normal(size=(len(WORDS), 12)))
 
 
 def marked(*words: str) -> list[MarkedWord]:

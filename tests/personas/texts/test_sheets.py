@@ -57,7 +57,7 @@ def test_rows_are_numbered_as_the_spreadsheet_does_and_empty_ones_are_passed_ove
     rows[-1][1] = "Er sagt: „ja“\nund geht"
     found = read_texts(write("t.xlsx", Texte=rows), gender="sex", occupation="job")
     assert [(3, "She runs.", "nurse"), (5, "Er sagt: „ja“\nund geht", "cook")] == [
-        (row["draw"], row["text"], row["occupation"]) for row in found.rows()
+        (row["draw"], row["text"], row["occupation"]) for row in found.rows
     ]
     assert {"t": 2} == dict(found.models)
 
@@ -73,7 +73,7 @@ def test_numbers_and_dates_are_text() -> None:
     for value, _ in values:
         book.active.append([value])
     book.save("t.xlsx")
-    assert [shown for _, shown in values] == [row["text"] for row in read_texts("t.xlsx").rows()]
+    assert [shown for _, shown in values] == [row["text"] for row in read_texts("t.xlsx").rows]
 
 
 def test_of_a_formula_the_stored_result_is_read() -> None:
@@ -87,7 +87,7 @@ def test_of_a_formula_the_stored_result_is_read() -> None:
     with zipfile.ZipFile(path, "w") as file:
         for name, content in whole.items():
             file.writestr(name, content)
-    assert ["a", "7"] == [row["text"] for row in read_texts(path).rows()]
+    assert ["a", "7"] == [row["text"] for row in read_texts(path).rows]
 
 
 def test_of_several_sheets_the_first_is_read_and_said_or_the_one_that_is_named() -> None:
@@ -95,7 +95,7 @@ def test_of_several_sheets_the_first_is_read_and_said_or_the_one_that_is_named()
     first, second = read_texts(path), read_texts("t.xlsx#Zwei")
     (note,) = first.notes
     assert "the first sheet was read, 'Eins', and not 'Zwei': FILE.xlsx#SHEET names one" == note
-    assert (["a"], ["b", "c"]) == tuple([row["text"] for row in one.rows()] for one in (first, second))
+    assert (["a"], ["b", "c"]) == tuple([row["text"] for row in one.rows] for one in (first, second))
     assert () == second.notes
     assert first.digest != second.digest, "other texts of one file are other texts"
     assert "t.xlsx has no sheet 'Zwo'. Did you mean 'Zwei'? It has 'Eins', 'Zwei'." == said("t.xlsx#Zwo")

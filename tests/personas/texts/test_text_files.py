@@ -78,19 +78,19 @@ def message_of(call: Callable[..., object], *args: Any, **options: Any) -> str:
 
 
 def texts_of(imported: ImportedTexts) -> list[object]:
-    return [row["text"] for row in imported.rows()]
+    return [row["text"] for row in imported.rows]
 
 
 def genders_of(imported: ImportedTexts) -> list[object]:
-    return [row["specified_gender"] for row in imported.rows()]
+    return [row["specified_gender"] for row in imported.rows]
 
 
 def occupations_of(imported: ImportedTexts) -> list[object]:
-    return [row["occupation"] for row in imported.rows()]
+    return [row["occupation"] for row in imported.rows]
 
 
 def draws_of(imported: ImportedTexts) -> list[object]:
-    return [row["draw"] for row in imported.rows()]
+    return [row["draw"] for row in imported.rows]
 
 
 def csv_of(texts: Sequence[str], **options: Any) -> str:
@@ -179,7 +179,7 @@ def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write)
             "answered_by": None,
             "answered_at": None,
         }
-    ] == list(imported.rows())
+    ] == list(imported.rows)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_row_has_every_field_and_a_key_of_format_digest_and_line(write: Write)
 )  # fmt: skip
 def test_without_a_column_the_model_is_called_by_the_files_name(write: Write, name: str, label: str) -> None:
     imported = read_texts(write(name, "text\nHe.\n"))
-    (row,) = imported.rows()
+    (row,) = imported.rows
     assert (label, "texts", None) == (row["model"], row["occupation"], row["specified_gender"])
     assert {label: 1} == imported.models
     assert () == imported.notes
@@ -230,7 +230,7 @@ def test_the_personas_of_the_paper_say_which_code_is_which() -> None:
     assert said == genders_of(imported)
     assert {"male": 450, "female": 450, "nonbinary": 450} == Counter(genders_of(imported))
     assert {"a White", "a Black", "an Asian", "a Middle-Eastern", "a Latine"} == set(occupations_of(imported))
-    assert 1350 == len({row["key"] for row in imported.rows()})
+    assert 1350 == len({row["key"] for row in imported.rows})
 
 
 # --- text is text ----------------------------------------------------------------------------------
@@ -382,7 +382,7 @@ def test_parquet_rows_count_from_one_over_row_groups_and_batches(tmp_path: Path)
     }
     path = write_parquet(tmp_path / "t.parquet", columns, row_group_size=700)
     imported = read_texts(path, gender="a.b", occupation="year", model="year")
-    rows = list(imported.rows())
+    rows = list(imported.rows)
     assert texts == [row["text"] for row in rows]
     assert list(range(1, 3001)) == [row["draw"] for row in rows]
     assert {"female": 1000, "male": 1000, None: 1000} == Counter(genders_of(imported))
@@ -423,7 +423,7 @@ def test_a_csv_parted_otherwise_is_read_by_its_header_and_says_so(
     lines = [["text", "gender"], ["Sie, die Frau", "F"], [f'"a {separator} b"', "M"], ["", "F"]]
     path.write_text("".join(separator.join(line) + "\n" for line in lines), encoding="utf-8-sig")
     found = read_texts(path, gender="gender")
-    assert ["Sie, die Frau", f"a {separator} b", ""] == [row["text"] for row in found.rows()]
+    assert ["Sie, die Frau", f"a {separator} b", ""] == [row["text"] for row in found.rows]
     assert any(f"parted at {name}" in note for note in found.notes)
 
 
@@ -433,7 +433,7 @@ def test_what_commas_can_read_is_never_parted_otherwise(tmp_path: Path, content:
     path.write_text(content)
     found = read_texts(path)
     assert not any("parted" in note for note in found.notes)
-    assert [content.splitlines()[1].split(",")[0]] == [row["text"] for row in found.rows()]
+    assert [content.splitlines()[1].split(",")[0]] == [row["text"] for row in found.rows]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
@@ -444,7 +444,7 @@ def test_cp1252_by_choice_and_named_where_utf8_cannot_read(tmp_path: Path, suffi
     path.write_bytes(content.encode("cp1252"))
     with pytest.raises(CorpusError, match="--encoding cp1252"):
         read_texts(path)
-    assert [said] == [row["text"] for row in read_texts(path, encoding="cp1252").rows()]
+    assert [said] == [row["text"] for row in read_texts(path, encoding="cp1252").rows]
     path.write_bytes(content.encode("utf-16"))
     with pytest.raises(CorpusError, match="is UTF-16"):
         read_texts(path)

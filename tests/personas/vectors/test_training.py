@@ -131,7 +131,7 @@ def test_lists_of_marked_words_are_sentences() -> None:
 
 def test_rows_are_unit_vectors_in_double_precision_with_the_words_they_belong_to() -> None:
     raw = np.random.default_rng(0).normal(size=(5, 9)).astype(np.float32)
-    found = Vectors.of(list("abcde"), raw)
+    found = Vectors.from_rows(list("abcde"), raw)
     assert np.float32 == found.matrix.dtype
     matrix, known, unknown = found.rows(["e", "x", "b", "y"])
     assert (["e", "b"], ["x", "y"]) == (known, unknown)
@@ -142,7 +142,7 @@ def test_rows_are_unit_vectors_in_double_precision_with_the_words_they_belong_to
 
 
 def test_a_vector_of_zeros_is_no_vector() -> None:
-    found = Vectors.of(["a", "b", "c"], [[1, 0], [0, 0], [0, 2]])
+    found = Vectors.from_rows(["a", "b", "c"], [[1, 0], [0, 0], [0, 2]])
     assert {"a": 0, "c": 1} == found.words
     assert [[1.0, 0.0], [0.0, 1.0]] == found.matrix.tolist()
     assert "b" not in found
@@ -151,15 +151,15 @@ def test_a_vector_of_zeros_is_no_vector() -> None:
 def test_the_median_cosine_is_that_of_different_words() -> None:
     # Three words at 0°, 60°, 120°: cosines 0.5, 0.5, -0.5 of pairs; a word with itself would give 1.
     angles = np.radians([0, 60, 120])
-    plane = Vectors.of(list("abc"), np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    plane = Vectors.from_rows(list("abc"), np.stack([np.cos(angles), np.sin(angles)], axis=1))
     assert pytest.approx(0.5) == median_cosine(plane, np.random.default_rng(0))
-    opposite = Vectors.of(["a", "b"], [[1.0, 0.0], [-1.0, 0.0]])
+    opposite = Vectors.from_rows(["a", "b"], [[1.0, 0.0], [-1.0, 0.0]])
     for seed in range(20):
         assert pytest.approx(-1.0) == median_cosine(opposite, np.random.default_rng(seed))
-    random = Vectors.of([f"w{i}" for i in range(200)], np.random.default_rng(1).normal(size=(200, 50)))
+    random = Vectors.from_rows([f"w{i}" for i in range(200)], np.random.default_rng(1).normal(size=(200, 50)))
     assert abs(median_cosine(random, np.random.default_rng(0)) or 1.0) < 0.02
     assert median_cosine(random, np.random.default_rng(2)) == median_cosine(random, np.random.default_rng(2))
-    assert median_cosine(Vectors.of(["a"], [[1.0]]), np.random.default_rng(0)) is None
+    assert median_cosine(Vectors.from_rows(["a"], [[1.0]]), np.random.default_rng(0)) is None
 
 
 # --- files ---------------------------------------------------------------------------------------

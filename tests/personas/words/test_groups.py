@@ -61,7 +61,7 @@ class World:
         return read_imported(DESIGN, rows, "race")
 
     def lists(self, **keys: Any) -> GroupLists:
-        made = make_group_lists(self.documents(), study(**keys), ENGLISH)
+        made = make_group_lists(self.documents(), study(**keys), ENGLISH, lambda *_: None)
         assert made is not None
         return made
 
@@ -293,7 +293,7 @@ def test_the_order_of_the_texts_changes_no_word_and_no_length(order: list[int]) 
 def test_texts_without_a_group_are_in_no_list_and_counted() -> None:
     some = replace(PLAIN, groups=tuple("" if i % 5 == 0 else g for i, g in enumerate(PLAIN.groups)))
     documents = some.documents()
-    lists = make_group_lists(documents, study(), ENGLISH)
+    lists = make_group_lists(documents, study(), ENGLISH, lambda *_: None)
     assert lists is not None
     rows = where(list(group_list_rows(lists)), gender="", method="calibrated")
     assert {row["n_target"] + row["n_unmarked"] for row in rows} == {sum(map(bool, some.groups))}
@@ -307,7 +307,7 @@ def test_a_group_that_a_model_lacks_has_the_reason() -> None:
     of_two = tuple(replace(t, model="n") if t.group != "White" and t.draw % 2 else t for t in documents.texts)
     of_one = documents.evidence["m"]
     documents = replace(documents, texts=of_two, models=("m", "n"), evidence={"m": of_one, "n": of_one})
-    lists = make_group_lists(documents, study(unmarked=["White"]), ENGLISH)
+    lists = make_group_lists(documents, study(unmarked=["White"]), ENGLISH, lambda *_: None)
     assert lists is not None
     rows = [row for row in group_list_rows(lists) if row["model"] == "n"]
     assert {row["reason"] for row in rows} == {
