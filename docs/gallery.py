@@ -1,6 +1,6 @@
 """Draw docs/gallery/ again: every kind of figure of a report once, from stored runs.
 
-    python docs/gallery.py RUNS
+    python docs/gallery.py RUNS [FILE ...]
 
 RUNS holds the runs that docs/gallery.md makes, under the names it gives them. Their reports are written as
 `biaskit report` writes them; the figures shown are copied from there.
@@ -58,16 +58,16 @@ def figures_of(runs: tuple[str, ...], folder: Path) -> dict[str, str]:
 
 
 def main() -> int:
-    """Report each set of runs once and copy what the gallery shows."""
-    if len(sys.argv) != 2:
+    """Report each set of runs once and copy what the gallery shows; all or only the files named."""
+    if len(sys.argv) < 2:
         print(__doc__, file=sys.stderr)
         return 2
-    folder = Path(sys.argv[1]).resolve()
+    folder, files = Path(sys.argv[1]).resolve(), sys.argv[2:]
+    chosen = [shown for shown in SHOWN if not files or shown.file in files]
+    figures = {runs: figures_of(runs, folder) for runs in {shown.runs for shown in chosen}}
     GALLERY.mkdir(exist_ok=True)
-    for runs in dict.fromkeys(shown.runs for shown in SHOWN):
-        figures = figures_of(runs, folder)
-        for shown in (one for one in SHOWN if one.runs == runs):
-            shown.path.write_text(figures[shown.figure or shown.file], encoding="utf-8")
+    for shown in chosen:
+        shown.path.write_text(figures[shown.runs][shown.figure or shown.file], encoding="utf-8")
     return 0
 
 
