@@ -1,4 +1,4 @@
-"""From `openai:NAME` or `api:NAME@URL` to a model: endpoint, key, price, and what was measured before."""
+"""From `openai:NAME` or `api:NAME@URL` to a model: endpoint, key, price, and earlier measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from biaskit.models.api.checks import measure
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import OPENAI_URL, open_endpoint
 from biaskit.models.api.generator import ApiGenerator
-from biaskit.models.api.offline import assumed
+from biaskit.models.api.offline import assumed_capabilities
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import NEW, Account, ScoringOptions
@@ -27,7 +27,7 @@ def open_api_scorer(
     scoring: ScoringOptions = ScoringOptions(),
     batch_size: int | None = None,
 ) -> ApiScorer:
-    """A model of an API as a scorer; `known`: its entry in the run's manifest."""
+    """Open a model of an API as a scorer; `known`: its entry in the run's manifest."""
     if options.offline is not None:
         connection, capabilities = _offline(spec, label, options, known, scoring, batch_size or scoring.draws)
         return ApiScorer(connection, capabilities, scoring, batch_size)
@@ -46,7 +46,7 @@ def open_api_generator(
     account: Account = Account(),
     batch_size: int | None = None,
 ) -> ApiGenerator:
-    """A model of an API as a generator; `known`: its entry in the run's manifest."""
+    """Open a model of an API as a generator; `known`: its entry in the run's manifest."""
     if options.offline is not None:
         connection, capabilities = _offline(spec, label, options, known, None, batch_size or 1)
         return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
@@ -61,6 +61,7 @@ def open_api_generator(
 def _open(
     spec: str, label: str, options: ApiOptions, known: Mapping[str, Any], account: Account, *, scores: bool
 ) -> tuple[Connection, Capabilities]:
+    """Connect to a server; measure what it can do unless an earlier start did."""
     endpoint = open_endpoint(spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name)
     connection = Connection(endpoint, options, account)
     if options.max_cost is not None and connection.price is None:
@@ -68,7 +69,7 @@ def _open(
             f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
             " million tokens."
         )
-    # What an earlier start measured of the same endpoint: a resumed run asks in the same way.
+    # A resumed run asks in the same way, by what an earlier start measured.
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
         capabilities = Capabilities.from_json(stored)
         if (capabilities.scored or not scores) and not capabilities.assumed:
@@ -88,13 +89,13 @@ def _offline(
     scoring: ScoringOptions | None,
     choices: int,
 ) -> tuple[Connection, Capabilities]:
-    """A model that nobody asks: what an earlier start measured or assumed of it, else what is assumed now."""
+    """Open a model that is not asked, with earlier measurements or assumptions, else with new ones."""
     assert options.offline is not None
-    endpoint = open_endpoint(spec, label=label, keys={}, endpoint_name=options.endpoint_name, asked=False)
+    endpoint = open_endpoint(spec, label=label, keys={}, endpoint_name=options.endpoint_name, with_key=False)
     connection = Connection(endpoint, options)
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
         capabilities = Capabilities.from_json(stored)
         if capabilities.scored or scoring is None:
             return connection, capabilities
     official = endpoint.host.shown == OPENAI_URL
-    return connection, assumed(options.offline.form, scoring, choices, official=official)
+    return connection, assumed_capabilities(options.offline.form, scoring, choices, official=official)
