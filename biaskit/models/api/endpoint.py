@@ -44,7 +44,6 @@ class Endpoint:
     label: str
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
-    key_variable: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -82,7 +81,7 @@ def open_endpoint(
     """
     model, host = model_and_host(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
-    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec, None, variable)
+    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec)
     if not with_key:
         return endpoint
     is_open = host.shown.startswith("http:") and not is_loopback(host.name)
