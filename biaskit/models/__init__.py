@@ -1,1 +1,1 @@
-"""Whatever can answer: local transformers models, a scripted double; later, API servers."""
+"""Models that can answer: local transformers models, models behind a server, and a scripted double."""

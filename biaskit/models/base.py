@@ -1,13 +1,15 @@
-"""The contract of everything that can answer. Each capability plans for nothing, then answers in a stream."""
+"""The contract that every model keeps: planning costs nothing, then answers come as a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Protocol, TypeVar, runtime_checkable
 
 from biaskit.errors import BiaskitError
 from biaskit.records import (
+    Answered,
     Draw,
     DrawRequest,
     Estimator,
@@ -22,28 +24,28 @@ from biaskit.records import (
 
 
 class Model(Protocol):
-    """What a scorer and a generator share."""
+    """The part that scorers and generators share."""
 
     @property
     def identity(self) -> ModelIdentity:
-        """What the model is; known before its weights are loaded."""
+        """Identity of the model; known before its weights are loaded."""
 
     @property
     def batch_size(self) -> int:
-        """Prompts or texts in a batch, resolved from `auto`; part of the manifest, of no key."""
+        """Prompts or texts in a batch, resolved from `auto`; stored in the manifest, part of no key."""
 
     @property
     def whole_batches(self) -> bool:
-        """Whether a batch with one missing answer is computed whole, since neighbours share a forward."""
+        """Whether one missing answer makes its whole batch run again, since its rows share a forward."""
 
     def rendered(self, prompt: Prompt) -> str:
-        """A prompt as it is sent today, and as rows hold it. Raises `ModelError` where it is refused."""
+        """Render a prompt as it is sent and rows store it. Raises `ModelError` if the model refuses it."""
 
     def used(self) -> Mapping[str, float | None]:
-        """Calls, tokens and cost so far, as usage.json names them; empty where nothing is paid for."""
+        """Return calls, tokens and cost so far, named as in usage.json; empty if nothing is paid for."""
 
     def close(self) -> None:
-        """Free what the model holds; it can be used again and then loads again."""
+        """Free the model's memory or connections; at its next use it loads or connects again."""
 
 
 @runtime_checkable
@@ -51,9 +53,9 @@ class ContinuationScorer(Model, Protocol):
     """Gives the probability of each expression as the continuation of a prompt."""
 
     def estimator_for(self, form: PromptForm) -> Estimator:
-        """How this model gives probabilities in a prompt form (docs/methods.md#estimators); part of keys.
+        """Return the estimator used in a prompt form (docs/methods.md#estimators); it is part of keys.
 
-        Raises `ModelError` where the form, or a forced estimator in it, is beyond the model.
+        Raises `ModelError` if the model cannot take the form, or cannot run a forced estimator in it.
         """
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
@@ -64,7 +66,7 @@ class ContinuationScorer(Model, Protocol):
         """
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
-        """How long `batches` of the last plan will take, from a measured warm-up; None: unknown."""
+        """Estimate the seconds for `batches` of the last plan from a measured warm-up; None if unknown."""
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer each request exactly once, in groups that became ready together.
@@ -84,7 +86,7 @@ class TextGenerator(Model, Protocol):
         """
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
-        """How long so many tokens will take, from a measured warm-up on the last plan; None: unknown."""
+        """Estimate the seconds for so many new tokens from a warm-up on the last plan; None if unknown."""
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer each request exactly once, in groups that became ready together.
@@ -93,14 +95,19 @@ class TextGenerator(Model, Protocol):
         """
 
 
+def answered_now(by: str, prompt_tokens: int | None, new_tokens: int | None) -> Answered:
+    """Record who answered, at how many tokens, and that it was now."""
+    return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
+
+
 Answers = TypeVar("Answers")
 
 
 @contextmanager
 def closing_stream(groups: Iterator[Answers]) -> Iterator[Iterator[Answers]]:
-    """A model's stream of answers; at the end it is closed, which stops the model's work.
+    """Yield a model's stream of answers and close it at the end, which stops the model's work.
 
-    Ctrl-C and errors in the reader come through here too. A plain iterator has nothing to close.
+    Ctrl-C and errors in the reader end here too. A plain iterator has nothing to close.
     """
     try:
         yield groups
@@ -111,7 +118,7 @@ def closing_stream(groups: Iterator[Answers]) -> Iterator[Iterator[Answers]]:
 
 @contextmanager
 def naming(request: ScoreRequest | DrawRequest) -> Iterator[None]:
-    """Give an error the key of its request, so that the engine can name template and job."""
+    """Store the request's key on any error raised inside, so that the engine can name template and job."""
     try:
         yield
     except BiaskitError as error:

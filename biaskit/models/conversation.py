@@ -1,4 +1,4 @@
-"""A prompt as messages, and the word boundary to what follows it; the same for every backend."""
+"""A prompt as messages, and the word boundary before its continuation; the same for every backend."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ CONTINUE_TEXT = "Continue the following text with its next word. Answer with tha
 
 
 def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
-    """Role and content of every turn of a chat prompt, without the beginning of the answer.
+    """Return role and content of every turn of a chat prompt, without the beginning of the answer.
 
-    A system prompt is never dropped or moved: a model without a place for it is refused with `ModelError`.
-    The dialogue's opening line goes there too, or begins the first user turn.
+    A system prompt is never dropped or moved: raises `ModelError` if the model has no system role.
+    A dialogue's opening line goes into the system message, or begins the first user turn without one.
     """
     system = [text for text in (prompt.system, prompt.preamble) if text]
     turns: list[dict[str, str]] = []
@@ -31,7 +31,7 @@ def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
 
 
 def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str], ...]:
-    """Every form in which an expression of a request can follow the text `before`, word boundary included.
+    """Return each expression in every form that can follow the text `before`, word boundary included.
 
     The word boundary belongs to the continuation: after text it is one space. At the start of an
     assistant turn the first word has none, and the form with a space is scored beside it.

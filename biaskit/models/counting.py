@@ -32,16 +32,16 @@ FEWEST_TOKENS = 4
 
 
 def tokens_for(longest: int) -> int:
-    """Most new tokens of a draw whose longest expression has so many characters.
+    """Return the largest number of new tokens in a draw, for a longest expression of so many characters.
 
-    One token more than the expression needs, so that its end is seen. No tokenizer can be asked behind an
-    API; a token of an expression is rarely shorter than two letters, and what is cut does not match.
+    One token more than the expression needs, so that its end is seen. An API has no tokenizer to ask; a
+    token of an expression is rarely shorter than two letters, and a text that is cut off does not match.
     """
     return max(FEWEST_TOKENS, longest // 2 + 2)
 
 
 def draws_of(request: ScoreRequest, n: int, sampling: Sampling) -> list[DrawRequest]:
-    """A cell's n draws; key and seed (31 bits of its SHA-256) follow from the cell's key and the number."""
+    """Make a cell's n draws; key and seed (31 bits of its SHA-256) follow from cell and number."""
     draws = []
     for number in range(request.first_draw, request.first_draw + n):
         key = key_of({"cell": request.key, "draw": number})
@@ -51,25 +51,26 @@ def draws_of(request: ScoreRequest, n: int, sampling: Sampling) -> list[DrawRequ
 
 
 def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Scored:
-    """What the draws of a cell say, in their order; `last` is the one that arrived last."""
+    """Count the expressions in a cell's draws, given in order; `last` is the draw that arrived last."""
     texts = list(dict.fromkeys(expression.text for expression in request.expressions))
     counts = dict.fromkeys(texts, 0)
     for draw in drawn:
         if draw.finish in ("refusal", "filter"):
-            continue  # says no expression
-        said = match(draw.text, texts, ended=draw.finish != "length")
-        if said is not None:
-            counts[said] += 1
-    # Of several texts in one request the first carries the prompt's tokens.
+            continue  # counts as no expression
+        text = match(draw.text, texts, ended=draw.finish != "length")
+        if text is not None:
+            counts[text] += 1
+    # Where one request gave several texts, the first carries the prompt's tokens.
     prompt = [k for draw in drawn if (k := draw.answered.prompt_tokens) is not None]
     new = [k for draw in drawn if (k := draw.answered.new_tokens) is not None]
-    tokens = (sum(prompt) if prompt else None, sum(new) if len(new) == len(drawn) else None)
+    prompt_tokens = sum(prompt) if prompt else None
+    new_tokens = sum(new) if len(new) == len(drawn) else None
     return Scored(
         key=request.key,
         prompt=last.prompt,
         estimator="sampling",
         log_probs=tuple(LogProb(e.group, e.text, None, None) for e in request.expressions),
-        answered=Answered(last.answered.by, last.answered.at, *tokens),
+        answered=Answered(last.answered.by, last.answered.at, prompt_tokens, new_tokens),
         draws=len(drawn),
         counts=counts,
         answers=tuple((draw.text, draw.finish) for draw in drawn),
@@ -79,8 +80,8 @@ def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Sco
 class SampledScorer:
     """A `TextGenerator` as a `ContinuationScorer`: a cell is `draws` texts and a count per expression.
 
-    It estimates `word_boundary = word`. A batch is one cell, whole. Where a draw fails, so does its cell.
-    Refusals and filtered texts are draws that say no expression.
+    It estimates `word_boundary = word`. A batch is one whole cell; a cell fails if one of its draws fails.
+    Refusals and filtered texts are draws without an expression.
     """
 
     whole_batches = False
@@ -88,15 +89,15 @@ class SampledScorer:
     def __init__(
         self, generator: TextGenerator, *, draws: int, longest: int, new_tokens: int | None = None
     ) -> None:
-        """`longest`: characters of the longest expression; `new_tokens`: of a draw, where it says more."""
+        """Take `longest` characters of the longest expression; `new_tokens` can raise the limit of a draw."""
         if draws < FEWEST_DRAWS:
             raise UsageError(f"{draws} draws are too few for an interval: give at least {FEWEST_DRAWS}.")
         identity = generator.identity
-        takes = set(identity.forms)
-        if "chat" in takes:
-            # A model in process takes an answer's beginning too; of a server that must have been found out.
-            takes |= {"chat-continue"} if identity.where == "api" else {"chat-prefill", "chat-continue"}
-        self.identity = replace(identity, forms=tuple(form for form in PROBE_FORMS if form in takes))
+        forms = set(identity.forms)
+        if "chat" in forms:
+            # A local model continues the beginning of an answer; a server lists that form if it does.
+            forms |= {"chat-continue"} if identity.where == "api" else {"chat-prefill", "chat-continue"}
+        self.identity = replace(identity, forms=tuple(form for form in PROBE_FORMS if form in forms))
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
         self._n = draws
@@ -104,47 +105,47 @@ class SampledScorer:
 
     @property
     def batch_size(self) -> int:
-        """The generator's: texts in a batch."""
+        """Texts in a batch of the generator."""
         return self._generator.batch_size
 
     def rendered(self, prompt: Prompt) -> str:
-        """As the generator reads it."""
+        """Render a prompt as the generator reads it."""
         return self._generator.rendered(prompt)
 
     def used(self) -> Mapping[str, float | None]:
-        """What the generator used."""
+        """Return what the generator used."""
         return self._generator.used()
 
     def estimator_for(self, form: PromptForm) -> Estimator:
-        """Sampling, in every form the generator takes."""
+        """Return sampling, in every form that the generator takes."""
         if form not in self.identity.forms:
             raise ModelError(f"{self.identity.label} draws no texts in the prompt form {form}.")
         return Estimator("sampling", draws=self._n, max_new_tokens=self._sampling.max_new_tokens)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """One batch for each cell; calls, tokens and cost are those of all its draws."""
-        requests = tuple(requests)  # all are looked at several times
+        """Plan one batch for each cell; calls, tokens and cost are those of all its draws."""
+        requests = tuple(requests)  # read several times
         cell_of: dict[str, str] = {}
         draws: list[DrawRequest] = []
         for request in requests:
             with naming(request):
                 for expression in request.expressions:
-                    if not can_match(expression.text):  # it would count as one that is never said
+                    if not can_match(expression.text):  # it would count as never said
                         raise ModelError(
                             "sampling passes over leading quotation marks, brackets and emphasis, so it"
                             f" cannot find the expression {expression.text!r}: take it out, or choose another"
                             " estimator"
                         )
-            of_cell = draws_of(request, self._n, self._sampling)
-            draws += of_cell
-            cell_of |= {draw.key: request.key for draw in of_cell}
+            draws_of_cell = draws_of(request, self._n, self._sampling)
+            draws += draws_of_cell
+            cell_of |= {draw.key: request.key for draw in draws_of_cell}
         try:
             planned = self._generator.plan_draws(draws)
         except ModelError as error:
             # The engine knows cells, not draws.
             error.request_key = cell_of.get(error.request_key, "")
             raise
-        # Beside those planned before: a cell's later rounds are planned while the others are asked.
+        # Earlier plans stay: a cell's later rounds are planned while other cells are still asked.
         self._batches |= {request.key: [] for request in requests}
         for batch in planned.batches:
             parts: dict[str, list[DrawRequest]] = {}
@@ -153,20 +154,20 @@ class SampledScorer:
             for cell, part in parts.items():
                 self._batches[cell].append(tuple(part))
         cells = tuple((request,) for request in requests)
-        tokens = planned.prompt_tokens, planned.new_tokens_max
-        return Plan(cells, planned.calls, *tokens, planned.cost_max, planned.notes)
+        tokens, new_tokens = planned.prompt_tokens, planned.new_tokens_max
+        return Plan(cells, planned.calls, tokens, new_tokens, planned.cost_max, planned.notes)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
-        """The generator's own estimate for the tokens of these cells."""
+        """Return the generator's estimate for the tokens of these cells."""
         n_draws = self._n * sum(map(len, batches))
         return self._generator.estimate_seconds(n_draws * self._sampling.max_new_tokens)
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
-        """Answer each cell as soon as its draws are in or one has failed, whatever order they arrive in."""
+        """Answer each cell once all of its draws are in or one has failed, in whatever order they arrive."""
         cell_of: dict[str, _OpenCell] = {}  # key of a draw without an answer → its cell
 
         def draws() -> Iterator[Sequence[DrawRequest]]:
-            """Pulled by the generator, perhaps from a thread of its own: one operation writes `cell_of`."""
+            """Yield batches to the generator, perhaps in another thread: one operation writes `cell_of`."""
             for request in (request for batch in batches for request in batch):
                 keys = [draw.key for part in self._batches[request.key] for draw in part]
                 cell_of.update(dict.fromkeys(keys, _OpenCell(request, keys)))
@@ -176,7 +177,7 @@ class SampledScorer:
             for group in groups:
                 ready: list[Scored | Failed] = []
                 for answer in group:
-                    cell = cell_of.pop(answer.key, None)  # None: it was answered before
+                    cell = cell_of.pop(answer.key, None)  # None: this draw was answered before
                     if cell is not None and (done := cell.take(answer)) is not None:
                         ready.append(done)
                 if ready:
@@ -189,7 +190,7 @@ class SampledScorer:
             ]
 
     def close(self) -> None:
-        """Free what the generator holds."""
+        """Close the generator."""
         self._generator.close()
 
 
@@ -203,7 +204,7 @@ class _OpenCell:
     failed: bool = False
 
     def take(self, answer: Draw | Failed) -> Scored | Failed | None:
-        """The cell's own answer, where the answer to one of its draws decides it."""
+        """Take the answer to one draw; return the cell's answer if that completes or fails it."""
         if self.failed:
             return None
         if isinstance(answer, Failed):

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from biaskit.common.provenance import digest
@@ -17,26 +16,27 @@ from biaskit.models.api.endpoint import clean, hide_urls
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.stream import LoopThread
+from biaskit.models.base import answered_now
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import Account
-from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, ModelIdentity, Plan, Prompt
+from biaskit.records import Draw, DrawRequest, Failed, Finish, ModelIdentity, Plan, Prompt
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
 
 AT_ONCE = 32
-"""Texts that are asked for at once; Inspect itself keeps to what a provider bears."""
+"""Texts in flight at once; Inspect itself keeps to each provider's limits."""
 RETRIES = 8  # Inspect's, of one text
 FAILED_IN_A_ROW = 20  # texts without one answer between them: the provider is gone, or refuses the key
 FINISHES: Mapping[str, Finish] = {"stop": "stop", "tool_calls": "stop", "content_filter": "filter"}
-"""What ended a text; every other end may have cut it."""
+"""Inspect's reasons for the end of a text; any other reason counts as `length`, since it may be cut."""
 SWITCHED_OFF: Mapping[str, dict[str, Any]] = {"hf": {"top_k": 0}}
-"""Providers that would draw from a part of the distribution (transformers: the 50 likeliest tokens)."""
+"""Settings of providers that would draw from part of the distribution (transformers: its 50 likeliest)."""
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 
 
 def open_inspect(name: str, *, label: str, options: ApiOptions, account: Account) -> InspectGenerator:
-    """The model behind `inspect:NAME`. Raises `ModelError` where Inspect, provider or key is missing."""
+    """Open the model behind `inspect:NAME`. Raises `ModelError` if Inspect, provider or key is missing."""
     if options.max_cost is not None and options.price is None:
         raise UsageError(f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT.")
     try:
@@ -46,7 +46,7 @@ def open_inspect(name: str, *, label: str, options: ApiOptions, account: Account
     try:
         model = get_model(name)
     except (Exception, SystemExit) as error:  # whatever a provider's own package raises
-        raise ModelError(f"{label} cannot be opened through Inspect: {_said(error)}") from None
+        raise ModelError(f"{label} cannot be opened through Inspect: {_reason(error)}") from None
     return InspectGenerator(model, name, label=label, options=options, account=account)
 
 
@@ -77,11 +77,11 @@ class InspectGenerator:
         )
 
     def rendered(self, prompt: Prompt) -> str:
-        """The messages as JSON, as those to any other server."""
+        """Render the messages as JSON, as for any other server."""
         return json.dumps(messages_of(prompt, takes_system=True), ensure_ascii=False)
 
     def used(self) -> Mapping[str, float | None]:
-        """Calls, tokens and cost of this start; the cost of an unknown price is None."""
+        """Return calls, tokens and cost of this start; the cost is None if the price is unknown."""
         unknown = {} if self._meter.price is not None else {"cost": None, "cost_unsure": None}
         return {**asdict(self._meter.spending), **unknown}
 
@@ -90,7 +90,7 @@ class InspectGenerator:
         self._thread.close()
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-        """A request for each text; its tokens are reckoned from its length."""
+        """Plan a request for each text; its tokens are estimated from its length."""
         lengths = {prompt: len(self.rendered(prompt)) // 4 for prompt in {r.prompt for r in requests}}
         prompt_tokens = sum(lengths[request.prompt] for request in requests)
         new_tokens = sum(request.sampling.max_new_tokens for request in requests)
@@ -100,7 +100,7 @@ class InspectGenerator:
         return Plan(batches, len(batches), prompt_tokens, new_tokens_max=new_tokens, cost_max=cost)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
-        """Unknown: no provider says how fast it is."""
+        """Return None: no provider says how fast it is."""
         return None if n_new_tokens else 0.0
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
@@ -121,33 +121,25 @@ class InspectGenerator:
                 raise RuntimeError(output.error or "an answer without a text")
         except asyncio.CancelledError:
             raise
-        except Exception as error:  # each provider's package has dozens of its own
+        except Exception as error:  # each provider's package raises its own kinds
             self._failed_in_a_row += 1
             if self._failed_in_a_row >= FAILED_IN_A_ROW:
-                raise AskingStopped(f"the provider gives no more answers ({_said(error)})") from None
-            return [Failed(request.key, _said(error))]
+                raise AskingStopped(f"the provider gives no more answers ({_reason(error)})") from None
+            return [Failed(request.key, _reason(error))]
         finally:
             self._meter.settle(reserved, used, billed=True)
         self._failed_in_a_row = 0
         finish = FINISHES.get(str(output.stop_reason), "length")
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        answered = Answered(clean(output.model or self._name), now, *(used or (None, None)))
-        # Which providers take a seed is not known, so no row claims that its own was used.
+        prompt_tokens, new_tokens = used or (None, None)
+        answered = answered_now(clean(output.model or self._name), prompt_tokens, new_tokens)
+        # Nobody knows which providers take a seed, so no row claims that its seed was used.
         return [Draw(request.key, shown, output.completion, finish, answered, seeded=False)]
 
     async def _generate(self, request: DrawRequest) -> ModelOutput:
-        from inspect_ai.model import (
-            ChatMessageAssistant,
-            ChatMessageSystem,
-            ChatMessageUser,
-            GenerateConfig,
-        )
+        from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, GenerateConfig
 
-        kinds: Mapping[str, Any] = {
-            "system": ChatMessageSystem,
-            "user": ChatMessageUser,
-            "assistant": ChatMessageAssistant,
-        }
+        kinds: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser}
+        kinds["assistant"] = ChatMessageAssistant
         turns = messages_of(request.prompt, takes_system=True)
         config = GenerateConfig(
             temperature=request.sampling.temperature,
@@ -161,7 +153,7 @@ class InspectGenerator:
         return await self._model.generate(messages, config=config, cache=False)
 
 
-def _said(error: BaseException) -> str:
-    """A provider's message on one line, without any secret of the environment."""
+def _reason(error: BaseException) -> str:
+    """Return a provider's message on one line, without any secret of the environment."""
     secrets = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) > 3]
     return clean(error, tuple(sorted(secrets, key=len, reverse=True))) or type(error).__name__

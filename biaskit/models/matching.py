@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 SKIPPED = "*_\"'("
-"""What may stand before the word beside white space: emphasis, a quotation mark, a bracket."""
+"""Characters that may precede the word, beside white space: emphasis, a quotation mark, a bracket."""
 
 
 def match(text: str, expressions: Iterable[str], *, ended: bool = True) -> str | None:
-    """The longest of `expressions` that `text` begins with as a whole word; None: none of them.
+    """Return the longest of `expressions` that `text` begins with as a whole word, or None.
 
     Leading white space and `SKIPPED` are passed over; case counts. `ended=False` says that the text was
-    cut by its length: what might still become an expression, or a longer one, is no match.
+    cut at its limit: a beginning that could still grow into an expression, or a longer one, is no match.
     """
-    rest = text[_beginning(text) :]
-    known = list(expressions)
-    if not ended and any(expression.startswith(rest) for expression in known):
+    text = text[_start_of_word(text) :]
+    expressions = list(expressions)
+    if not ended and any(expression.startswith(text) for expression in expressions):
         return None
-    said = [e for e in known if rest.startswith(e) and starts_new_word(rest[len(e) :])]
-    return max(said, key=len, default=None)
+    matches = [e for e in expressions if text.startswith(e) and starts_new_word(text[len(e) :])]
+    return max(matches, key=len, default=None)
 
 
 def can_match(expression: str) -> bool:
-    """Whether a text can begin with this expression after what is passed over."""
-    return bool(expression) and _beginning(expression) == 0
+    """Return whether a text can begin with this expression after the characters that are passed over."""
+    return bool(expression) and _start_of_word(expression) == 0
 
 
 def starts_new_word(text: str) -> bool:
-    """Whether text that follows a word leaves it complete: nothing, a space, punctuation, a symbol.
+    """Return whether a word before `text` is complete: nothing, a space, punctuation or a symbol follows.
 
     An unfinished character (U+FFFD, half of a byte pair) counts as part of the word.
     """
     return not text or not (text[0].isalnum() or text[0] == "\ufffd")
 
 
-def _beginning(text: str) -> int:
+def _start_of_word(text: str) -> int:
     return next((i for i, c in enumerate(text) if not (c.isspace() or c in SKIPPED)), len(text))

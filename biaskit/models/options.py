@@ -1,4 +1,4 @@
-"""How a local model runs, and what is measured of any model; how an API is reached: `api/options.py`."""
+"""How a local model runs, and what is measured of any model (`api/options.py`: how an API is reached)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OnPrefix = Literal["exclusive", "refuse"]
 
 @dataclass(frozen=True, slots=True)
 class LocalOptions:
-    """How a local model runs: dtype, and date where a template reads the clock, are in its fingerprint."""
+    """How a local model runs; dtype, and date if the template reads the clock, are in its fingerprint."""
 
     device: str = "auto"  # cpu, cuda, cuda:N, mps or map
     dtype: Dtype = "auto"
@@ -28,7 +28,7 @@ class LocalOptions:
         _check("dtype", self.dtype, get_args(Dtype))
 
     def as_before(self, known: Mapping[str, Any]) -> LocalOptions:
-        """`auto` follows the run: what this machine, or its memory, would suggest must not change the model.
+        """Replace dtype `auto` by the run's own, so that another machine or less memory changes no model.
 
         `known`: the model's entry in the run's manifest.
         """
@@ -41,7 +41,7 @@ class LocalOptions:
 
 @dataclass(frozen=True, slots=True)
 class ScoringOptions:
-    """What is measured: the estimator of a probability with its settings (docs/methods.md#estimators).
+    """The estimator of a probability and its settings (docs/methods.md#estimators).
 
     An API takes a forced estimator; a local model is exact unless the choice is top-k or sampling.
     """
@@ -66,19 +66,19 @@ class ScoringOptions:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a run has spent, and where it is written that a model may spend more."""
+    """What a run has spent, and how a model announces that it may spend more."""
 
     spent: float = 0.0  # USD in earlier starts, by all models of the run
     promise: Callable[[float], None] | None = None
-    """Told how many USD this model may have spent in this start, before it spends them."""
+    """Called with the USD that this model may have spent in this start, before it spends them."""
 
 
 NEW: Mapping[str, Any] = {}
-"""What a run's manifest knows of a model that no start has opened yet."""
+"""A manifest entry of a model that no start has opened yet."""
 
 
-def _check(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
+def _check(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
         raise UsageError(
-            f"{name} = {value!r} is unknown.{nearest(str(value), known)} Use one of {', '.join(known)}."
+            f"{name} = {value!r} is unknown.{nearest(str(value), allowed)} Use one of {', '.join(allowed)}."
         )

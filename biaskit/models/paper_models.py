@@ -22,10 +22,10 @@ _LAYOUT = SourceLayout("models", "model", KnownModel)
 
 
 def find_known(name: str) -> KnownModel | None:
-    """The model of exactly this label; None for any other name."""
+    """Return the model of exactly this label; None for any other name."""
     return next((model for model in list_known() if model.label == name), None)
 
 
 def list_known(source: str = KNOWN) -> tuple[KnownModel, ...]:
-    """All of them, as listed."""
+    """Return all ready-made models in the order of their list."""
     return tuple(model for _, model in read_list(source, _LAYOUT).entries)

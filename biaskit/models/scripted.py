@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,6 +12,7 @@ from biaskit.common.inputs import Inputs, expanded
 from biaskit.common.provenance import digest
 from biaskit.common.sequences import cut
 from biaskit.errors import ModelError
+from biaskit.models.base import answered_now
 from biaskit.records import (
     Answered,
     Draw,
@@ -30,8 +30,7 @@ from biaskit.records import (
 )
 
 ELSE = math.log(1e-6)
-"""Log-probability of an expression that no line lists and for which the line gives no "else"."""
-
+"""Log-probability of an expression that a line does not list, if the line gives no "else"."""
 
 _SCRIPT = Inputs(ModelError, most=1024 * 2**20, remedy="Write one object on a line.")
 
@@ -50,7 +49,7 @@ class _Line(BaseModel):
 
 
 class _Scripted:
-    """What both doubles share: the lines, an identity made of them, nothing to load."""
+    """The part that both doubles share: the lines, an identity made of them, nothing to load."""
 
     forms: tuple[PromptForm, ...]
     whole_batches = False
@@ -103,23 +102,22 @@ class _Scripted:
         return next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
 
     def _answered(self) -> Answered:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return Answered(f"scripted {self.identity.fingerprint[:12]}", now, None, 0)
+        return answered_now(f"scripted {self.identity.fingerprint[:12]}", None, 0)
 
     def rendered(self, prompt: Prompt) -> str:
-        """What a line's `contains` is looked for in."""
+        """Render a prompt as the text in which a line's `contains` is looked for."""
         return rendered_plainly(prompt)
 
     def used(self) -> Mapping[str, float | None]:
-        """Nothing is paid for."""
+        """Return nothing: nothing is paid for."""
         return {}
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is loaded."""
 
 
 class ScriptedScorer(_Scripted):
-    """Answers each prompt from the first line whose `contains` stands in it.
+    """Scores each prompt by the first line whose `contains` stands in it.
 
     A line is `{"contains": "nurse", "log_probs": {" She": -0.5}, "else": -9.0}`; a line with
     `"fail": "reason"` answers that request with `Failed`.
@@ -128,19 +126,19 @@ class ScriptedScorer(_Scripted):
     forms = ("raw", "chat-prefill", "chat-continue")
 
     def estimator_for(self, form: PromptForm) -> Estimator:  # noqa: ARG002
-        """What a script says of an expression is the probability itself, whatever the form."""
+        """Return `exact`: a script states the probability itself, whatever the form."""
         return Estimator("exact")
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """Batches in the order of the requests."""
+        """Cut the batches in the order of the requests."""
         return self._plan(requests)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:  # noqa: ARG002
-        """Nothing to wait for, however many batches."""
+        """Return 0: a script answers at once."""
         return 0.0
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
-        """One group per batch."""
+        """Answer one group per batch."""
         for batch in batches:
             yield [self._answer(request) for request in batch]
 
@@ -151,15 +149,17 @@ class ScriptedScorer(_Scripted):
             return Failed(request.key, "no line of the script answers this prompt")
         if "fail" in line:
             return Failed(request.key, str(line["fail"]))
-        listed, other = line.get("log_probs", {}), line.get("else", ELSE)
-        forms = [(expression.group, " " + expression.text) for expression in request.expressions]
-        values = [float(listed.get(text, other)) for _, text in forms]
-        log_probs = tuple(LogProb(*form, value, value) for form, value in zip(forms, values, strict=True))
-        return Scored(request.key, rendered, "exact", log_probs, self._answered())
+        listed, unlisted = line.get("log_probs", {}), line.get("else", ELSE)
+        log_probs = []
+        for expression in request.expressions:
+            text = " " + expression.text
+            value = float(listed.get(text, unlisted))
+            log_probs.append(LogProb(expression.group, text, value, value))
+        return Scored(request.key, rendered, "exact", tuple(log_probs), self._answered())
 
 
 class ScriptedGenerator(_Scripted):
-    """Answers each prompt from the `texts` of the first line whose `contains` stands in it.
+    """Answers each prompt with a text of the first line whose `contains` stands in it.
 
     A line is `{"contains": "nurse", "texts": ["She ...", "He ..."]}`: draw i of a prompt takes text i
     modulo their number. `"finish"` sets the finish reason, `"fail": "reason"` answers with `Failed`.
@@ -168,15 +168,15 @@ class ScriptedGenerator(_Scripted):
     forms = ("chat", "completion", "raw")
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-        """Batches in the order of the requests."""
+        """Cut the batches in the order of the requests."""
         return self._plan(requests)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:  # noqa: ARG002
-        """Nothing to wait for, however many tokens."""
+        """Return 0: a script answers at once."""
         return 0.0
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
-        """One group per batch."""
+        """Answer one group per batch."""
         for batch in batches:
             yield [self._answer(request) for request in batch]
 
@@ -193,7 +193,7 @@ class ScriptedGenerator(_Scripted):
 
 
 def rendered_plainly(prompt: Prompt) -> str:
-    """A prompt as text without any model's template."""
+    """Render a prompt as text without any model's template."""
     if prompt.form in ("raw", "completion"):
         return prompt.text
     lines = [text for text in (prompt.system, prompt.preamble) if text]

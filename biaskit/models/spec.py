@@ -17,13 +17,14 @@ from biaskit.models.paper_models import find_known
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
+    from biaskit.models.huggingface.folder import ModelFolder
 
 KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted")
 API = ("openai", "api")
 
 
 def split_label(text: str) -> tuple[str, str]:
-    """`LABEL=SPEC` → (label, spec); without a label the spec is its own, without what must not be shown."""
+    """Split `LABEL=SPEC` into (label, spec); without a label, the spec without its secrets is the label."""
     if any("\ud800" <= sign <= "\udfff" for sign in text):  # bytes of a shell that are no UTF-8
         raise UsageError(f"{hide_urls(text)!a}: a model's label and spec are UTF-8 text.")
     label, equals, spec = text.partition("=")
@@ -44,7 +45,7 @@ def open_scorer(
     known: Mapping[str, Any] = NEW,
     account: Account = Account(),
 ) -> ContinuationScorer:
-    """The model behind a spec as a scorer, found and checked; its weights load at the first use.
+    """Open the model behind a spec as a scorer, found and checked; its weights load at the first use.
 
     `known`: the model's entry in the run's manifest; `account`: what the run has spent.
     """
@@ -66,9 +67,9 @@ def open_scorer(
     if scoring.estimator == "sampling" or kind == "inspect":
         from biaskit.models.counting import SampledScorer
 
-        # The draws come from the numbers that the exact scorer would use.
-        exact = replace(local, dtype="float32") if local.dtype == "auto" else local
-        generator = open_generator(spec, label=label, local=exact, api=api, known=known, account=account)
+        # Draws come from the distribution that the exact scorer reads.
+        as_scored = replace(local, dtype="float32") if local.dtype == "auto" else local
+        generator = open_generator(spec, label=label, local=as_scored, api=api, known=known, account=account)
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -91,7 +92,7 @@ def open_generator(
     known: Mapping[str, Any] = NEW,
     account: Account = Account(),
 ) -> TextGenerator:
-    """The model behind a spec as a generator; arguments as `open_scorer`'s."""
+    """Open the model behind a spec as a generator; arguments as for `open_scorer`."""
     kind, name = _kind(spec)
     if kind == "scripted":
         from biaskit.models.scripted import ScriptedGenerator
@@ -119,37 +120,37 @@ def open_generator(
 
 
 def full_spec(spec: str) -> str:
-    """A ready-made model's own spec; any other as it is."""
-    known = find_known(spec)
-    return known.spec if known else spec
+    """Return the spec behind a ready-made model's label; any other spec unchanged."""
+    model = find_known(spec)
+    return model.spec if model else spec
 
 
 def is_api(spec: str) -> bool:
-    """Whether a spec names a model behind a server."""
+    """Return whether a spec names a model behind a server."""
     return _kind(spec)[0] in API
 
 
-def _api_options(spec: str, label: str, given: ApiOptions | None) -> ApiOptions:
-    """The command's options; a ready-made model brings the name of its key's variable along."""
+def _api_options(spec: str, label: str, options: ApiOptions | None) -> ApiOptions:
+    """Return the command's options; for a ready-made model, with the name of its key's variable."""
     from biaskit.models.api.options import ApiOptions
 
-    options = given or ApiOptions()
-    known = find_known(spec)
-    if known is not None and known.api_key_env:
-        return replace(options, keys={label: known.api_key_env, **options.keys})
+    options = options or ApiOptions()
+    model = find_known(spec)
+    if model is not None and model.api_key_env:
+        return replace(options, keys={label: model.api_key_env, **options.keys})
     return options
 
 
 def _kind(spec: str) -> tuple[str, str]:
-    """The kind of a spec and what follows it; `UsageError` where it names no model at all."""
+    """Split a spec into its kind and the rest. Raises `UsageError` if it names no model at all."""
     if "\0" in spec or any(len(part.encode("utf-8", "surrogatepass")) > 255 for part in spec.split("/")):
         raise UsageError(f"{short(repr(hide_urls(spec)))} is not a model: no file or model has such a name.")
     kind, _, name = full_spec(spec).partition(":")
     if spec == "demo" or (kind in KINDS and kind != "demo"):
         return kind, name
-    of_file = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
-    of_file = of_file or ("hf:" if Path(spec).is_dir() else None)
-    hint = f" Did you mean {of_file}{spec}?" if of_file else nearest(kind, KINDS)
+    file_kind = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
+    file_kind = file_kind or ("hf:" if Path(spec).is_dir() else None)
+    hint = f" Did you mean {file_kind}{spec}?" if file_kind else nearest(kind, KINDS)
     hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise UsageError(
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
@@ -157,8 +158,8 @@ def _kind(spec: str) -> tuple[str, str]:
     )
 
 
-def _find_local(kind: str, name: str) -> Any:
-    """The checked folder of a local model; torch is asked for before a large file is touched."""
+def _find_local(kind: str, name: str) -> ModelFolder:
+    """Return the checked folder of a local model; torch is asked for before a large file is touched."""
     from biaskit.models.huggingface.folder import check_gguf
     from biaskit.models.huggingface.loading import find_folder, require_transformers
 

@@ -20,8 +20,8 @@ class TokenTrie:
     nodes: tuple[TokenIds, ...]  # each node's tokens after the prompt, () first, then by length
     parents: tuple[int, ...]  # of each node; -1 for the root
     levels: tuple[tuple[int, ...], ...]  # node numbers by depth, root excluded
-    asked: tuple[int, ...]  # every token asked for at any node, ascending
-    steps: tuple[tuple[tuple[int, int], ...], ...]  # per sequence: (node, column of `asked`) of each token
+    token_ids: tuple[int, ...]  # distinct tokens of all sequences, ascending
+    steps: tuple[tuple[tuple[int, int], ...], ...]  # per sequence: (node, place in `token_ids`) of each token
     ends: tuple[int, ...] | None  # per sequence: the node where it is complete
 
     @property
@@ -31,13 +31,13 @@ class TokenTrie:
 
 
 def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTrie:
-    """The trie of `sequences` (distinct, none empty), in an order that depends on their ids alone."""
+    """Build the trie of `sequences` (distinct, none empty), in an order that depends on their ids alone."""
     cuts = {s[:k] for s in sequences for k in range(len(s) + (1 if ends else 0))} | {()}
     nodes = sorted(cuts, key=lambda node: (len(node), node))
     number = {node: i for i, node in enumerate(nodes)}
     deepest = len(nodes[-1])
-    asked = sorted({token for s in sequences for token in s})
-    column = {token: i for i, token in enumerate(asked)}
+    token_ids = sorted({token for s in sequences for token in s})
+    column = {token: i for i, token in enumerate(token_ids)}
     return TokenTrie(
         sequences=tuple(sequences),
         nodes=tuple(nodes),
@@ -45,7 +45,7 @@ def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTri
         levels=tuple(
             tuple(number[node] for node in nodes if len(node) == depth) for depth in range(1, deepest + 1)
         ),
-        asked=tuple(asked),
+        token_ids=tuple(token_ids),
         # Teacher forcing: every token is read at the node of the expression's own earlier tokens.
         steps=tuple(tuple((number[s[:k]], column[s[k]]) for k in range(len(s))) for s in sequences),
         ends=tuple(number[s] for s in sequences) if ends else None,
@@ -53,15 +53,15 @@ def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTri
 
 
 def shortest_extensions(sequences: Sequence[TokenIds]) -> list[list[int]]:
-    """For each sequence the listed sequences that extend it with no listed one between them.
+    """Return, for each sequence, the indices of the others that extend it without another in between.
 
-    The probability of a sequence without its shortest listed extensions is the exact probability
-    that it, and no longer listed one, is what was said (docs/methods.md#prefixes, `on_prefix`).
+    The probability of a sequence minus that of its shortest extensions is the exact probability that the
+    model says this sequence and no longer one of the list (docs/methods.md#prefixes, `on_prefix`).
     """
-    known = {s: i for i, s in enumerate(sequences)}
+    index_of = {s: i for i, s in enumerate(sequences)}
     extensions: list[list[int]] = [[] for _ in sequences]
     for i, s in enumerate(sequences):
-        beginnings = (known[s[:k]] for k in range(len(s) - 1, 0, -1) if s[:k] in known)
-        if (nearest := next(beginnings, None)) is not None:
-            extensions[nearest].append(i)
+        beginnings = (index_of[s[:k]] for k in range(len(s) - 1, 0, -1) if s[:k] in index_of)
+        if (longest := next(beginnings, None)) is not None:
+            extensions[longest].append(i)
     return extensions

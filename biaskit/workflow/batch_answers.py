@@ -93,7 +93,7 @@ def import_answers(
     models = {label: entry for label, entry in manifest["models"].items() if is_api(entry["spec"])}
     if not models:
         raise RunError(f"{path} asked no model behind an API: there is nothing to import into it.")
-    files = AnswerFiles.of([expanded(answer) for answer in answers])
+    files = AnswerFiles.read([expanded(answer) for answer in answers])
     keys, names = _stored(path, manifest["engine"])
     if not accept_drift:
         files.names = frozenset(names) or files.most_frequent_model()
@@ -154,7 +154,7 @@ def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]
     from biaskit.models.api.offline import row_of_name
 
     added = len(_stored(path, engine)[0] - keys_before)
-    rest = [name for name in files.lines if name not in files.asked]
+    rest = [name for name in files.lines if name not in files.asked_for]
     unknown = tuple(name for name in rest if row_of_name(name) not in keys_before)
     n_stored = len(rest) - len(unknown)
     manifest, later = read_manifest(path), 0

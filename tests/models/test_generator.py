@@ -29,7 +29,7 @@ from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
 from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator
-from biaskit.models.huggingface.head import TURNED, turn
+from biaskit.models.huggingface.head import TRANSPOSED_TOKENS, transpose_output
 from biaskit.models.options import LocalOptions
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.records import Draw, DrawRequest, Failed, Prompt, Sampling
@@ -575,11 +575,11 @@ def test_draws_of_the_demo_model_hardly_depend_on_order_and_batch_size() -> None
 @pytest.mark.parametrize("shape", [(1, 1), (5, 1), (16, 1), (2, 3)])
 def test_a_turned_output_layer_gives_the_logits_of_the_layer(shape: tuple[int, int]) -> None:
     torch.manual_seed(1)
-    layer = torch.nn.Linear(24, 2 * TURNED + 17, bias=False)
+    layer = torch.nn.Linear(24, 2 * TRANSPOSED_TOKENS + 17, bias=False)
     first, second = torch.randn(2, *shape, 24)
     with torch.inference_mode():
         expected = [layer(first), layer(second)]
-        turn(layer)
+        transpose_output(layer)
         assert "forward" in vars(layer)
         for hidden, logits in zip((first, second), expected, strict=True):
             assert layer(hidden).shape == logits.shape
@@ -592,5 +592,5 @@ def test_only_a_plain_float32_layer_is_turned() -> None:
 
     layers = (torch.nn.Linear(8, 9), torch.nn.Linear(8, 9, bias=False).bfloat16(), Own(8, 9, bias=False))
     for layer in layers:
-        turn(layer)
+        transpose_output(layer)
         assert "forward" not in vars(layer)

@@ -26,7 +26,7 @@ from fakes.tiny_models import (
 )
 
 from biaskit.errors import ModelError, UsageError
-from biaskit.models.huggingface.head import ListedTokens, Listing, OutputHead
+from biaskit.models.huggingface.head import ListedTokens, OutputHead, TopTokens
 from biaskit.records import Estimator, Failed, LogProb, Prompt, Scored, ScoreRequest
 
 Saved = Callable[..., Tiny]
@@ -172,7 +172,7 @@ def test_only_the_prompts_go_through_the_model_and_shared_beginnings_once(tiny: 
 
 
 def most_probable(head: OutputHead, hidden: torch.Tensor, k: int) -> list[ListedTokens | None]:
-    listing = Listing(len(hidden), k)
+    listing = TopTokens(len(hidden), k)
     head.log_probs(hidden, torch.empty(0, dtype=torch.long), listing=listing)
     return listing.tokens()
 

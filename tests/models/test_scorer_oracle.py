@@ -522,7 +522,9 @@ def test_the_steps_of_a_trie_are_the_tokens_of_its_sequences_one_by_one(
 ) -> None:
     trie = build_trie(sequences, ends=ends)
     for s, steps in zip(sequences, trie.steps, strict=True):
-        assert [(s[:k], s[k]) for k in range(len(s))] == [(trie.nodes[n], trie.asked[c]) for n, c in steps]
+        assert [(s[:k], s[k]) for k in range(len(s))] == [
+            (trie.nodes[n], trie.token_ids[c]) for n, c in steps
+        ]
     assert (sequences if ends else None) == (trie.ends and [trie.nodes[n] for n in trie.ends])
 
 
@@ -553,7 +555,7 @@ def test_summing_along_a_trie_gives_what_each_sequence_gives_alone(
         return known.setdefault((before, token), -rng.random())
 
     trie = build_trie(sequences)
-    at_nodes = [[log_prob(node, token) for token in trie.asked] for node in trie.nodes]
+    at_nodes = [[log_prob(node, token) for token in trie.token_ids] for node in trie.nodes]
     for s, steps in zip(sequences, trie.steps, strict=True):
         alone = math.fsum(log_prob(s[:k], s[k]) for k in range(len(s)))
         assert alone == math.fsum(at_nodes[n][c] for n, c in steps)

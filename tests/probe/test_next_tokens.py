@@ -13,7 +13,7 @@ from fakes.tiny_models import LONG, SHORT, Tiny, answers, asked_on, raw_requests
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaskit.models.huggingface.head import Listing
+from biaskit.models.huggingface.head import TopTokens
 from biaskit.probe.next_tokens import SaidNext, as_shown, next_tokens
 from biaskit.probe.rows import fault_of
 from biaskit.probe.scoring import row_of
@@ -107,7 +107,7 @@ def test_a_list_over_slices_is_that_of_the_whole(
 ) -> None:
     chance = torch.Generator().manual_seed(seed)
     logits = torch.randint(-5, 6, (rows + 2, tokens), generator=chance).float()
-    kept = Listing(rows, k)
+    kept = TopTokens(rows, k)
     for start in range(0, tokens, width):
         kept.add(start, logits[:, start : start + width])
     kept.normalise(logits.double().logsumexp(1))

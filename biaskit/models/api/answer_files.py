@@ -1,4 +1,4 @@
-"""Answers that somebody else got to the requests of a batch file, read by the readers of live answers.
+"""Answers that somebody else obtained to the requests of a batch file, read as live answers are.
 
 Lines may be those of OpenAI's output and error files, of vLLM's run-batch, of Ray's processors, or an
 answer with `custom_id` beside it.
@@ -26,7 +26,7 @@ _FILES = Inputs(UsageError, most=0)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An answer as it stands in a file, and where that is."""
+    """An answer in a file, and its place there."""
 
     where: str
     status: int
@@ -34,31 +34,31 @@ class Line:
 
     @property
     def model(self) -> str | None:
-        """Which model gave it, where it says so."""
+        """Model that gave the answer; None if the answer names none."""
         name = self.body.get("model")
         return clean(name) if isinstance(name, str) and name.strip() else None
 
 
 @dataclass(slots=True)
 class AnswerFiles:
-    """An exchange that has the answers of some files.
+    """An exchange that answers from files.
 
     Attributes:
-        lines: identifier → its answer, the first that is one.
-        names: of models whose answers count; empty: of any.
-        problems: why a line or its answer is not used → places.
-        asked: identifiers that were asked for.
+        lines: identifier → its answer; the first with status 200 counts.
+        names: models whose answers count; empty: all.
+        problems: why a line or its answer is not used → its places.
+        asked_for: identifiers that a model has asked for.
     """
 
     lines: dict[str, Line] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
     n_lines: int = 0
     problems: dict[str, dict[str, None]] = field(default_factory=dict)
-    asked: set[str] = field(default_factory=set)
+    asked_for: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, paths: Sequence[Path]) -> AnswerFiles:
-        """Take up the lines of some files. Raises `UsageError` where one cannot be opened or has no line."""
+    def read(cls, paths: Sequence[Path]) -> AnswerFiles:
+        """Read the lines of some files. Raises `UsageError` if one cannot be opened or has no line."""
         files = cls()
         for path in paths:
             before, number = files.n_lines, 0
@@ -82,8 +82,8 @@ class AnswerFiles:
             return self.refuse(str(trouble), where)
         except ValueError:
             return self.refuse("no JSON" if line.endswith(b"\n") else "cut off", where)
-        known = self.lines.get(identifier)
-        if known is None or (known.status != 200 and answer.status == 200):
+        earlier = self.lines.get(identifier)
+        if earlier is None or (earlier.status != 200 and answer.status == 200):
             self.lines[identifier] = answer
         return None
 
@@ -92,16 +92,16 @@ class AnswerFiles:
         self.problems.setdefault(why, {})[where] = None
 
     def most_frequent_model(self) -> frozenset[str]:
-        """The model of most answers; empty where none names one."""
+        """Return the model of most answers; empty if no answer names one."""
         counted = Counter(line.model for line in self.lines.values() if line.model)
         return frozenset(name for name, _ in counted.most_common(1))
 
     def ask(self, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:
-        """The answer of a line, through `read`. Raises `GaveUp` where there is none that can be believed."""
+        """Read the answer to a call with `read`. Raises `GaveUp` if there is none that can be believed."""
         line = self.lines.get(call.name)
         if line is None:
             raise GaveUp("no answer was handed in")
-        self.asked.add(call.name)
+        self.asked_for.add(call.name)
         try:
             body = _as_served(line.body, call) if "generated_text" in line.body else line.body
             reply = read_reply(endpoint, line.status, json.dumps(body).encode())
@@ -118,7 +118,7 @@ class AnswerFiles:
 
 
 def _answer_of(row: object, where: str) -> tuple[str, Line]:
-    """Identifier and answer of a line, in the shapes that services write. Raises `BadAnswer`."""
+    """Return identifier and answer of a line, in any shape that services write. Raises `BadAnswer`."""
     if not isinstance(row, Mapping):
         raise BadAnswer("no object")
     identifier = row.get("custom_id")
@@ -129,9 +129,9 @@ def _answer_of(row: object, where: str) -> tuple[str, Line]:
         raise BadAnswer("a request, not an answer")
     status, body = 200, row if "choices" in row or "generated_text" in row else response
     if isinstance(response, Mapping) and "body" in response:
-        told = response.get("status_code")
-        status, body = told if type(told) is int else 200, response["body"]
-    if isinstance(body, str):  # some services hand it on as text
+        stated = response.get("status_code")
+        status, body = stated if type(stated) is int else 200, response["body"]
+    if isinstance(body, str):  # some services pass it on as text
         body = parse_json(body)
     error = row.get("error")
     if error and not inside(body, "choices"):  # the reason may stand beside an answer or in its place
@@ -143,15 +143,15 @@ def _answer_of(row: object, where: str) -> tuple[str, Line]:
 
 
 def _as_served(row: Mapping[str, Any], call: Call) -> dict[str, Any]:
-    """A row of Ray's engine processor as a server's answer: it stops by itself or at its most tokens."""
+    """Turn a row of Ray's processor into a server's answer, whose finish follows from its token count."""
     n, text = row.get("num_generated_tokens"), row["generated_text"]
-    asked = call.body or {}
+    request = call.body or {}
     finish = row.get("finish_reason")
     if finish is None and type(n) is int:
         finish = "length" if n >= call.new_tokens_most else "stop"
-    said = {"message": {"role": "assistant", "content": text}} if "messages" in asked else {"text": text}
+    content = {"message": {"role": "assistant", "content": text}} if "messages" in request else {"text": text}
     return {
-        "model": row.get("model", asked.get("model")),
-        "choices": [{"index": 0, "finish_reason": finish, **said}],
+        "model": row.get("model", request.get("model")),
+        "choices": [{"index": 0, "finish_reason": finish, **content}],
         "usage": {"prompt_tokens": row.get("num_input_tokens"), "completion_tokens": n},
     }

@@ -1,4 +1,4 @@
-"""What a server's answer says, checked: choices, finish reasons, log-probabilities. Nothing here asks."""
+"""Read and check a server's answer: choices, finish reasons, log-probabilities. Nothing here asks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Reply, inside
+from biaskit.models.base import answered_now
 from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
 
+Listing = tuple[tuple[str, float], ...]
+"""Listed tokens and their natural log-probabilities, the most probable first."""
+
 UNLISTED = -9990.0
-"""OpenAI writes -9999 for a token outside its list; no real log-probability of a listed one is near."""
+"""OpenAI writes -9999 for a token outside its list; no listed token is ever that improbable."""
 UNDECODED = ("\u0120", "\u010a", "\u2581")
 """How vocabularies write a space or a line feed; such a token never equals an expression."""
 THOUGHT, END_OF_THOUGHT = "<think>", "</think>"
-"""How servers that do not set thoughts apart show them in the text; some templates write the first."""
+"""Marks of thoughts in a text, from servers that do not separate them; some templates write the first."""
 FINISHES: Mapping[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
@@ -39,7 +42,7 @@ class AnswerChoice:
 
 
 def answered(reply: Reply) -> Answered:
-    """Who answered, as the server names itself, when, by our clock, and at how many tokens, if it counts."""
+    """Return who answered by the server's own name, when by our clock, and how many tokens it counted."""
     model = reply.data.get("model")
     if not isinstance(model, str) or not model.strip():
         raise BadAnswer("the answer names no model")
@@ -47,14 +50,15 @@ def answered(reply: Reply) -> Answered:
     by = clean(model)
     if isinstance(fingerprint, str) and fingerprint.strip():
         by = f"{by}{ANSWERED_SEPARATOR}{clean(fingerprint)}"
-    return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), *(reply.used or (None, None)))
+    prompt_tokens, new_tokens = reply.used or (None, None)
+    return answered_now(by, prompt_tokens, new_tokens)
 
 
 def choices(reply: Reply, n: int) -> list[AnswerChoice]:
-    """The texts of an answer, at most `n`, each once, in the order of their index.
+    """Return the texts of an answer, at most `n`, in the order of their index.
 
-    An index that comes twice is one choice; one that was not asked for is left out. Raises `BadAnswer`
-    where there is none, or one of them is no text.
+    Of a repeated index the first choice counts; an index of `n` or more is left out. Raises `BadAnswer` if
+    no choice is left or one of them is not a text.
     """
     listed = reply.data.get("choices")
     if not isinstance(listed, list) or not listed:
@@ -70,61 +74,61 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             continue
         message = data.get("message")
         holder = message if isinstance(message, Mapping) else data
-        said, refusal = _joined(holder.get("content" if holder is message else "text")), holder.get("refusal")
+        text, refusal = _joined(holder.get("content" if holder is message else "text")), holder.get("refusal")
         reason = data.get("finish_reason")
         finish = FINISHES.get(reason.lower()) if isinstance(reason, str) else None
-        if isinstance(refusal, str) and refusal.strip() and not said:
-            said, finish = refusal, "refusal"
+        if isinstance(refusal, str) and refusal.strip() and not text:
+            text, finish = refusal, "refusal"
         if finish is None and reason is None:
             raise BadAnswer("no finish reason: the text may not be whole")
         if finish is None:
             raise BadAnswer(f"the finish reason {clean(reason)!r}, which is none of a text")
-        if said is None and (finish in ("filter", "refusal") or _thought(message)):
-            said = ""  # a reasoning model may spend every token on its thoughts
-        if isinstance(said, list):
+        if text is None and (finish in ("filter", "refusal") or _has_thoughts(message)):
+            text = ""  # a reasoning model may spend every token on its thoughts
+        if isinstance(text, list):
             raise BadAnswer("a choice whose list of parts is not text alone")
-        if not isinstance(said, str):
+        if not isinstance(text, str):
             raise BadAnswer("a choice without a text")
-        by_index[index] = AnswerChoice(index, said, finish, data)
+        by_index[index] = AnswerChoice(index, text, finish, data)
     if not by_index:
         raise BadAnswer("none of the choices has a number that was asked for")
     return [by_index[index] for index in sorted(by_index)]
 
 
-def _joined(said: Any) -> Any:
+def _joined(content: Any) -> Any:
     """Join the text parts in which some gateways give a text; leave everything else as it is."""
-    parts = said if isinstance(said, list) else []
+    parts = content if isinstance(content, list) else []
     texts = [inside(part, "text") for part in parts if inside(part, "type") == "text"]
     whole = 0 < len(parts) == len(texts) and all(isinstance(text, str) for text in texts)
-    return "".join(texts) if whole else said
+    return "".join(texts) if whole else content
 
 
-def _thought(message: object) -> bool:
+def _has_thoughts(message: object) -> bool:
     thoughts = [inside(message, name) for name in ("reasoning_content", "reasoning")]
     return any(isinstance(thought, str) and thought for thought in thoughts)
 
 
 def reasons_first(reply: Reply) -> bool:
-    """Whether the model thought before it answered: its first token is not the answer's."""
+    """Return whether the model thought before it answered, so that its first token is not the answer's."""
     tokens = inside(reply.data, "usage", "completion_tokens_details", "reasoning_tokens")
     if isinstance(tokens, int) and tokens > 0:
         return True
     message = inside(reply.data, "choices", 0, "message")
-    said = str(_joined(inside(message, "content")) or "")
-    return _thought(message) or said.lstrip().startswith(THOUGHT) or END_OF_THOUGHT in said
+    text = str(_joined(inside(message, "content")) or "")
+    return _has_thoughts(message) or text.lstrip().startswith(THOUGHT) or END_OF_THOUGHT in text
 
 
 def without_thoughts(text: str) -> str:
-    """The answer itself, where a model shows its thoughts before it; empty where it never came to it."""
+    """Return the answer without the thoughts shown before it; empty if the thoughts never ended."""
     if END_OF_THOUGHT in text:
         return text.rpartition(END_OF_THOUGHT)[2].lstrip()
     return "" if text.lstrip().startswith(THOUGHT) else text
 
 
 def log_probability(value: object) -> float:
-    """One log-probability as a server wrote it; above 0 by rounding alone is 0.
+    """Return one natural log-probability of a server; a value above 0 by rounding alone becomes 0.
 
-    Raises `BadAnswer`, also for what stands for a token outside a list: that says nothing of its probability.
+    Raises `BadAnswer`, also for the mark of a token outside a list, which says nothing of its probability.
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadAnswer("a log-probability that is not a number")
@@ -135,10 +139,10 @@ def log_probability(value: object) -> float:
     return min(0.0, float(value))
 
 
-def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float], ...]:
-    """The most probable first tokens of a choice and their log-probabilities, the greatest first.
+def listed_tokens(choice: AnswerChoice, *, chat: bool) -> Listing:
+    """Return the tokens that a server lists for the first place of a choice, the most probable first.
 
-    Entries at -9999 are left out. Raises `BadAnswer` where there are none, or they are no distribution.
+    Entries at -9999 are left out. Raises `BadAnswer` if none is left, or they are no distribution.
     """
     block = choice.data.get("logprobs")
     if not isinstance(block, Mapping):
@@ -171,11 +175,11 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> tuple[tuple[str, float
     return tuple(sorted(listing, key=lambda pair: (-pair[1], pair[0])))
 
 
-def most_probable(choice: AnswerChoice, *, chat: bool, k: int) -> tuple[tuple[str, float], ...]:
-    """`listed_tokens` of a list that was asked to hold `k`, without a last one that may not belong to it.
+def most_probable(choice: AnswerChoice, *, chat: bool, k: int) -> Listing:
+    """Return `listed_tokens` of a request for `k`, without the sampled token if it may be an extra entry.
 
-    The sampled token comes on top of a list. Where tokens of equal text are one entry (halves of a
-    character have none) `k` entries may be fewer of the list and it, and the least says nothing of others.
+    Servers add the sampled token to their list. Tokens of equal text (halves of a character) become one
+    entry, so even a list of `k` entries may include that extra one; if it comes last, it bounds no other.
     """
     listing = listed_tokens(choice, chat=chat)
     block = choice.data["logprobs"]

@@ -1,4 +1,4 @@
-"""What a model of an API is, whether it scores or generates: who it is, what it can, how it is asked."""
+"""The part that API scorers and generators share: identity, capabilities, requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from biaskit.models.api.capabilities import CONTINUED, Capabilities, tokens_most
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import hide_urls
-from biaskit.models.api.wire import Call
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Call
 from biaskit.models.conversation import messages_of
 from biaskit.records import ModelIdentity, Plan, Prompt, PromptForm
 
@@ -17,7 +17,7 @@ R = TypeVar("R")
 
 
 class ApiModel:
-    """A model behind an OpenAI-compatible server; its identity is its name and its endpoint's."""
+    """A model behind an OpenAI-compatible server; its own and its endpoint's name are its identity."""
 
     whole_batches = False
 
@@ -45,7 +45,7 @@ class ApiModel:
         )
 
     def used(self) -> Mapping[str, float | None]:
-        """Calls, tokens and cost of this start."""
+        """Return calls, tokens and cost of this start."""
         return self.connection.used()
 
     def close(self) -> None:
@@ -60,13 +60,13 @@ class ApiModel:
         return Plan(batches, calls, prompt_tokens, new_tokens_max=new_tokens, cost_max=cost)
 
     def rendered(self, prompt: Prompt) -> str:
-        """What is sent, as a row holds it: the text, or the messages as JSON."""
-        if path_of(prompt.form) == "completions":
+        """Render a prompt as it is sent and as rows store it: the text, or the messages as JSON."""
+        if path_of(prompt.form) == COMPLETIONS:
             return prompt.text
         return json.dumps(self._messages(prompt), ensure_ascii=False)
 
     def _messages(self, prompt: Prompt) -> list[dict[str, str]]:
-        """The turns, and the beginning of the answer as a last one."""
+        """Return the turns, with the beginning of the answer as a last one."""
         messages = messages_of(prompt, takes_system=self.capabilities.takes_system)
         return [*messages, {"role": "assistant", "content": prompt.prefill}] if prompt.prefill else messages
 
@@ -83,10 +83,10 @@ class ApiModel:
         n: int = 1,
         draws_anew: bool = False,
     ) -> Call:
-        """A request for `n` answers in the fields that this server takes; `name`: of its row."""
+        """Build a request for `n` answers in the fields that this server takes; `name`: key of its row."""
         capabilities, path = self.capabilities, path_of(prompt.form)
         body: dict[str, Any] = {"model": self.connection.endpoint.model}
-        if path == "completions":
+        if path == COMPLETIONS:
             body |= {"prompt": prompt.text, "max_tokens": new_tokens}
         else:
             body |= {"messages": self._messages(prompt)}
@@ -99,5 +99,5 @@ class ApiModel:
 
 
 def path_of(form: PromptForm) -> str:
-    """Which of a server's two doors a prompt form goes through."""
-    return "completions" if form in ("raw", "completion") else "chat/completions"
+    """Return the path of a server that a prompt form is sent to."""
+    return COMPLETIONS if form in ("raw", "completion") else CHATS

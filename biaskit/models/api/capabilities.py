@@ -1,4 +1,4 @@
-"""What an endpoint can do, as measured once and kept with the run (docs/methods.md#estimators)."""
+"""What an endpoint can do, measured once and stored with the run (docs/methods.md#estimators)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from biaskit.models.options import ScoringOptions
 from biaskit.records import PROBE_FORMS, Estimator, EstimatorName, PromptForm
 
 LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling")
-"""From the strongest to the weakest; a probability is obtained by the first that the endpoint passes."""
+"""Estimators from the strongest to the weakest; the first that the endpoint passes is used."""
 
 CONTINUED: Mapping[str, bool] = {"add_generation_prompt": False, "continue_final_message": True}
-"""With `prefill` flagged: the fields by which a server is told to go on with the last message."""
+"""Fields that tell a server to continue the last message, where `prefill` is "flagged"."""
 
-MOST = 64
+MOST = 64  # requests in flight
 QUEUE_S = 8.0
-"""Requests in flight, and seconds in which a server can answer those before a new one."""
+"""Seconds in which a server can answer the requests that are ahead of a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapabilityFinding:
-    """One question that was put to the endpoint, and what came of it."""
+    """A question to the endpoint and its result."""
 
     question: str
     answer: str
@@ -33,17 +33,17 @@ class CapabilityFinding:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What `doctor` found; plain values, so that a manifest can hold it."""
+    """The findings of `doctor`; plain values, so that a manifest can hold them."""
 
     answered_by: str = ""  # the model name that the server returned
     completions: bool = False
     chat: bool = False
-    chat_limit: str = "max_tokens"  # what a chat calls the limit of new tokens
+    chat_limit: str = "max_tokens"  # field of a chat that limits new tokens
     refused: tuple[str, ...] = ()  # parameters that it answers with an error
     neutral: Mapping[str, Any] = field(default_factory=dict)
-    """Sampling settings of its own that it lets us switch off: a server's top_k of 40 is no draw."""
+    """Settings that switch off the server's own sampling: under its top_k of 40 a text is no draw."""
     draws: bool = True  # whether another seed gives another text at all
-    choices: int = 1  # that come back for one request
+    choices: int = 1  # texts that come back for one request
     takes_system: bool = False
     prefill: str = "no"  # a trailing assistant message: no, plain (continued as it is), flagged (with fields)
     reasoning: bool = False  # it thinks before it answers
@@ -55,35 +55,35 @@ class Capabilities:
     bytes_per_token: float = 3.0
     overhead: int = 16  # tokens that a chat template adds
     latency: float = 1.0  # seconds of a short request
-    echo_latency: float = 0.0  # seconds of one echo; nine where the server sorts its vocabulary in Python
-    parallel: float = 1.0  # how many times faster four at once are than one after another
+    echo_latency: float = 0.0  # seconds of one echo; 9 if the server sorts its vocabulary in Python
+    parallel: float = 1.0  # speed-up of four requests at once over one after another
     scored: bool = False  # whether the questions about probabilities were put
     assumed: bool = False  # nobody was asked: a file of requests was written (`offline.py`)
     findings: tuple[CapabilityFinding, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)  # estimator or form → why not
 
     def as_json(self) -> dict[str, Any]:
-        """For the manifest."""
+        """Return the values for a manifest."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Capabilities:
-        """From a manifest."""
+        """Read the values of a manifest."""
         findings = tuple(CapabilityFinding(**finding) for finding in stored["findings"])
         return cls(**{**stored, "refused": tuple(stored["refused"]), "findings": findings})
 
     def open_forms(self) -> tuple[PromptForm, ...]:
-        """Forms in which it can be asked for a text."""
+        """Return the forms in which the endpoint can be asked for a text."""
         if not self.draws:
             return ()
         return (*(("chat",) if self.chat else ()), *(("completion", "raw") if self.completions else ()))
 
     def scored_forms(self, forced: str) -> tuple[PromptForm, ...]:
-        """Forms in which it can be asked for a probability, by the forced estimator if there is one."""
+        """Return the forms in which it can be asked for a probability, by the forced estimator if any."""
         return tuple(form for form in PROBE_FORMS if self.estimators(form, forced))
 
     def estimators(self, form: PromptForm, forced: str = "auto") -> tuple[EstimatorName, ...]:
-        """The rungs that it passes in a prompt form, the strongest first."""
+        """Return the estimators that it passes in a prompt form, the strongest first."""
         able: dict[EstimatorName, bool] = {}
         if form == "raw":
             able = {
@@ -101,13 +101,13 @@ class Capabilities:
         return tuple(name for name in LADDER if able.get(name) and forced in ("auto", name))
 
     def estimator(self, form: PromptForm, scoring: ScoringOptions) -> Estimator:
-        """The strongest rung in a form. Raises `ModelError` with what was measured where there is none."""
+        """Return the strongest estimator in a form. Raises `ModelError`, with the reason, if it has none."""
         forced = scoring.estimator
         names = self.estimators(form, forced)
         if not names:
             wanted = forced if forced != "auto" else "any estimator"
-            asked = forced if form == "raw" else f"{forced}, chat"
-            why = self.problems.get(asked) or self.problems.get(form) or "the endpoint does not offer it"
+            problem = forced if form == "raw" else f"{forced}, chat"
+            why = self.problems.get(problem) or self.problems.get(form) or "the endpoint does not offer it"
             can = sorted({f"{f}: {', '.join(e)}" for f in PROBE_FORMS if (e := self.estimators(f))})
             raise ModelError(
                 f"{wanted} is not possible in prompt form {form} ({why})."
@@ -120,24 +120,26 @@ class Capabilities:
         return Estimator(names[0])
 
     def tokens(self, text: str) -> int:
-        """About how many tokens a text is, by what the endpoint counted before."""
+        """Estimate the tokens of a text from what the endpoint counted before."""
         return math.ceil(len(text.encode("utf-8", "replace")) / max(0.5, self.bytes_per_token)) + 1
 
     def at_once(self, *, echo: bool = False, texts: bool = False) -> int:
-        """How many requests to keep in flight: as many as a server answers in some seconds.
+        """Return how many requests to keep in flight: as many as the server answers in `QUEUE_S`.
 
-        One that takes seconds for each would let the others time out, and it works on what nobody waits for
-        any more. At the limit of its processor with prompts it still writes many texts side by side.
+        A slow server would let later ones time out, and keep working on answers that nobody waits for. Even
+        one whose processor is full of prompts writes several texts side by side: `texts` assumes four.
         """
-        latency = max(self.latency, self.echo_latency) if echo else self.latency
+        latency = self._latency(echo=echo)
         return max(1, min(MOST, int(QUEUE_S * (4.0 if texts else self.parallel) / max(1e-3, latency))))
 
     def seconds(self, calls: int, *, echo: bool = False) -> float:
-        """About how long so many short calls, or echoes, take."""
-        latency = max(self.latency, self.echo_latency) if echo else self.latency
-        return calls * latency / max(1.0, self.parallel)
+        """Estimate the seconds of so many short calls, or echoes."""
+        return calls * self._latency(echo=echo) / max(1.0, self.parallel)
+
+    def _latency(self, *, echo: bool) -> float:
+        return max(self.latency, self.echo_latency) if echo else self.latency
 
 
 def tokens_most(text: str) -> int:
-    """More tokens than a text can be: no tokenizer makes one of less than a byte."""
+    """Return more tokens than a text can have: no tokenizer makes a token of less than a byte."""
     return len(text.encode("utf-8", "replace")) + 8

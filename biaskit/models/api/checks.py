@@ -1,4 +1,4 @@
-"""Puts some twenty cheap questions to an endpoint, and believes nothing that was not measured."""
+"""Some twenty cheap questions to an endpoint; nothing is believed that was not measured."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import replace
 
 from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.api import questions
-from biaskit.models.api.answers import choices, listed_tokens
+from biaskit.models.api.answers import Listing, choices, listed_tokens
 from biaskit.models.api.capabilities import CONTINUED, Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.doors import Doors
 from biaskit.models.api.echo import Echo, echo_call, read_echo
-from biaskit.models.api.questions import CHATS, COMPLETIONS, FIRST, PROMPT
+from biaskit.models.api.questions import FIRST, PROMPT
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, GaveUp, Refused
+from biaskit.models.api.wire import CHATS, COMPLETIONS
 
 ECHO_S = 90.0
-"""Seconds for one echo; a server that computes every position in Python took 9."""
+"""Time limit of one echo; a server that computes every position in Python took 9 s."""
 PREFILLS = (
     ("Name a colour.", "My favourite colour is yel", "low"),
     ("Name an animal.", "I like the eleph", "ant"),
@@ -26,26 +27,24 @@ PREFILLS = (
 """User turn, beginning of an answer that ends inside a word, and the rest of that word."""
 CROSS_CHECK = 0.3
 """Largest difference in log-probability between two ways of asking one server; an echo that is off by
-one token is off by several."""
+one token differs by several."""
 LISTS = (20, 20, 5, 1)
-"""Lengths of a list that are asked for until one comes; a server that warms up may lose the first."""
-SAME = 0.02  # differences below it are noise of the server's arithmetic, not another temperature
-Listing = tuple[tuple[str, float], ...]
-"""Listed tokens and their log-probabilities, the most probable first."""
+"""Lengths of a list to ask for until one comes; a server that warms up may fail at the first."""
+SAME = 0.02  # smaller differences are noise of the server's arithmetic, not another temperature
 
 
 def measure(connection: Connection, *, scores: bool) -> Capabilities:
-    """What an endpoint can do for texts and, with `scores`, for probabilities.
+    """Measure what an endpoint can do for texts and, with `scores`, for probabilities.
 
-    Raises `ModelError` where it does not answer, refuses the key, or answers with nothing usable.
+    Raises `ModelError` if it does not answer, refuses the key, or answers with nothing usable.
     """
     where = f"{connection.endpoint.label} at {connection.endpoint.host.shown}"
     checks = Checks(connection)
     try:
         capabilities = connection.run(checks.put(scores=scores))
     except (AskingStopped, GaveUp, Refused) as error:
-        said = str(error)
-        raise ModelError(f"{where}: {said}{'' if said.endswith('?') else '.'}") from None
+        reason = str(error)
+        raise ModelError(f"{where}: {reason}{'' if reason.endswith('?') else '.'}") from None
     if not capabilities.completions and not capabilities.chat:
         why = "; ".join(f"{name}: {text}" for name, text in capabilities.problems.items())
         raise ModelError(f"{where} answers neither way ({why}).")
@@ -53,10 +52,10 @@ def measure(connection: Connection, *, scores: bool) -> Capabilities:
 
 
 class Checks(Doors):
-    """Which estimators an endpoint passes; one whose answers contradict each other is not believed."""
+    """Questions about estimators; an endpoint whose answers contradict each other is not believed."""
 
     async def put(self, *, scores: bool) -> Capabilities:
-        """Ask everything that is needed."""
+        """Ask every question that is needed, and return the findings."""
         await self.examine_doors()
         if scores and self.capabilities.completions:
             listing = await self._listing(COMPLETIONS)
@@ -85,7 +84,7 @@ class Checks(Doors):
         return await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0], chat=chat))
 
     async def _listing(self, path: str) -> Listing:
-        """How many tokens are listed, before or after temperature, and whether twice is the same."""
+        """Check how many tokens are listed, before or after temperature, and how far two lists differ."""
         chat = path == CHATS
         name, what = ("chat", "top-k, chat") if chat else ("completions", "top-k")
         if self.capabilities.reasoning and chat:
@@ -95,7 +94,7 @@ class Checks(Doors):
         if listing and not chat and not any(token.startswith(" ") for token, _ in listing):
             # After a word nothing else is probable: an expression would never be found in such a list.
             listing, why = (), "no listed token begins with a space: the server strips it"
-        most, scale, noise = await self._lists_again(path, listing, k) if listing else (0, "", 0.0)
+        length, scale, noise = await self._lists_again(path, listing, k) if listing else (0, "", 0.0)
         if noise > CROSS_CHECK:
             listing, why = (), f"the same question twice gives values that differ by {noise:.2g}"
         if not listing:
@@ -104,21 +103,21 @@ class Checks(Doors):
         mass = math.fsum(math.exp(value) for _, value in listing)
         self.learn(
             f"listed tokens, {name}",
-            f"{most}, together {mass:.3f} of the probability; {scale} temperature;"
+            f"{length}, together {mass:.3f} of the probability; {scale} temperature;"
             f" twice the same within {noise:.2g}",
-            **{"chat_k" if chat else "completions_k": most},
+            **{"chat_k" if chat else "completions_k": length},
             scale=scale,
         )
         return listing
 
     async def _first_list(self, path: str) -> tuple[Listing, int, object]:
-        """The longest list that comes, how many were asked for, and why no longer one did."""
+        """Return the longest list that comes, how many tokens were asked for, and why no longer one came."""
         why: object = "none"
         for before, k in zip((0, *LISTS), LISTS, strict=False):
             if k == before and isinstance(why, Refused):
                 continue
             if k == 1 and not isinstance(why, Refused):
-                break  # it does not say that the list is too long: there is none
+                break  # the server did not say that a list is too long: it has none
             listing = await self._list(path, k, 1.0)
             if isinstance(listing, tuple):
                 return listing, k, why
@@ -126,7 +125,7 @@ class Checks(Doors):
         return (), 0, why
 
     async def _lists_again(self, path: str, listing: Listing, k: int) -> tuple[int, str, float]:
-        """How many tokens a list holds, before or after which temperature, and how far twice is the same."""
+        """Return a list's length, its scale ("before" or "after" temperature) and its noise."""
         counts, scale, noise = [len(listing)], "unknown", 0.0
         takes_temperature = "temperature" not in self.refused[path]
         again = await self._list(path, k, 1.0)
@@ -138,14 +137,15 @@ class Checks(Doors):
                 scale = "before" if _largest_difference(listing, hot) <= noise + SAME else "after"
                 counts.append(len(hot))
         if min(counts) < k and takes_temperature:
-            # A list cut short may hold the sampled token on top; the most probable one is in it anyway.
+            # A short list may have the sampled token as an extra; the most probable one is always in it.
             cold = await self._list(path, k, 0.0)
-            counts += [len(cold)] if isinstance(cold, tuple) else []
-        # The sampled token may come on top of the list: the smallest count is the list's own.
+            if isinstance(cold, tuple):
+                counts.append(len(cold))
+        # The sampled token may be an extra entry: the smallest count is the list's own.
         return min(*counts, k), scale, noise
 
     async def _echo(self, listing: Listing) -> None:
-        """Whether a prompt comes back with log-probabilities, and whether they are those of its tokens."""
+        """Check whether a prompt comes back with log-probabilities, and whether they are its own tokens'."""
         probe, expected = _plain_token(listing)
         body = echo_call(self.model, PROMPT + probe).body
         started = time.perf_counter()
@@ -169,7 +169,7 @@ class Checks(Doors):
             self.learn("echo", answer, echo=True, echo_latency=seconds)
 
     async def _selected(self, listing: Listing) -> None:
-        """Whether log-probabilities of token ids of our choice come back (vLLM)."""
+        """Check whether log-probabilities of token ids of our choice come back (vLLM)."""
         if self.official:
             return
         question, name = "selected token ids", "selected-ids"
@@ -182,21 +182,22 @@ class Checks(Doors):
             return
         if expected is not None and not abs(value - expected) <= CROSS_CHECK:
             why = f"{probe!r} {value:.3f}, in the list {expected:.3f}"
-            said = f"its values contradict each other: {why}"
-            self.lacks(name, said, question, f"not believed: {why}")
+            self.lacks(name, f"its values contradict each other: {why}", question, f"not believed: {why}")
         else:
             self.learn(question, "yes, log-probabilities of chosen ids come back", selected_ids=True)
 
     async def _prefill(self) -> None:
-        """Whether the beginning of an answer is continued in the middle of a word."""
+        """Check whether the beginning of an answer is continued in the middle of a word."""
         question = "beginning of an answer"
         for kind, fields in (("plain", {}), ("flagged", CONTINUED)):
             continued = []
-            for user, opening, rest in PREFILLS:
+            for user, opening, end_of_word in PREFILLS:
                 body = {**self.body(CHATS, user, 4, temperature=0.0), **fields}
                 body["messages"] = [*body["messages"], {"role": "assistant", "content": opening}]
                 text = await self.ask(CHATS, body, lambda reply: choices(reply, 1)[0].text)
-                continued.append(isinstance(text, str) and text.startswith((rest, opening + rest)))
+                continued.append(
+                    isinstance(text, str) and text.startswith((end_of_word, opening + end_of_word))
+                )
             if all(continued):
                 self.learn(question, f"continued ({kind})", prefill=kind)
                 return
@@ -205,7 +206,7 @@ class Checks(Doors):
 
 
 def _plain_token(listing: Listing) -> tuple[str, float | None]:
-    """The most probable listed token that is a plain word after a space, and its log-probability."""
+    """Return the most probable listed token that is a plain word after a space, and its log-probability."""
     for token, value in listing:
         if token.startswith(" ") and token[1:].isascii() and token[1:].isalpha():
             return token, value
@@ -213,6 +214,6 @@ def _plain_token(listing: Listing) -> tuple[str, float | None]:
 
 
 def _largest_difference(first: Listing, second: Listing) -> float:
-    """Between the log-probabilities of the tokens that both lists begin with (the five most probable)."""
-    other = dict(second)
-    return max((abs(value - other[token]) for token, value in first[:5] if token in other), default=math.inf)
+    """Compare the log-probabilities of the first list's five most probable tokens with the second's."""
+    again = dict(second)
+    return max((abs(value - again[token]) for token, value in first[:5] if token in again), default=math.inf)

@@ -1,4 +1,4 @@
-"""An endpoint in use: its event loop, its client and its controller, from the first request to close."""
+"""An endpoint in use: its event loop, client and controller, from the first request to `close`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from biaskit.models.api.offline import OfflineController
 
 AT_HAND = 256
-"""Jobs that are begun and not yet handed on where nobody is asked, so that nothing is waited for."""
+"""Jobs to begin ahead of the reader where no server is asked: nothing is waited for."""
 
 
 class Connection(LoopThread):
-    """Everything between a model of an API and the network; begins with its first use."""
+    """Everything between a model of an API and the network; opened at its first use."""
 
     def __init__(self, endpoint: Endpoint, options: ApiOptions, account: Account = Account()) -> None:
         super().__init__()
@@ -31,9 +31,9 @@ class Connection(LoopThread):
         self.options = options
         self.price = options.price or find_price(endpoint.host.name, endpoint.model)
         if options.offline is not None and options.price is None and self.price and self.price.input:
-            self.price = None  # the table holds the price of asking one by one
-        # Questions that find out what a server can do are not worth minutes of patience each; and what was
-        # not answered in its time is still being worked on.
+            self.price = None  # the table has prices of single requests, not of batches
+        # A question about capabilities is not worth minutes of patience, and a server still works on one
+        # that timed out.
         attempts = min(3, options.policy.attempts)
         self._policy = replace(
             options.policy, at_once=4, attempts=attempts, attempts_at_answers=2, attempts_in_time=1
@@ -43,7 +43,7 @@ class Connection(LoopThread):
 
     @property
     def controller(self) -> Controller | OfflineController:
-        """What is asked: the server, or what stands in its place."""
+        """Controller of the server, or of what replaces it."""
         if self._controller is None and self.options.offline is not None:
             self._controller = self.options.offline.controller(self.endpoint)
         elif self._controller is None:
@@ -59,19 +59,20 @@ class Connection(LoopThread):
         return AT_HAND if self.options.offline is not None else 2 * self._policy.at_once + 4
 
     def begin_with(self, requests: int) -> None:
-        """How many requests at once, now that a server's speed is known."""
+        """Set how many requests run at once, now that the server's speed is known."""
         self._policy = replace(self.options.policy, at_once=min(self.options.policy.at_once, requests))
         if isinstance(self._controller, Controller):
             self._controller.begin_again(self._policy)
 
     def used(self) -> Mapping[str, float | None]:
-        """For usage.json; the cost of an unknown price is None, never 0, and so is what others bill."""
+        """Return the counts for usage.json; the cost is None, never 0, if unknown or billed by others."""
         free = self.price is not None and not (self.price.input or self.price.output)
-        known = free or (self.price is not None and self.options.offline is None)
-        return {**asdict(self._meter.spending), **({} if known else {"cost": None, "cost_unsure": None})}
+        if free or (self.price is not None and self.options.offline is None):
+            return asdict(self._meter.spending)
+        return {**asdict(self._meter.spending), "cost": None, "cost_unsure": None}
 
     def close(self) -> None:
-        """End the connections and the loop."""
+        """Close the connections and the loop."""
         if isinstance(self._controller, Controller):
             self.run(self._controller.client.close())
         self._controller = None

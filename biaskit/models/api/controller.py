@@ -1,4 +1,4 @@
-"""The one place that sees 429, Retry-After, time-outs and cost: when a request is sent, and when again."""
+"""When a request is sent, and when again: the one place that sees 429, Retry-After, time-outs and cost."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How patient and how eager; seconds."""
+    """Limits of patience and of load; times in seconds."""
 
     at_once: int = 64  # requests in flight at the most
     attempts: int = 8  # of one request, 429 not counted
-    attempts_at_answers: int = 4  # of one request whose answers contradict themselves
-    attempts_in_time: int = 8  # of one request that is not answered in its time
+    attempts_at_answers: int = 4  # of one request, at answers that cannot be used
+    attempts_in_time: int = 8  # of one request that times out
     first_wait: float = 0.5
     longest_wait: float = 30.0
-    longest_pause: float = 900.0  # what a Retry-After may ask for; longer ends the run
+    longest_pause: float = 900.0  # longest Retry-After; a longer one ends the run
     longest_call: float = 3600.0  # one request with all its repetitions
-    dead_after: float = 60.0  # without any answer, many requests failing
+    dead_after: float = 60.0  # without any answer while many requests fail
 
 
 class Places:
-    """How many requests are out at once: a burst of refusals halves it, every round of answers adds one."""
+    """Places for requests in flight: a burst of refusals halves their number, a round of answers adds one."""
 
     def __init__(self, most: int) -> None:
         self.n = self.most = most
         self._free = asyncio.Semaphore(most)
-        self._owed = 0  # places to withdraw as they are given back
+        self._owed = 0  # places that vanish when they are given back
         self._answers = 0
         self._halved_at = 0.0
 
@@ -56,7 +56,7 @@ class Places:
             self._free.release()
 
     def answered(self) -> None:
-        """Give the number a place back after as many answers."""
+        """Count an answer; add a place after as many answers as there are places."""
         self._answers += 1
         if self._answers < self.n or self.n == self.most:
             return
@@ -67,19 +67,19 @@ class Places:
             self._free.release()
 
     def halve(self) -> None:
-        """The server has too much to do; refusals of one second are one burst."""
+        """Halve the places of an overloaded server; refusals within a second count once."""
         self._answers, now = 0, time.monotonic()
         if now - self._halved_at > 1.0:
-            self._halved_at, gone = now, self.n // 2
-            self.n -= gone
-            self._owed += gone
+            self._halved_at, withdrawn = now, self.n // 2
+            self.n -= withdrawn
+            self._owed += withdrawn
 
 
 class Controller:
-    """Keeps a number of requests in flight, in the order in which they were given, and asks again.
+    """Keeps a number of requests in flight, in the order in which they come, and repeats failed ones.
 
-    Lives in one event loop. `note` is told what a user may want to see (--verbose); `clean` makes foreign
-    text fit to be shown, wherever in an answer it came from.
+    Lives in one event loop. `note` receives what a user may want to see (--verbose); `clean` makes foreign
+    text fit to be shown.
     """
 
     def __init__(
@@ -95,28 +95,28 @@ class Controller:
         self.stopped: AskingStopped | None = None
         self._note, self._clean = note or (lambda _: None), clean
         self._under_way = 0  # requests without an answer yet, waiting ones too
-        self._resume_at = 0.0  # a 429 puts everybody off
+        self._resume_at = 0.0  # a 429 delays all requests until then
         self._failures, self._last_good = 0, time.monotonic()
         self.begin_again(policy)
 
     def begin_again(self, policy: Policy) -> None:
-        """Another patience and another number at once; called while nothing is under way."""
+        """Set another policy; call only while nothing is under way."""
         self.policy = policy
         self.places = Places(policy.at_once)
         self._backoff = wait_random_exponential(policy.first_wait, policy.longest_wait)
 
     def stop(self, reason: str) -> AskingStopped:
-        """Send nothing more; what is out may still be answered."""
+        """Send nothing more; requests in flight may still be answered. Returns the error to raise."""
         self.stopped = self.stopped or AskingStopped(reason)
         return AskingStopped(str(self.stopped))
 
     async def ask(self, call: Call, read: Callable[[Reply], T], *, seconds: float | None = None) -> T:
-        """The answer to one request, read by `read`, which raises `BadAnswer` for one it cannot believe.
+        """Send a request and return its answer as read by `read`, which raises `BadAnswer` if it is unusable.
 
-        Raises `GaveUp` after all attempts, `Refused` where the server says no, `AskingStopped` where
-        nothing more is asked.
+        Raises `GaveUp` after all attempts, `Refused` if the server says no, `AskingStopped` if nothing more
+        is asked.
         """
-        if not self._under_way:  # what went before says nothing of the server now
+        if not self._under_way:  # earlier failures say nothing about the server now
             self._failures, self._last_good = 0, time.monotonic()
         retrying = AsyncRetrying(
             retry=retry_if_exception_type((Unavailable, BadAnswer)),
@@ -126,20 +126,20 @@ class Controller:
             before_sleep=self._note_repetition,
             retry_error_callback=_give_up,
         )
-        asked = call
+        next_call = call
 
-        async def once() -> T:
-            nonlocal asked
+        async def attempt() -> T:
+            nonlocal next_call
             try:
-                return await self._within_limits(asked, read, seconds)
+                return await self._within_limits(next_call, read, seconds)
             except BadAnswer:
-                asked = call.drawn_anew()
+                next_call = call.drawn_anew()
                 raise
 
         self._under_way += 1
         try:
-            async with self.places:  # held between attempts too: a server in trouble gets fewer requests
-                return await retrying(once)
+            async with self.places:  # kept between attempts: a server in trouble gets fewer requests
+                return await retrying(attempt)
         finally:
             self._under_way -= 1
 
@@ -161,11 +161,11 @@ class Controller:
             await asyncio.sleep(min(left, 1.0))
 
     async def _within_limits(self, call: Call, read: Callable[[Reply], T], seconds: float | None) -> T:
-        """Send a request as often as the server refuses it with 429, which puts off all others too."""
+        """Send a request again for every 429, each of which delays all other requests too."""
         started = time.monotonic()
         refusals = 0
         while True:
-            while self._resume_at > time.monotonic() and not self.stopped:  # it may be put off meanwhile
+            while self._resume_at > time.monotonic() and not self.stopped:  # others may move it
                 await self._sleep(self._resume_at - time.monotonic())
             try:
                 return await self._sent(call, read, seconds)
@@ -187,9 +187,9 @@ class Controller:
                 refusals += 1
 
     async def _sent(self, call: Call, read: Callable[[Reply], T], seconds: float | None) -> T:
-        """Send a request once, its highest cost put aside before."""
+        """Send a request once, after reserving its highest cost."""
         try:
-            # What is asked without a body, such as a list of models, costs nothing.
+            # A request without a body, such as the list of models, costs nothing.
             most = (call.prompt_tokens_most, call.new_tokens_most) if call.body else (0, 0)
             reserved = await self.meter.reserve(*most)
         except AskingStopped as stopped:
@@ -216,7 +216,7 @@ class Controller:
                 if self._failures >= max(20, 2 * self.places.n) and silent > self.policy.dead_after:
                     raise self.stop(f"the server stopped answering ({trouble})") from None
             raise
-        except Exception as error:  # whatever is odd in an answer, it is one answer that is lost
+        except Exception as error:  # whatever is odd in an answer, only this answer is lost
             raise BadAnswer(f"an answer that cannot be read ({type(error).__name__})") from error
         finally:
             self.meter.settle(reserved, used, billed=billed)

@@ -1,4 +1,4 @@
-"""Which paths answer, with which parameters, whether they draw, how fast, and what they count."""
+"""Questions about texts: which paths answer, with which parameters, whether they draw, and how fast."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from biaskit.models.api import questions
 from biaskit.models.api.answers import answered, choices, reasons_first
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.questions import ANOTHER, CHAT, CHATS, COMPLETIONS, FIRST, Questions
+from biaskit.models.api.questions import ANOTHER, CHAT, FIRST, Questions
 from biaskit.models.api.trouble import GaveUp, Refused
-from biaskit.models.api.wire import Reply, inside
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Reply, inside
 from biaskit.records import ANSWERED_SEPARATOR
 
 SYSTEM = "You write short and plain sentences and never use any word that a child would not understand."
@@ -24,20 +24,20 @@ NEUTRAL: Mapping[str, tuple[float, ...]] = {
     "repeat_penalty": (1.0,),
     "repetition_penalty": (1.0,),
 }
-"""Sampling settings beyond the OpenAI API, with the values that switch them off: servers have defaults of
-their own (a top_k of 40, a penalty of 1.1), and draws under those are not draws from the model."""
+"""Sampling settings beyond the OpenAI API, with the values that switch them off: servers have their own
+defaults (a top_k of 40, a penalty of 1.1), and draws under those are not draws from the model."""
 _UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
-"""So a server says that it has no such parameter: then no other value of it will do."""
+"""A server's words for a parameter that it does not have: then no other value of it will do."""
 MOST_CHOICES = 20
-"""Asked for in one request of a server that gave two; one that gives fewer is asked for the rest."""
-TOLD: Mapping[str, str] = {"generation_config": '{"do_sample": true, "top_k": 0}'}
-"""What tells `transformers serve` to draw; else a model's generation_config.json decides, and few say so."""
+"""Texts asked for in one request, of a server that gave two; if fewer come, the rest is asked for again."""
+DRAWING: Mapping[str, str] = {"generation_config": '{"do_sample": true, "top_k": 0}'}
+"""Makes `transformers serve` draw; else a model's generation_config.json decides, and few say so."""
 LONG = 40
-"""Characters from which one text after several seeds is no chance."""
+"""Characters from which equal texts after several seeds are no coincidence."""
 
 
 class Doors(Questions):
-    """The doors of an endpoint; each question writes into `found` what it learnt."""
+    """The paths ("doors") of an endpoint; each question records its findings."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -45,7 +45,7 @@ class Doors(Questions):
         self._drawn: dict[str, list[str]] = {}  # path → the texts of its first question
 
     async def examine_doors(self) -> None:
-        """Everything that texts need."""
+        """Ask every question that texts need."""
         await self._model_list()
         await self._door(CHATS)
         await self._door(COMPLETIONS)
@@ -76,7 +76,7 @@ class Doors(Questions):
         self.learn("model list", answer)
 
     async def _door(self, path: str) -> None:
-        """Whether a path answers, with which parameters, and how many choices come back for two."""
+        """Check whether a path answers, with which parameters, and how many choices come back for two."""
         extra: dict[str, Any] = {} if self.official else {name: values[0] for name, values in NEUTRAL.items()}
         settings: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "seed": 1, "n": 2, **extra}
         why: object = "it refuses one parameter after the other"
@@ -88,21 +88,22 @@ class Doors(Questions):
             if isinstance(reply, GaveUp) or not self._without(path, reply, body, settings):
                 why = reply
                 break
-        self.refused[path].clear()  # it says nothing of the other door
+        self.refused[path].clear()  # a closed door refuses no parameters
         return self.lacks("chat" if path == CHATS else "completions", why, f"/{path}")
 
     def _without(self, path: str, error: Refused, body: Mapping[str, Any], settings: dict[str, Any]) -> bool:
-        """Leave out or rename what a server refuses; False where it is nothing that can be left out."""
+        """Leave out or rename what a server refuses; return False if no parameter can be left out."""
         if error.status in (404, 405, 501) and error.parameter is None:
             return False
         sent = [name for name in body if name not in ("model", "messages", "prompt")]
         name = next((name for name in _named(error) if name in sent), None)
-        if name is None:  # it does not say which: those that the OpenAI API does not have go first
-            extra = [name for name in NEUTRAL if name in settings]
-            for dropped in extra or [name for name in ("seed", "n") if name in settings][:1]:
-                del settings[dropped]
-                self.refused[path].add(dropped)
-            return bool(extra) or "seed" in sent or "n" in sent
+        if name is None:  # it does not say which: those beyond the OpenAI API go first
+            dropped = [name for name in NEUTRAL if name in settings]
+            dropped = dropped or [name for name in ("seed", "n") if name in settings][:1]
+            for name in dropped:
+                del settings[name]
+                self.refused[path].add(name)
+            return bool(dropped)
         if name == "max_tokens" and path == CHATS:
             self.capabilities = replace(self.capabilities, chat_limit="max_completion_tokens")
         elif settings.get(name) in NEUTRAL.get(name, ())[:-1] and not re.search(_UNKNOWN, str(error)):
@@ -115,6 +116,7 @@ class Doors(Questions):
         return True
 
     def _opened(self, path: str, reply: Reply, settings: Mapping[str, Any]) -> None:
+        """Record the findings of a path that answered."""
         texts = [choice.text for choice in choices(reply, 2)]
         n = len(texts)
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > LONG:
@@ -124,89 +126,91 @@ class Doors(Questions):
         self.neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
         most = MOST_CHOICES if n == 2 else 1
         thinks = path == CHATS and reasons_first(reply)
-        known: dict[str, Any] = {"chat" if path == CHATS else "completions": True}
-        known["choices"] = min(most, self.capabilities.choices) if self.capabilities.answered_by else most
-        known["answered_by"] = (
-            self.capabilities.answered_by or answered(reply).by.split(ANSWERED_SEPARATOR)[0]
-        )
-        known["reasoning"] = self.capabilities.reasoning or thinks
+        earlier = self.capabilities
+        values: dict[str, Any] = {
+            "chat" if path == CHATS else "completions": True,
+            "choices": min(most, earlier.choices) if earlier.answered_by else most,
+            "answered_by": earlier.answered_by or answered(reply).by.split(ANSWERED_SEPARATOR)[0],
+            "reasoning": earlier.reasoning or thinks,
+        }
         refused = sorted(self.refused[path])
         answer = f"yes; {n} of 2 choices come back" if "n" not in refused else "yes; one choice at a time"
         if refused:
             answer += f"; refuses {', '.join(refused)}"
         if path == CHATS and "completion" in self.capabilities.chat_limit:
             answer += "; wants max_completion_tokens"
-        self.learn(f"/{path}", answer, **known)
+        self.learn(f"/{path}", answer, **values)
         if thinks:
             self.learn("thinks before it answers", "yes: only texts can be asked for")
 
     async def _draws(self) -> None:
-        """Whether another seed gives another text: some servers take the likeliest whatever is asked."""
+        """Check whether another seed gives another text: some servers always take the likeliest tokens."""
         for path, first in self._drawn.items():
 
-            async def text(seed: int, told: Mapping[str, str], path: str = path) -> str | Exception:
-                drawn = {"temperature": 1.0, "top_p": 1.0, "seed": seed, **self.neutral, **told}
-                body = self.body(path, FIRST[path], 24, **drawn)
-                said = await self.ask(path, body, _first_text)
+            async def draw(seed: int, extra: Mapping[str, str], path: str = path) -> str | Exception:
+                settings = {"temperature": 1.0, "top_p": 1.0, "seed": seed, **self.neutral, **extra}
+                body = self.body(path, FIRST[path], 24, **settings)
+                text = await self.ask(path, body, _first_text)
                 # It may have been busy.
-                return said if isinstance(said, str) else await self.ask(path, body, _first_text)
+                return text if isinstance(text, str) else await self.ask(path, body, _first_text)
 
             if len(set(first)) != 1 or len(first[0]) <= LONG:
                 continue
-            others = [await text(seed, {}) for seed in (2, 3)]
-            if failed := next((other for other in others if isinstance(other, Exception)), None):
-                self.learn(f"draws, /{path}", f"not known: {failed}")
+            others = [await draw(seed, {}) for seed in (2, 3)]
+            if trouble := next((text for text in others if isinstance(text, Exception)), None):
+                self.learn(f"draws, /{path}", f"not known: {trouble}")
                 continue
             if set(others) != set(first):
                 continue
-            seen = "three seeds at temperature 1 give one text"
-            told = [await text(seed, TOLD) for seed in (1, 2)]
-            if all(isinstance(other, str) for other in told) and told[0] != told[1]:
-                self.neutral |= TOLD
-                self.learn(f"draws, /{path}", f"only when told to in generation_config: else {seen}")
+            finding = "three seeds at temperature 1 give one text"
+            drawn = [await draw(seed, DRAWING) for seed in (1, 2)]
+            if all(isinstance(text, str) for text in drawn) and drawn[0] != drawn[1]:
+                self.neutral |= DRAWING
+                self.learn(f"draws, /{path}", f"only when told to in generation_config: else {finding}")
             else:
-                why = f"{seen}: it takes the most probable tokens whatever is asked"
+                why = f"{finding}: it takes the most probable tokens whatever is asked"
                 self.lacks("sampling", why, f"draws, /{path}")
                 self.capabilities = replace(self.capabilities, draws=False)
 
     async def _system_role(self) -> None:
+        """Check by its token count whether a system message reaches the model."""
         body = self.body(CHATS, CHAT, 1)
         body["messages"] = [{"role": "system", "content": SYSTEM}, *body["messages"]]
-        told = await self.ask(CHATS, body, _prompt_tokens)
-        if isinstance(told, Exception):
-            self.learn("system role", f"refused ({told})")
+        tokens = await self.ask(CHATS, body, _prompt_tokens)
+        if isinstance(tokens, Exception):
+            self.learn("system role", f"refused ({tokens})")
             return
         plain = self._counted.get(CHATS)
-        # A template that drops the role answers as if nothing had been said.
-        reaches = not plain or not told or told >= plain + 8
+        # A template without the role drops the message, and the server answers as if there were none.
+        reaches = not plain or not tokens or tokens >= plain + 8
         self.learn("system role", "taken" if reaches else "dropped without a word", takes_system=reaches)
 
     async def _sizes(self, path: str) -> None:
-        """Bytes per token and what a template adds, from the server's own counts of two lengths."""
-        more = " " + " ".join([ANOTHER, CHAT, SYSTEM])
+        """Estimate bytes per token and a template's overhead from the server's counts of two lengths."""
+        addition = " " + " ".join([ANOTHER, CHAT, SYSTEM])
         short = self._counted.get(path)
-        long = await self.ask(path, self.body(path, FIRST[path] + more, 1), _prompt_tokens)
+        long = await self.ask(path, self.body(path, FIRST[path] + addition, 1), _prompt_tokens)
         if not short or not isinstance(long, int) or long <= short:
             self.learn("token counts", "none: costs are estimated from the length of the texts")
             return
-        per_token = len(more.encode()) / (long - short)
+        per_token = len(addition.encode()) / (long - short)
         chat = self._counted.get(CHATS) or short
         overhead = max(0, round(chat - len(CHAT.encode()) / per_token)) + 8
         answer = f"about {per_token:.1f} bytes a token"
         self.learn("token counts", answer, bytes_per_token=per_token, overhead=overhead)
 
     async def _speed(self, path: str) -> None:
-        """Seconds of one short request, and whether four at once take less than four times that."""
-        taken = []
+        """Measure one short request, and whether four at once take less than four times as long."""
+        seconds = []
         # Questions of one length; the first may open a connection.
         for numbers in ((0,), (1,), (2, 3, 4, 5)):
             started = time.perf_counter()
             bodies = [self.body(path, f"{number}: {ANOTHER}", 1) for number in numbers]
-            asked = (self.ask(path, body, lambda reply: choices(reply, 1)) for body in bodies)
-            if any(isinstance(answer, Exception) for answer in await asyncio.gather(*asked)):
+            calls = [self.ask(path, body, lambda reply: choices(reply, 1)) for body in bodies]
+            if any(isinstance(answer, Exception) for answer in await asyncio.gather(*calls)):
                 return
-            taken.append(time.perf_counter() - started)
-        alone, together = min(taken[:2]), taken[2]
+            seconds.append(time.perf_counter() - started)
+        alone, together = min(seconds[:2]), seconds[2]
         self.learn(
             "speed",
             f"{alone:.2f} s a short request, four at once {together:.2f} s",
@@ -224,14 +228,14 @@ def _first_text(reply: Reply) -> str:
 
 
 def _first_answer(reply: Reply) -> Reply:
-    """What must be readable of a door's first answer."""
+    """Return a path's first answer if its texts and its model can be read."""
     choices(reply, 2)
     answered(reply)
     return reply
 
 
 def _named(error: Refused) -> list[str]:
-    """Parameters that an error names: in its own field, quoted, or after "supplied:"; never a bare word."""
+    """Return the parameters that an error names: in its own field, quoted, or after "supplied:"."""
     names = [error.parameter] if error.parameter else []
     names += re.findall(r"['\"`]([a-z_]+)\\?['\"`]", str(error))  # a gateway writes \' for '
     return names + re.findall(r"supplied: ([a-z_]+)", str(error))

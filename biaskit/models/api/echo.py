@@ -1,4 +1,4 @@
-"""`echo`: a server that scores the prompt scores expressions exactly, a call each (docs/methods.md#echo)."""
+"""`echo`: exact scores from a server that scores its prompt, a call each (docs/methods.md#echo)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class Echo:
     before: tuple[str, ...]
     tokens: tuple[str, ...]
     log_prob: float  # of the whole continuation, teacher-forced
-    beside: tuple[float, ...]  # the values before and after: what an echo would give that is off by one
+    beside: tuple[float, ...]  # the values before and after it, as an echo off by one token would give
 
 
 def echo_call(model: str, text: str, name: str = "") -> Call:
-    """The request that echoes a text."""
+    """Build the request that echoes a text."""
     body = {"model": model, "prompt": text, "max_tokens": 1, "temperature": 1.0, "echo": True, "logprobs": 1}
     return Call("completions", body, tokens_most(text), 1, name=name)
 
 
 def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
-    """What an answer that echoes the whole text says of its end.
+    """Read the log-probability of the continuation from an answer that echoes the whole text.
 
-    The tokens must spell the text that was sent, with a boundary where the prompt ends: else their
-    log-probabilities are of another text. Raises `BadAnswer`.
+    Raises `BadAnswer` unless the tokens spell the text that was sent, with a boundary where the prompt
+    ends: else their log-probabilities belong to another text.
     """
     # The prompt's tokens stand in the choice, or (Together) beside the choices.
     beside_choices = inside(reply.data, "prompt", 0)
@@ -46,9 +46,9 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
         raise BadAnswer("tokens and log-probabilities that do not belong together")
     if not any(values):
         raise BadAnswer("every log-probability of the prompt is 0")
-    whole = prompt + continuation
+    text = prompt + continuation
     for first in (0, 1):  # the server's own (BOS) may stand before the text
-        if "".join(tokens[first:]).startswith(whole):
+        if "".join(tokens[first:]).startswith(text):
             break
     else:
         short = len("".join(tokens)) < len(prompt)
@@ -57,7 +57,7 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
     for number, token in enumerate(tokens[first:], start=first + 1):
         length += len(token)
         ends.setdefault(length, number)
-    start, end = ends.get(len(prompt)), ends.get(len(whole))
+    start, end = ends.get(len(prompt)), ends.get(len(text))
     if start is None or end is None:
         raise BadAnswer(f"a token spans the end of the prompt before {clean(continuation)!r}")
     total = math.fsum(log_probability(value) for value in values[start:end])

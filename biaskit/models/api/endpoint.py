@@ -1,4 +1,4 @@
-"""Which server a spec names, which key goes there, what may be shown (docs/apis.md#keys-and-hosts)."""
+"""The server behind a spec, its key, and what of both may be shown (docs/apis.md#keys-and-hosts)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from biaskit.errors import ModelError, UsageError
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
 MOST_FOREIGN = 500  # characters of a server's message that are shown or stored
-MOST_READ = 20_000  # characters of it that are looked at, white space included
+MOST_READ = 20_000  # characters of it that are read, white space included
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One base URL, taken apart: what is shown, and what only the wire sees."""
+    """One base URL, split into the part that is shown and the parts that are only sent."""
 
     shown: str  # scheme, host, port and path
     query: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -30,7 +30,7 @@ class Host:
 
     @property
     def name(self) -> str:
-        """Host name in lower case, as prices and keys are found by."""
+        """Host name in lower case, by which prices and keys are found."""
         return (urlsplit(self.shown).hostname or "").lower()
 
 
@@ -44,46 +44,45 @@ class Endpoint:
     label: str
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
-    key_variable: str | None = None
 
     @property
     def fingerprint(self) -> str:
-        """What stands for the model in a key: its name and the endpoint's, never a port that changes."""
+        """Digest for keys of the model's and the endpoint's name; with `--endpoint-name` no port is in it."""
         return digest({"api": self.model, "endpoint": self.name})
 
     def clean(self, text: object) -> str:
-        """Foreign text as it may be shown and stored: no key, no control characters, 500 characters."""
+        """Clean foreign text to be shown and stored: no key, no control characters, 500 characters."""
         return clean(text, self.secrets)
 
     def silence(self, record: logging.LogRecord) -> bool:
-        """A filter of other libraries' logs: what they say of a request, without its secrets."""
+        """Filter other libraries' logs: redact the secrets of a request."""
         if isinstance(record.args, tuple):
             record.args = tuple(hide_urls(str(a)) if "://" in str(a) else a for a in record.args)
-        record.msg, record.args = unsaid(record.getMessage(), self.secrets), ()
+        record.msg, record.args = redacted(record.getMessage(), self.secrets), ()
         return True
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every value that must not appear anywhere, in every spelling that a server may repeat."""
+        """Values that must never appear, in every spelling that a server may repeat; the longest first."""
         login, queries = self.host.login, [value for _, value in self.host.query]
         logins = [*login, basic(login)] if login else []
-        known = [self.key, os.environ.get(OPENAI_KEY, "").strip(), *logins, *queries]
-        spelled = {text for value in known if value for text in (value, quote(value, safe=""))}
+        values = [self.key, os.environ.get(OPENAI_KEY, "").strip(), *logins, *queries]
+        spelled = {text for value in values if value for text in (value, quote(value, safe=""))}
         return tuple(sorted((text for text in spelled if len(text) > 3), key=len, reverse=True))
 
 
 def open_endpoint(
-    spec: str, *, label: str, keys: Mapping[str, str], endpoint_name: str | None, asked: bool = True
+    spec: str, *, label: str, keys: Mapping[str, str], endpoint_name: str | None, with_key: bool = True
 ) -> Endpoint:
-    """The endpoint of `openai:NAME` or `api:NAME@URL`, its key read from the environment.
+    """Return the endpoint of `openai:NAME` or `api:NAME@URL`, its key read from the environment.
 
-    `keys`: label → variable; none is read where nobody is `asked`. Raises `UsageError` for a spec that is
-    none, `ModelError` where a key is missing or would travel in the clear.
+    `keys`: label → variable; `with_key=False` reads none. Raises `UsageError` for an invalid spec,
+    `ModelError` if a key is missing or would be sent in clear text.
     """
     model, host = model_and_host(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
-    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec, None, variable)
-    if not asked:
+    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec)
+    if not with_key:
         return endpoint
     is_open = host.shown.startswith("http:") and not is_loopback(host.name)
     if is_open and (variable is not None or host.login or host.query):
@@ -109,12 +108,12 @@ def open_endpoint(
 
 
 def model_and_host(spec: str) -> tuple[str, Host]:
-    """Model name and host of a spec; no key is read. Raises `UsageError` for a spec that is none."""
-    kind, _, rest = spec.partition(":")
+    """Return model name and host of a spec; no key is read. Raises `UsageError` for an invalid spec."""
+    kind, _, name = spec.partition(":")
     if kind == "openai":
-        model, url = rest.strip(), OPENAI_URL
+        model, url = name.strip(), OPENAI_URL
     else:  # an @ inside a URL's login is no separator
-        parts = re.fullmatch(r"(.*?)@([a-zA-Z][a-zA-Z+.-]*://.*|[^@]*)", rest, flags=re.DOTALL)
+        parts = re.fullmatch(r"(.*?)@([a-zA-Z][a-zA-Z+.-]*://.*|[^@]*)", name, flags=re.DOTALL)
         model, url = (parts[1].strip(), parts[2].strip()) if parts else ("", "")
     if not model or not url:
         raise UsageError(
@@ -131,11 +130,11 @@ def _host(url: str, spec: str) -> Host:
     try:
         parts = urlsplit(url)
         name, port = parts.hostname, parts.port
-        # A password with a / of its own ends the host too early: then an @ stands behind it.
-        clear = parts.username is None or "@" not in url.rpartition(parts.netloc)[2]
-    except ValueError:  # whose message may hold half a password: "Port could not be cast ... as 'pa'"
-        clear = False
-    if not clear:
+        # A password that holds a / ends the host too early: then an @ follows later.
+        is_clear = parts.username is None or "@" not in url.rpartition(parts.netloc)[2]
+    except ValueError:  # its message may hold half a password: "Port could not be cast ... as 'pa'"
+        is_clear = False
+    if not is_clear:
         raise UsageError(
             f"{hide_urls(spec)!r}: the address cannot be read. In a user name or password write @ as %40,"
             " : as %3A, / as %2F, ? as %3F and # as %23."
@@ -148,23 +147,23 @@ def _host(url: str, spec: str) -> Host:
     bare = f"[{name}]" if ":" in name else name
     place = bare if port is None else f"{bare}:{port}"
     shown = urlunsplit((parts.scheme, place, parts.path.rstrip("/"), "", ""))
-    given = parts.username is not None or parts.password is not None
-    login = (unquote(parts.username or ""), unquote(parts.password or "")) if given else None
+    has_login = parts.username is not None or parts.password is not None
+    login = (unquote(parts.username or ""), unquote(parts.password or "")) if has_login else None
     return Host(shown, tuple(parse_qsl(parts.query, keep_blank_values=True)), login)
 
 
 def _may_be_a_key(variable: str) -> bool:
-    """Whether what was given as a variable's name could be a key itself (hf_..., gsk_...): then unsaid."""
+    """Return whether a variable's name could be a key itself (hf_..., gsk_...), which is never shown."""
     return re.fullmatch(r"[A-Z_][A-Z0-9_]{0,39}", variable) is None
 
 
 def basic(login: tuple[str, str]) -> str:
-    """User and password as the header of HTTP's basic authentication holds them."""
+    """Encode user and password for the header of HTTP's basic authentication."""
     return base64.b64encode(":".join(login).encode()).decode("ascii")
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a host name is this machine."""
+    """Return whether a host name is this machine."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
@@ -177,63 +176,62 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]*://)(.*?)(?=,\s*[a-z][a-z0-9+.-]*://|$)", 
 
 
 def hide_urls(text: str) -> str:
-    """A spec, or a word of a command, without user, password and query of its URLs: to be stored and shown.
+    """Remove user, password and query from the URLs of a spec or a word of a command, to store and show it.
 
     A URL ends with the text, or where the next one of the spec begins.
     """
-    if "://" not in text:  # an address without its scheme is refused, and the refusal shows it
+    if "://" not in text:  # an address without a scheme is refused by a message that shows it
         return re.sub(r"^((?:[^=@]*=)?api:[^@]*@).*@", r"\1", text, flags=re.DOTALL)
     return _URL.sub(lambda url: url[1] + _without_login(url[2]), text)
 
 
-def _without_login(rest: str) -> str:
-    """What follows a URL's `://`, without login, query and fragment."""
-    place = re.match(r"[^/?#]*", rest)
-    assert place is not None
-    if "@" in rest and re.search("[:@]", place[0]):
+def _without_login(address: str) -> str:
+    """Remove login, query and fragment from the part of a URL after `://`."""
+    place = re.split("[/?#]", address, maxsplit=1)[0]
+    if "@" in address and re.search("[:@]", place):
         # A password may itself hold a / ? # or @: everything up to the last @ is taken for login.
-        return _without_login(rest[rest.rindex("@") + 1 :])
-    return re.split(r"[?#]", rest, maxsplit=1)[0]
+        return _without_login(address[address.rindex("@") + 1 :])
+    return re.split("[?#]", address, maxsplit=1)[0]
 
 
 def clean(text: object, secrets: tuple[str, ...] = ()) -> str:
-    """Foreign text: known secrets replaced, control characters removed, 500 characters at most."""
-    shown = unsaid(str(text), secrets)[:MOST_READ]  # in this order: a cut could leave half a key
+    """Clean foreign text: replace known secrets, remove control characters, cut at 500 characters."""
+    shown = redacted(str(text), secrets)[:MOST_READ]  # in this order: a cut could leave half a key
     shown = "".join(c if c.isprintable() else " " for c in shown)
     shown = re.sub(r" {2,}", " ", shown).strip()
     return shown if len(shown) <= MOST_FOREIGN else f"{shown[: MOST_FOREIGN - 1]}…"
 
 
-def unsaid(text: str, secrets: tuple[str, ...]) -> str:
-    """A text with every secret replaced; the longest come first, since one may hold another."""
+def redacted(text: str, secrets: tuple[str, ...]) -> str:
+    """Replace every secret in a text; the longest come first, since one may contain another."""
     for secret in secrets:
         text = text.replace(secret, "[key]")
     return text
 
 
 def keys_of(texts: tuple[str, ...]) -> Mapping[str, str] | str | None:
-    """`--api-key-env`, repeated: one bare variable, or LABEL=VARIABLE for each model."""
+    """Parse the values of `--api-key-env`: one bare variable, or LABEL=VARIABLE for each model."""
     if not texts:
         return None
-    named = [text.partition("=") for text in texts]
-    bare = [label for label, equals, _ in named if not equals]
-    for label, equals, variable in named:
+    parts = [text.partition("=") for text in texts]
+    bare = [label for label, equals, _ in parts if not equals]
+    for label, equals, variable in parts:
         if not label or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable if equals else label):
-            # It may be a key itself, typed in the wrong place: it is not repeated.
+            # It may be a key itself, typed in the wrong place: never repeat it.
             raise UsageError(
                 "--api-key-env takes the name of an environment variable, never a key: give VARIABLE, or"
                 " LABEL=VARIABLE."
             )
     if bare and len(texts) > 1:
         raise UsageError("--api-key-env: several keys need a label each, as in LABEL=VARIABLE.")
-    return bare[0] if bare else {label: variable for label, _, variable in named}
+    return bare[0] if bare else {label: variable for label, _, variable in parts}
 
 
 def keys_by_label(keys: Mapping[str, str] | str | None, specs: Mapping[str, str]) -> Mapping[str, str]:
-    """Label → variable for the models of a call, so that a key can only go where it was meant to.
+    """Return label → variable for the models of a call, so that no key goes to a wrong host.
 
-    A bare variable is for `api:` models, which must then be on one host; where there are none it replaces
-    OPENAI_API_KEY. Raises `UsageError` where it could reach a wrong host, or a label is unknown.
+    A bare variable is for `api:` models, which must then be on one host; without any it replaces
+    OPENAI_API_KEY. Raises `UsageError` if a key could reach a wrong host, or a label is unknown.
     """
     if keys is None:
         return {}

@@ -16,8 +16,8 @@ from biaskit.models.api.wire import Call, Reply
 from biaskit.records import Answered, Draw, DrawRequest, Failed, Plan, Prompt, PromptForm, Sampling
 
 CHOICES, SHORT_CHOICES, SHORT = 8, 20, 32
-"""Most texts of one request, and of texts of at most SHORT tokens: a lost answer loses all of them."""
-LONG = 120  # characters from which two equal texts of one answer are one text twice, not two draws
+"""Most texts of one request, SHORT_CHOICES if of at most SHORT tokens: a lost answer loses all of them."""
+LONG = 120  # characters from which equal texts of one answer are one draw sent twice
 THOUGHTS = 2_000  # tokens that a reasoning model gets before its answer
 
 
@@ -32,20 +32,20 @@ class ApiGenerator(ApiModel):
         batch_size: int | None,
     ) -> None:
         super().__init__(connection, capabilities, forms)
-        self._given = batch_size
+        self._chosen = batch_size
         self._usual = CHOICES
-        self._most = capabilities.choices  # lowered where the server refuses so many
-        self._put: set[str] = set()  # keys of draws that a file was asked for: it has no other answer
+        self._most = capabilities.choices  # lowered if the server refuses so many
+        self._asked_of_file: set[str] = set()  # keys of draws: a file has no second answer
 
     @property
     def batch_size(self) -> int:
         """Texts asked for in one request of the last plan: a resumed run must ask for as many."""
-        return min(self._most, self._given or self._usual)
+        return min(self._most, self._chosen or self._usual)
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-        """Requests of one prompt together, as many texts each as the server gives.
+        """Put draws of one prompt into one request, as many as the server gives.
 
-        They are cut at multiples of that number, so that what is asked together does not depend on what an
+        They are cut at multiples of that number, so that a request does not depend on the draws that an
         earlier start has stored.
         """
         if requests:
@@ -54,8 +54,8 @@ class ApiGenerator(ApiModel):
         size = self.batch_size
         together: dict[tuple[Prompt, Sampling, int], list[DrawRequest]] = {}
         for request in sorted(requests, key=lambda request: request.number):
-            same = (request.prompt, request.sampling, request.number // size)
-            together.setdefault(same, []).append(request)
+            group = (request.prompt, request.sampling, request.number // size)
+            together.setdefault(group, []).append(request)
         batches = tuple(
             tuple(listed[start : start + size])
             for listed in together.values()
@@ -77,64 +77,66 @@ class ApiGenerator(ApiModel):
         return sampling.max_new_tokens + (THOUGHTS if self.capabilities.reasoning else 0)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
-        """Unknown: how many requests a server bears at once shows when it is asked."""
+        """Return None: how many requests a server bears at once shows only when it is asked."""
         return None if n_new_tokens else 0.0
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
-        """Answer batches in whatever order their answers come, a group for each request of the server."""
+        """Answer batches in whatever order their answers come."""
         return self.connection.stream(batches, self._draw, self.connection.ahead)
 
     async def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
-        """One batch; choices that the server leaves out are asked for again, as many at a time as came."""
+        """Answer one batch; ask again for choices that the server left out, as many at a time as came."""
         if self.connection.options.offline is not None:
-            if not self._put.isdisjoint(keys := [request.key for request in batch]):
+            if not self._asked_of_file.isdisjoint(keys := [request.key for request in batch]):
                 return [Failed(key, "no answer was handed in") for key in keys]
-            self._put.update(keys)
+            self._asked_of_file.update(keys)
         missing, done, most = list(batch), list[Draw | Failed](), len(batch)
         while missing:
-            asked = missing[: min(most, self._most)]
+            draws = missing[: min(most, self._most)]
             try:
-                read = partial(self._read, batch=asked)
-                answers = await self.connection.controller.ask(self._question(asked), read)
+                read = partial(self._read, batch=draws)
+                answers = await self.connection.controller.ask(self._question(draws), read)
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
-                    raise  # else what came before the stop is kept
-                if isinstance(trouble, Refused) and len(asked) > 1:
-                    unsaid = trouble.parameter is None and trouble.status in (400, 422)
-                    if trouble.parameter == "n" or unsaid:  # it may answer when asked for fewer
-                        most = len(asked) // 2
+                    raise  # else keep the answers that came before the stop
+                if isinstance(trouble, Refused) and len(draws) > 1:
+                    unnamed = trouble.parameter is None and trouble.status in (400, 422)
+                    if trouble.parameter == "n" or unnamed:  # it may answer when asked for fewer
+                        most = len(draws) // 2
                         continue
                 return [*done, *(Failed(request.key, str(trouble)) for request in missing)]
             if most < len(batch) and not done:
                 self._most = min(self._most, most)  # the others need not find out for themselves
-            got = {answer.key for answer in answers}
+            answered_keys = {answer.key for answer in answers}
             done += answers
-            missing = [request for request in missing if request.key not in got]
+            missing = [request for request in missing if request.key not in answered_keys]
             most = min(most, len(answers))
         return done
 
     def _question(self, batch: Sequence[DrawRequest]) -> Call:
-        """The request for one batch of a plan."""
-        sampling, n = batch[0].sampling, len(batch)
-        settings = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": batch[0].seed}
-        settings |= {"n": n} if n > 1 else {}
-        first = batch[0]
-        name = (f"{first.row}.{first.number}" if first.row else first.key) + (f"x{n}" if n > 1 else "")
+        """Build the request for some draws of one prompt."""
+        first, n = batch[0], len(batch)
+        sampling = first.sampling
+        settings = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": first.seed}
+        name = f"{first.row}.{first.number}" if first.row else first.key
+        if n > 1:
+            settings["n"] = n
+            name += f"x{n}"
         return self.call(first.prompt, self._new_tokens(sampling), settings, name=name, n=n)
 
     def _read(self, reply: Reply, batch: Sequence[DrawRequest]) -> list[Draw]:
         listed = choices(reply, len(batch))
         if self.capabilities.reasoning:
             listed = [replace(choice, text=without_thoughts(choice.text)) for choice in listed]
-        alone, who, shown = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
+        alone, origin, rendered = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
         seeded = alone and "seed" not in self.capabilities.refused
         draws: list[Draw] = []
         seen: set[str] = set()
         for choice in listed:
             if not alone and len(choice.text) >= LONG and choice.text in seen:
-                continue  # the same text twice: its draw is asked for again, alone if need be
+                continue  # the same text twice: this draw is asked for again, alone if need be
             seen.add(choice.text)
-            prompt_tokens = None if draws else who.prompt_tokens
-            by = Answered(who.by, who.at, prompt_tokens, who.new_tokens if alone else None)
-            draws.append(Draw(batch[choice.index].key, shown, choice.text, choice.finish, by, seeded))
+            prompt_tokens = None if draws else origin.prompt_tokens  # counted once, with the first text
+            by = Answered(origin.by, origin.at, prompt_tokens, origin.new_tokens if alone else None)
+            draws.append(Draw(batch[choice.index].key, rendered, choice.text, choice.finish, by, seeded))
         return draws

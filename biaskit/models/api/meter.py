@@ -1,4 +1,4 @@
-"""What was asked and what it cost: every request reserves its highest cost before it is sent."""
+"""Counts and costs of requests: each reserves its highest cost before it is sent."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from biaskit.models.options import Account
 
 @dataclass(slots=True)
 class Spending:
-    """Counts of one model, in this start and before it; USD."""
+    """Counts of one model in this start; costs in USD."""
 
     calls: int = 0
     retries: int = 0  # of the calls, those that repeated one
     prompt_tokens: int = 0
     new_tokens: int = 0
-    cost: float = 0.0  # as the server's own counts give it
+    cost: float = 0.0  # by the server's own counts
     cost_unsure: float = 0.0  # of requests whose answer was lost: they may have been billed
 
 
 @dataclass(slots=True)
 class Purse:
-    """What all models of a run have spent together, below its cap; USD, lost answers included."""
+    """Spending of all models of a run together, kept below its cap; USD, lost answers included."""
 
     before: float = 0.0  # in earlier starts
-    now: float = 0.0  # in this one, with what is put aside for requests that are out
+    now: float = 0.0  # in this one, reservations of requests in flight included
 
 
 class Meter:
-    """Adds up, and keeps the sum of what is spent and what is still out below the cap.
+    """Adds up costs, and keeps spending and reservations together below the cap.
 
-    Lives in one event loop. `price` None: unknown, and then there can be no cap. The account's promise tells
-    what a killed process may have spent.
+    Lives in one event loop. `price` None is unknown, and allows no cap. The account's promise records what
+    a killed process may have spent.
     """
 
     STEPS = 50
-    """Parts of the cap that are promised at a time: each is a write to the disk, and a kill may lose one."""
+    """Parts of the cap, promised one at a time: each is a write to the disk, and a kill may lose one."""
 
     def __init__(
         self,
@@ -56,20 +56,20 @@ class Meter:
         self._promise = account.promise
         self._promised = 0.0
         self._reserved = 0.0
-        self._out = 0  # requests; a sum of amounts need not come back to exactly 0
+        self._in_flight = 0  # requests; a sum of amounts need not return to exactly 0
         self._given_back = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def committed(self) -> float:
-        """The most that may have been spent so far, of earlier starts and other models too."""
+        """The most USD that may have been spent so far, earlier starts and other models included."""
         return self._purse.before + self._purse.now
 
     async def reserve(self, prompt_tokens: int, new_tokens: int) -> float:
-        """Put a request's highest cost aside; waits for refunds, and stops where none can come."""
+        """Reserve a request's highest cost; waits for refunds. Raises `AskingStopped` if none can come."""
         most = self.price.cost(prompt_tokens, new_tokens) if self.price else 0.0
         while self.cap is not None and self.committed + most > self.cap:
-            if not self._out:
+            if not self._in_flight:
                 raise AskingStopped(
                     f"--max-cost {self.cap:g} USD: {self.committed:.4f} are spent and the next request may"
                     f" cost {most:.4f}. Raise --max-cost and give the same command again to go on"
@@ -78,18 +78,18 @@ class Meter:
                 self._loop, self._given_back = asyncio.get_running_loop(), asyncio.Event()
             self._given_back.clear()
             await self._given_back.wait()
-        self._out += 1
+        self._in_flight += 1
         self._reserved += most
         self._purse.now += most
-        own = self.spending.cost + self.spending.cost_unsure + self._reserved
-        if self.cap is not None and self._promise is not None and own > self._promised:
-            self._promised = min(own + self.cap / self.STEPS, own + self.cap - self.committed)
+        by_model = self.spending.cost + self.spending.cost_unsure + self._reserved
+        if self.cap is not None and self._promise is not None and by_model > self._promised:
+            self._promised = min(by_model + self.cap / self.STEPS, by_model + self.cap - self.committed)
             self._promise(self._promised)
         return most
 
     def settle(self, reserved: float, used: tuple[int, int] | None, *, billed: bool) -> None:
-        """Replace a reservation by what the server says, or keep it where an answer was lost."""
-        self._out -= 1
+        """Replace a reservation by the server's counts, or keep it as `cost_unsure` if an answer was lost."""
+        self._in_flight -= 1
         self._reserved -= reserved
         self._purse.now -= reserved
         if used is not None:

@@ -1,6 +1,6 @@
 """An endpoint that is not asked: requests go into a file, or answers come from files (docs/large-models.md).
 
-What asks and reads does not know: each call names the row that will come of it.
+Scorer and generator do not know the difference: each call carries the key of the row that comes of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from biaskit.models.api.capabilities import Capabilities, CapabilityFinding
 from biaskit.models.api.doors import NEUTRAL
 from biaskit.models.api.endpoint import Endpoint
-from biaskit.models.api.wire import Call, Reply
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply
 from biaskit.models.options import ScoringOptions
 
 T = TypeVar("T")
@@ -20,50 +20,52 @@ _NO_IDS = "token ids are asked of a server, and a file of requests cannot; take 
 
 
 class Exchange(Protocol):
-    """What stands in a server's place."""
+    """Replaces a server: writes requests down, or answers from files."""
 
     def ask(self, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:
-        """The answer to a call, read. Raises `GaveUp` where there is none."""
+        """Return the answer to a call as read by `read`. Raises `GaveUp` if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfflineController:
-    """What a model asks in place of a server."""
+    """Passes a model's calls to an exchange in place of a server."""
 
     exchange: Exchange
     endpoint: Endpoint
 
     async def ask(self, call: Call, read: Callable[[Reply], T], *, seconds: float | None = None) -> T:  # noqa: ARG002
-        """The exchange's answer."""
+        """Return the exchange's answer."""
         return self.exchange.ask(call, read, self.endpoint)
 
 
 @dataclass(frozen=True, slots=True)
 class Offline:
-    """How a model is opened that nobody asks."""
+    """Options of a model that is not asked."""
 
     exchange: Exchange
-    form: str = "auto"  # the study's prompt form, which says what door there must be
+    form: str = "auto"  # the study's prompt form, which decides the path
 
     def controller(self, endpoint: Endpoint) -> OfflineController:
-        """What the model behind an endpoint asks."""
+        """Make the controller of an endpoint's model."""
         return OfflineController(self.exchange, endpoint)
 
 
 def row_of_name(identifier: str) -> str:
-    """The key of the row that a call is for."""
+    """Return the key of the row that a call is for."""
     return identifier[:32]
 
 
-def assumed(form: str, scoring: ScoringOptions | None, choices: int, *, official: bool) -> Capabilities:
-    """What a service may take that nobody asked: the door of the named form, the named estimator.
+def assumed_capabilities(
+    form: str, scoring: ScoringOptions | None, choices: int, *, official: bool
+) -> Capabilities:
+    """Assume the capabilities of a service that was not asked: the path of a form, and one estimator.
 
-    `scoring`: None for texts. Without a named form the door is chat, without an estimator it is sampling.
+    `scoring`: None for texts. Form `auto` is asked as a chat, estimator `auto` by sampling.
     """
-    named = "sampling" if scoring is None or scoring.estimator == "auto" else scoring.estimator
-    raw = form in ("raw", "completion") or (named in ("echo", "selected-ids") and form == "auto")
-    k = 0 if scoring is None or named != "top-k" else min(scoring.k, 20)
-    door = "/v1/completions" if raw else "/v1/chat/completions"
+    estimator = "sampling" if scoring is None or scoring.estimator == "auto" else scoring.estimator
+    raw = form in ("raw", "completion") or (estimator in ("echo", "selected-ids") and form == "auto")
+    k = 0 if scoring is None or estimator != "top-k" else min(scoring.k, 20)
+    path = COMPLETIONS if raw else CHATS
     return Capabilities(
         completions=raw,
         chat=not raw,
@@ -74,9 +76,9 @@ def assumed(form: str, scoring: ScoringOptions | None, choices: int, *, official
         prefill="flagged" if form == "chat-prefill" else "no",
         completions_k=k,
         chat_k=k,
-        echo=named == "echo",
+        echo=estimator == "echo",
         scored=True,
         assumed=True,
-        findings=(CapabilityFinding("nothing was asked", f"assumed: {door}, {named}"),),
+        findings=(CapabilityFinding("nothing was asked", f"assumed: /v1/{path}, {estimator}"),),
         problems={"selected-ids": _NO_IDS},
     )

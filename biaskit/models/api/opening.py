@@ -1,4 +1,4 @@
-"""From `openai:NAME` or `api:NAME@URL` to a model: endpoint, key, price, and what was measured before."""
+"""From `openai:NAME` or `api:NAME@URL` to a model: endpoint, key, price, and earlier measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from biaskit.models.api.checks import measure
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import OPENAI_URL, open_endpoint
 from biaskit.models.api.generator import ApiGenerator
-from biaskit.models.api.offline import assumed
+from biaskit.models.api.offline import assumed_capabilities
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import NEW, Account, ScoringOptions
@@ -27,13 +27,13 @@ def open_api_scorer(
     scoring: ScoringOptions = ScoringOptions(),
     batch_size: int | None = None,
 ) -> ApiScorer:
-    """A model of an API as a scorer; `known`: its entry in the run's manifest."""
-    if options.offline is not None:
-        connection, capabilities = _offline(spec, label, options, known, scoring, batch_size or scoring.draws)
-        return ApiScorer(connection, capabilities, scoring, batch_size)
-    connection, capabilities = _open(spec, label, options, known, account, scores=True)
-    strongest = capabilities.estimators("raw", scoring.estimator)[:1]
-    connection.begin_with(capabilities.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",)))
+    """Open a model of an API as a scorer; `known`: its entry in the run's manifest."""
+    texts = batch_size or scoring.draws
+    connection, capabilities = _open(spec, label, options, known, account, scoring, texts)
+    if options.offline is None:
+        strongest = capabilities.estimators("raw", scoring.estimator)[:1]
+        requests = capabilities.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",))
+        connection.begin_with(requests)
     return ApiScorer(connection, capabilities, scoring, batch_size)
 
 
@@ -46,55 +46,50 @@ def open_api_generator(
     account: Account = Account(),
     batch_size: int | None = None,
 ) -> ApiGenerator:
-    """A model of an API as a generator; `known`: its entry in the run's manifest."""
-    if options.offline is not None:
-        connection, capabilities = _offline(spec, label, options, known, None, batch_size or 1)
-        return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
-    connection, capabilities = _open(spec, label, options, known, account, scores=False)
-    if not capabilities.draws:
-        connection.close()
-        raise ModelError(f"{label} cannot be asked for texts, {capabilities.problems['sampling']}.")
-    connection.begin_with(capabilities.at_once(texts=True))
+    """Open a model of an API as a generator; `known`: its entry in the run's manifest."""
+    connection, capabilities = _open(spec, label, options, known, account, None, batch_size or 1)
+    if options.offline is None:
+        if not capabilities.draws:
+            connection.close()
+            raise ModelError(f"{label} cannot be asked for texts, {capabilities.problems['sampling']}.")
+        connection.begin_with(capabilities.at_once(texts=True))
     return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
 
 
 def _open(
-    spec: str, label: str, options: ApiOptions, known: Mapping[str, Any], account: Account, *, scores: bool
-) -> tuple[Connection, Capabilities]:
-    endpoint = open_endpoint(spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name)
-    connection = Connection(endpoint, options, account)
-    if options.max_cost is not None and connection.price is None:
-        raise UsageError(
-            f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
-            " million tokens."
-        )
-    # What an earlier start measured of the same endpoint: a resumed run asks in the same way.
-    if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
-        capabilities = Capabilities.from_json(stored)
-        if (capabilities.scored or not scores) and not capabilities.assumed:
-            return connection, capabilities
-    try:
-        return connection, measure(connection, scores=scores)
-    except BaseException:
-        connection.close()
-        raise
-
-
-def _offline(
     spec: str,
     label: str,
     options: ApiOptions,
     known: Mapping[str, Any],
+    account: Account,
     scoring: ScoringOptions | None,
-    choices: int,
+    texts: int,
 ) -> tuple[Connection, Capabilities]:
-    """A model that nobody asks: what an earlier start measured or assumed of it, else what is assumed now."""
-    assert options.offline is not None
-    endpoint = open_endpoint(spec, label=label, keys={}, endpoint_name=options.endpoint_name, asked=False)
-    connection = Connection(endpoint, options)
+    """Connect to an endpoint; take an earlier start's measurements of it, else measure or assume them.
+
+    `scoring`: None for a generator; `texts`: assumed for one request to a server that is not asked.
+    """
+    offline, name = options.offline, options.endpoint_name
+    endpoint = open_endpoint(
+        spec, label=label, keys=options.keys, endpoint_name=name, with_key=offline is None
+    )
+    connection = Connection(endpoint, options, account)
+    if offline is None and options.max_cost is not None and connection.price is None:
+        raise UsageError(
+            f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
+            " million tokens."
+        )
+    # A resumed run asks in the same way, by what an earlier start measured.
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
         capabilities = Capabilities.from_json(stored)
-        if capabilities.scored or scoring is None:
+        enough = capabilities.scored or scoring is None
+        if enough and (offline is not None or not capabilities.assumed):
             return connection, capabilities
-    official = endpoint.host.shown == OPENAI_URL
-    return connection, assumed(options.offline.form, scoring, choices, official=official)
+    if offline is not None:
+        official = endpoint.host.shown == OPENAI_URL
+        return connection, assumed_capabilities(offline.form, scoring, texts, official=official)
+    try:
+        return connection, measure(connection, scores=scoring is not None)
+    except BaseException:
+        connection.close()
+        raise

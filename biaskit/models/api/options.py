@@ -1,4 +1,4 @@
-"""How API models are asked: keys, money, patience. What changes a number is in the estimator instead."""
+"""Options of API models: keys, money, patience. Options that change a number belong to the estimator."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ApiOptions:
-    """What a command says about its API models; keys are names of variables, never values."""
+    """A command's options for its API models; keys are names of variables, never values."""
 
     keys: Mapping[str, str] = field(default_factory=dict)  # --api-key-env: label → variable
     endpoint_name: str | None = None
     max_cost: float | None = None  # USD, over all starts of a run and all its models
-    purse: Purse = field(default_factory=Purse)  # what these have spent
-    price: Price | None = None  # before the table of prices
+    purse: Purse = field(default_factory=Purse)  # their spending
+    price: Price | None = None  # replaces the table of prices
     policy: Policy = field(default_factory=Policy)
     note: Callable[[str], None] | None = None  # --verbose
-    offline: Offline | None = None  # nobody is asked: requests are written, or answers read
-    transport: Any = None  # what stands in the network's place in a test
+    offline: Offline | None = None  # no server is asked: requests are written, or answers read
+    transport: Any = None  # replaces the network in a test

@@ -1,4 +1,4 @@
-"""What tokens of a model behind an API cost, with the page and the day that say so; unknown is None."""
+"""Prices of tokens of API models, with the page and the day that state them; unknown is None."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST = 1e-3  # below it a number is what one token costs, not a million; the c
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens, where that is written, and on which day it was (empty: no table says it)."""
+    """USD per million tokens, with the page that states it and the day (empty: not from a table)."""
 
     input: float
     output: float
@@ -28,7 +28,7 @@ class Price:
     date: str
 
     def cost(self, prompt_tokens: int, new_tokens: int) -> float:
-        """USD for so many tokens of prompts and of answers; thoughts of a reasoning model are answers."""
+        """Return the USD for so many tokens of prompts and of answers; thoughts count as answers."""
         return (self.input * prompt_tokens + self.output * new_tokens) / 1_000_000
 
 
@@ -56,20 +56,15 @@ _LAYOUT = SourceLayout("prices", "price", _Entry)
 
 
 def load_prices(source: str = PRICES) -> tuple[PricedModel, ...]:
-    """The shipped table."""
+    """Read the shipped table."""
     return tuple(
-        PricedModel(
-            stated.host,
-            stated.model,
-            Price(stated.input, stated.output, stated.source, stated.date),
-            stated.note,
-        )
-        for _, stated in read_list(source, _LAYOUT).entries
+        PricedModel(e.host, e.model, Price(e.input, e.output, e.source, e.date), e.note)
+        for _, e in read_list(source, _LAYOUT).entries
     )
 
 
 def find_price(host: str, model: str) -> Price | None:
-    """The price of exactly this model at this host; nothing on loopback; None where it is unknown.
+    """Return the price of exactly this model at this host: 0 on loopback, None if unknown.
 
     No name is guessed from another: a dated version, a fine-tuned model and the same name at another host
     have prices of their own.
@@ -82,9 +77,9 @@ def find_price(host: str, model: str) -> Price | None:
 
 
 def parse_price(text: str) -> Price:
-    """`--price IN,OUT`: USD per million tokens of prompts and of answers; `0,0` is free.
+    """Parse `--price IN,OUT`: USD per million tokens of prompts and of answers; `0,0` is free.
 
-    Raises `UsageError` for anything but two numbers, and for what must be prices of one token.
+    Raises `UsageError` for anything but two numbers, and for numbers that must be prices of one token.
     """
     parts = [part.strip() for part in text.split(",")]
     # Stricter than float(): no sign, no nan, no inf, no 1_000, no digits of other scripts.

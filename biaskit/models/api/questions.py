@@ -1,4 +1,4 @@
-"""How a question is put to an endpoint, and what is made of its answer."""
+"""How a question is put to an endpoint, and how its answer is recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from biaskit.models.api.capabilities import Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.trouble import GaveUp, Refused
-from biaskit.models.api.wire import Call, Reply
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply
 
 T = TypeVar("T")
 
@@ -18,12 +18,11 @@ QUESTION_S = 30.0
 PROMPT = "Q: I recently met a nurse. What is the gender of the nurse?\nA: The gender of the nurse is"
 ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say about it?\nA: They said that"
 CHAT = "Describe a nurse in one sentence."
-COMPLETIONS, CHATS = "completions", "chat/completions"
-FIRST = {COMPLETIONS: PROMPT, CHATS: CHAT}
+FIRST: Mapping[str, str] = {COMPLETIONS: PROMPT, CHATS: CHAT}
 
 
 class Questions:
-    """What was learnt so far of one endpoint, and how more is asked."""
+    """The findings on one endpoint so far, and the means to ask it more."""
 
     def __init__(self, connection: Connection) -> None:
         self.model = connection.endpoint.model
@@ -34,15 +33,15 @@ class Questions:
         self.refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
         self.neutral: dict[str, Any] = {}
 
-    def learn(self, question: str, answer: str, **known: Any) -> None:
-        """Write a finding down, and what of it is a field."""
+    def learn(self, question: str, answer: str, **values: Any) -> None:
+        """Record a finding, and its values in the fields of `Capabilities`."""
         finding = CapabilityFinding(question, answer)
         self.capabilities = replace(
-            self.capabilities, findings=(*self.capabilities.findings, finding), **known
+            self.capabilities, findings=(*self.capabilities.findings, finding), **values
         )
 
     def lacks(self, what: str, why: object, question: str = "", answer: str = "no ({})") -> None:
-        """Why an estimator or a form is not there; `answer` stands in the findings, with the reason in it."""
+        """Record why an estimator or a form is missing; in the findings, `{}` of `answer` is the reason."""
         why = self.clean(why)
         self.capabilities = replace(self.capabilities, problems={**self.capabilities.problems, what: why})
         if question:
@@ -55,20 +54,21 @@ class Questions:
         read: Callable[[Reply], T],
         seconds: float | None = None,
     ) -> T | Refused | GaveUp:
-        """What `read` makes of the answer, or why there is none."""
-        asked = body or {}
-        new, n = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0, asked.get("n") or 1
-        size = len(repr(asked).encode()) + self.capabilities.overhead if asked else 0
+        """Return the answer as read by `read`, or why there is none."""
+        fields = body or {}
+        new, n = fields.get("max_tokens") or fields.get("max_completion_tokens") or 0, fields.get("n") or 1
+        size = len(repr(fields).encode()) + self.capabilities.overhead if fields else 0
+        call = Call(path, body, size, int(new) * int(n))
         try:
-            call = Call(path, body, size, int(new) * int(n))
             return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
         except (Refused, GaveUp) as trouble:
             return trouble
 
     def body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
-        """A question in the fields that the endpoint takes."""
-        kept = {name: value for name, value in settings.items() if name not in self.refused[path]}
+        """Build a question in the fields that the endpoint takes."""
+        settings = {name: value for name, value in settings.items() if name not in self.refused[path]}
         if path == COMPLETIONS:
-            return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **kept}
+            return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **settings}
         messages = [{"role": "user", "content": text}]
-        return {"model": self.model, "messages": messages, self.capabilities.chat_limit: new_tokens, **kept}
+        limit = {self.capabilities.chat_limit: new_tokens}
+        return {"model": self.model, "messages": messages, **limit, **settings}

@@ -13,11 +13,11 @@ from biaskit.models.api.wire import Call, Reply
 
 T = TypeVar("T")
 NAMES = ("custom_id", "method", "url", "body")
-"""What a line holds."""
+"""Fields of a line."""
 
 
 class RequestFile:
-    """An exchange that writes every call down once and answers none."""
+    """An exchange that writes every call once and answers none."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -27,11 +27,11 @@ class RequestFile:
 
     @property
     def n(self) -> int:
-        """How many requests the file holds."""
+        """Number of requests in the file."""
         return len(self._written)
 
     def ask(self, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:  # noqa: ARG002
-        """Write a call down. Raises `GaveUp` always."""
+        """Write a call. Always raises `GaveUp`."""
         if call.name not in self._written:
             self._written.add(call.name)
             url = f"/v1/{call.path}"
@@ -42,7 +42,7 @@ class RequestFile:
 
 
 def is_request_file(content: bytes) -> bool:
-    """Whether a file's content may be replaced: its first line is a request as `RequestFile` writes it."""
+    """Return whether a file may be replaced: its first line is a request as `RequestFile` writes it."""
     try:
         line = json.loads(content.split(b"\n", 1)[0])
     except (ValueError, RecursionError):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from biaskit.common.sequences import cut
-from biaskit.models.api.answers import answered, choices, most_probable
+from biaskit.models.api.answers import Listing, answered, choices, most_probable
 from biaskit.models.api.api_model import ApiModel, path_of
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
@@ -37,8 +37,7 @@ from biaskit.records import (
     ScoreRequest,
 )
 
-MERGED = 3  # entries that a list may lack: tokens of equal text are one in an object of JSON
-Listing = tuple[tuple[str, float], ...]
+MERGED = 3  # entries that a list may lack: tokens of equal text are one entry of a JSON object
 
 
 class ApiScorer(ApiModel):
@@ -57,19 +56,19 @@ class ApiScorer(ApiModel):
         self._sampled = SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
-        self._prompts: dict[tuple[Expression, ...], int] = {}  # of a cell with these expressions
+        self._n_prompts: dict[tuple[Expression, ...], int] = {}  # of a cell with these expressions
 
     @property
     def batch_size(self) -> int:
-        """Texts asked for in one request; of scored prompts it is one."""
+        """Texts asked for in one request; scored prompts are asked one by one."""
         return self._sampled.batch_size
 
     def estimator_for(self, form: PromptForm) -> Estimator:
-        """The strongest rung that the endpoint passed in this form, or the forced one."""
+        """Return the strongest estimator that the endpoint passed in this form, or the forced one."""
         return self.capabilities.estimator(form, self._scoring)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """A batch for each cell; calls and tokens as the estimator needs them."""
+        """Plan a batch for each cell; calls and tokens follow from the estimator."""
         if not requests:
             return self._plan((), 0, 0, 0)
         name = self.estimator_for(requests[0].prompt.form).name
@@ -78,17 +77,17 @@ class ApiScorer(ApiModel):
         calls = prompts = tokens = 0
         for request in requests:
             self._forms(request)  # checks the word boundary
-            if request.expressions not in self._prompts:
-                self._prompts[request.expressions] = self._prompts_of(request, name)
-            n = self._prompts[request.expressions]
+            if request.expressions not in self._n_prompts:
+                self._n_prompts[request.expressions] = self._count_prompts(request, name)
+            n = self._n_prompts[request.expressions]
             prompts += n
             tokens += n * (self._prompt_tokens(request.prompt) + (2 if name == "echo" else 0))
-            # Token ids are asked for one text after the other.
+            # selected-ids also asks for the token ids of the prompt, and of it with each expression.
             calls += n + (1 + len(request.expressions) if name == "selected-ids" else 0)
         return self._plan(cut(requests, 1), calls, tokens, prompts)
 
-    def _prompts_of(self, request: ScoreRequest, name: EstimatorName) -> int:
-        """How many prompts are scored for a cell with these expressions."""
+    def _count_prompts(self, request: ScoreRequest, name: EstimatorName) -> int:
+        """Return how many prompts are scored for a cell with these expressions."""
         texts = [text for _, text in self._forms(request)]
         if name != "selected-ids":
             return len(texts) if name == "echo" else 1
@@ -107,7 +106,7 @@ class ApiScorer(ApiModel):
             return forms_of(request, prompt.prefill if prompt.form == "chat-prefill" else prompt.text)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
-        """From the time of a short request and what four at once took; no server keeps to it."""
+        """Estimate the time from that of a short request and of four at once; servers often take longer."""
         if not batches:
             return 0.0
         if self.capabilities.assumed:
@@ -116,23 +115,23 @@ class ApiScorer(ApiModel):
         name = self.estimator_for(requests[0].prompt.form).name
         if name == "sampling":
             return self.capabilities.seconds(self._sampled.plan_scores(requests).calls)
-        n = sum(self._prompts.get(request.expressions, 1) for request in requests)
+        n = sum(self._n_prompts.get(request.expressions, 1) for request in requests)
         return self.capabilities.seconds(n, echo=name == "echo")
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer cells as they become ready."""
-        rest = iter(batches)
-        first = next(rest, None)
+        batches = iter(batches)
+        first = next(batches, None)
         if first is None:
             return iter(())
-        every = itertools.chain([first], rest)
+        batches = itertools.chain([first], batches)
         estimator = self.estimator_for(first[0].prompt.form)
         if estimator.name == "sampling":
-            return self._sampled.score(every)
-        return self.connection.stream(every, partial(self._answer, estimator), self.connection.ahead)
+            return self._sampled.score(batches)
+        return self.connection.stream(batches, partial(self._answer, estimator), self.connection.ahead)
 
     async def _answer(self, estimator: Estimator, batch: Sequence[ScoreRequest]) -> list[Scored | Failed]:
-        """One cell's answer, by its estimator."""
+        """Answer one cell by its estimator."""
         [request] = batch
         try:
             if estimator.name == "top-k":
@@ -144,94 +143,94 @@ class ApiScorer(ApiModel):
             return [Failed(request.key, str(trouble))]
 
     async def _listed(self, request: ScoreRequest, k: int) -> Scored:
-        """The list of the most probable tokens after a prompt."""
+        """Answer a cell from the list of the most probable tokens after its prompt."""
         chat = path_of(request.prompt.form) != "completions"
         settings: dict[str, float] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
-        # Log-probabilities before and after temperature are the same at 1. The seed: which token is sampled
-        # decides whether the list's last one counts, so the same cell gets the same bounds again.
+        # At temperature 1 it does not matter on which side of it a server lists. The sampled token decides
+        # whether the list's last one counts: with the same seed a cell gets the same bounds again.
         settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
         call = self.call(request.prompt, 1, settings, name=request.key, draws_anew=True)
 
         def read(reply: Reply) -> tuple[Listing, Answered]:
             listing = most_probable(choices(reply, 1)[0], chat=chat, k=k)
             mass = math.fsum(math.exp(value) for _, value in listing)
-            if len(listing) < k - MERGED and mass < 1 - 1e-6:  # unless it holds all there is
+            if len(listing) < k - MERGED and mass < 1 - 1e-6:  # unless the list is complete
                 raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
             return listing, answered(reply)
 
-        listing, who = await self.connection.controller.ask(call, read)
+        listing, origin = await self.connection.controller.ask(call, read)
         log_probs = tuple(bound_form(e, text, listing, k) for e, text in self._forms(request))
-        return replace(self._scored(request, "top-k", log_probs, [who]), listed={"": listing})
+        return replace(self._scored(request, "top-k", log_probs, [origin]), listed={"": listing})
 
     async def _echoed(self, request: ScoreRequest) -> Scored:
-        """A call for each form; all of them must cut the cell's prompt in the same way."""
+        """Answer a cell by a call for each form; all must split the cell's prompt into the same tokens."""
         forms, prompt = self._forms(request), request.prompt.text
 
         async def ask(number: int, text: str) -> tuple[Echo, Answered]:
             name = request.key if not number else f"{request.key}-{number + 1}"
             call = echo_call(self.connection.endpoint.model, prompt + text, name)
-            # A server that computes every position slowly gets the time that it was seen to need.
+            # A server that computes every position slowly gets the time that it was measured to need.
             seconds = max(call.seconds, 6 * self.capabilities.echo_latency)
             return await self.connection.controller.ask(
                 call, lambda reply: (read_echo(reply, prompt, text), answered(reply)), seconds=seconds
             )
 
-        asked = await gather_all(ask(number, text) for number, (_, text) in enumerate(forms))
-        if len({echo.before for echo, _ in asked}) > 1:
+        echoes = await gather_all(ask(number, text) for number, (_, text) in enumerate(forms))
+        if len({echo.before for echo, _ in echoes}) > 1:
             raise BadAnswer("the prompt's own tokens change with what follows it")
         log_probs = tuple(
             LogProb(expression.group, text, echo.log_prob, echo.log_prob, tokens=echo.tokens)
-            for (expression, text), (echo, _) in zip(forms, asked, strict=True)
+            for (expression, text), (echo, _) in zip(forms, echoes, strict=True)
         )
-        return self._scored(request, "echo", log_probs, [who for _, who in asked])
+        return self._scored(request, "echo", log_probs, [origin for _, origin in echoes])
 
     async def _selected(self, request: ScoreRequest) -> Scored:
-        """Every inner node of the cell's expressions, as token ids."""
+        """Answer a cell by a call for each inner node of its expressions' token ids."""
         forms = self._forms(request)
-        totals, who = await self._ids.score(request.prompt.text, [text for _, text in forms])
+        totals, origins = await self._ids.score(request.prompt.text, [text for _, text in forms])
         log_probs = tuple(
             LogProb(expression.group, text, value, value, token_ids=tokens)
             for (expression, text), (tokens, value) in zip(forms, totals, strict=True)
         )
-        return self._scored(request, "selected-ids", log_probs, who)
+        return self._scored(request, "selected-ids", log_probs, origins)
 
     def _scored(
         self,
         request: ScoreRequest,
         name: EstimatorName,
         log_probs: tuple[LogProb, ...],
-        who: Sequence[Answered],
+        origins: Sequence[Answered],
     ) -> Scored:
-        """The answer to a cell. Raises `BadAnswer` where its calls contradict each other."""
-        if len({answer.by.split(ANSWERED_SEPARATOR)[0] for answer in who}) > 1:
+        """Make the answer to a cell. Raises `BadAnswer` if its calls contradict each other."""
+        if len({origin.by.split(ANSWERED_SEPARATOR)[0] for origin in origins}) > 1:
             raise BadAnswer("two models answered the calls of one cell")
         spelt = [e.token_ids or e.tokens or () for e in log_probs]
-        outer = [  # expressions that do not contain one another exclude one another
+        exclusive = [  # expressions of which none begins with another exclude each other
             e.high or 0.0
             for e, tokens in zip(log_probs, spelt, strict=True)
-            if not any(len(other) < len(tokens) and tokens[: len(other)] == other for other in spelt)
+            if not any(len(short) < len(tokens) and tokens[: len(short)] == short for short in spelt)
         ]
-        if name != "top-k" and math.fsum(map(math.exp, outer)) > 1 + 1e-6:
+        if name != "top-k" and math.fsum(map(math.exp, exclusive)) > 1 + 1e-6:
             raise BadAnswer("expressions that are more probable together than everything")
-        counts = [answer.prompt_tokens for answer in who]
+        counts = [origin.prompt_tokens for origin in origins]
         total = None if None in counts else sum(filter(None, counts))
         return Scored(
             key=request.key,
             prompt=self.rendered(request.prompt),
             estimator=name,
             log_probs=log_probs,
-            answered=Answered(who[-1].by, who[-1].at, total, len(who)),
+            answered=Answered(origins[-1].by, origins[-1].at, total, len(origins)),
         )
 
 
 def bound_form(expression: Expression, text: str, listing: Listing, k: int) -> LogProb:
-    """What a list says of one form alone; what it says of a group is joint (docs/methods.md#top-k-bounds)."""
+    """Bound one form's log-probability by a list; groups have joint bounds (docs/methods.md#top-k-bounds)."""
     values = [value for token, value in listing if token == text]
     if values:
         return LogProb(expression.group, text, min(values), max(values))
-    rest = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in listing))
+    mass_unlisted = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in listing))
     ordered = sorted((value for _, value in listing), reverse=True)
-    unlisted = min(rest, math.exp(ordered[min(k, len(ordered)) - 1]))
+    unlisted = min(mass_unlisted, math.exp(ordered[min(k, len(ordered)) - 1]))
     begun = math.fsum(math.exp(value) for token, value in listing if text.startswith(token))
     high = min(1.0, unlisted + begun)
     return LogProb(expression.group, text, None, math.log(high) if high > 0 else None)

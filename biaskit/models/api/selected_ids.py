@@ -32,18 +32,18 @@ class TokenizedCell:
     sequences: tuple[TokenIds, ...]
 
     def nodes(self) -> dict[TokenIds, tuple[int, ...]]:
-        """Node of the trie, as its tokens after the prompt → the ids that are asked for there.
+        """Return, for each node of the trie (its tokens after the prompt), the ids to ask for there.
 
-        Those of every node at each of them, as far as a request takes so many: then no node has a single
-        value that nothing could contradict.
+        Every node asks for the ids of all nodes if one request takes so many: with several values at each
+        node, wrong ones are more likely to contradict each other.
         """
         trie = build_trie(sorted(set(self.sequences)))
-        if len(trie.asked) <= MOST_IDS:
-            return dict.fromkeys(trie.nodes, trie.asked)
+        if len(trie.token_ids) <= MOST_IDS:
+            return dict.fromkeys(trie.nodes, trie.token_ids)
         columns: dict[int, set[int]] = {}
         for steps in trie.steps:
             for number, column in steps:
-                columns.setdefault(number, set()).add(trie.asked[column])
+                columns.setdefault(number, set()).add(trie.token_ids[column])
         return {node: tuple(sorted(columns[number])) for number, node in enumerate(trie.nodes)}
 
 
@@ -51,7 +51,7 @@ class TokenizedCell:
 class SelectedIds:
     """Exact log-probabilities of chosen ids, a call for each node; token ids are the server's own.
 
-    `seconds`: for each request, where another time than the usual one is meant.
+    `seconds`: time limit of each request; None: the usual one.
     """
 
     controller: Controller | OfflineController
@@ -59,7 +59,7 @@ class SelectedIds:
     seconds: float | None = None
 
     async def cell(self, prompt: str, continuations: Sequence[str]) -> TokenizedCell:
-        """Ids of a prompt and its continuations.
+        """Ask for the ids of a prompt and its continuations.
 
         The tokens of prompt and continuation must begin with the prompt's own
         (docs/methods.md#word-boundary). Raises `BadAnswer`, `GaveUp` or `Refused`.
@@ -73,22 +73,22 @@ class SelectedIds:
         return TokenizedCell(before, tuple(ids[len(before) :] for ids in both))
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> tuple[Totals, list[Answered]]:
-        """Every continuation's ids and log-probability, and who answered; raises as `cell` does."""
+        """Return every continuation's ids and log-probability, and who answered; raises as `cell` does."""
         cell = await self.cell(prompt, continuations)
-        asked = [
+        questions = [
             (node, ids[start : start + MOST_IDS])
             for node, ids in cell.nodes().items()
             for start in range(0, len(ids), MOST_IDS)
         ]
-        answers = await gather_all(self._ask(cell.before + node, ids) for node, ids in asked)
+        answers = await gather_all(self._ask(cell.before + node, ids) for node, ids in questions)
         at: dict[TokenIds, dict[int, float]] = {}
-        for (node, _), (values, _) in zip(asked, answers, strict=True):
+        for (node, _), (values, _) in zip(questions, answers, strict=True):
             at.setdefault(node, {}).update(values)
         totals = [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in cell.sequences]
-        return totals, [who for _, who in answers]
+        return totals, [origin for _, origin in answers]
 
     async def _tokenize(self, text: str) -> TokenIds:
-        """Ids of a text by the server's own tokenizer, BOS included."""
+        """Ask for the ids of a text by the server's own tokenizer, BOS included."""
 
         def read(reply: Reply) -> TokenIds:
             listed = reply.data.get("tokens")
@@ -99,37 +99,37 @@ class SelectedIds:
         body = {"model": self.model, "prompt": text, "add_special_tokens": True}
         return await self.controller.ask(Call("/tokenize", body), read, seconds=self.seconds)
 
-    async def _ask(self, ids: TokenIds, asked: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
-        """Log-probabilities of some ids after others."""
+    async def _ask(self, ids: TokenIds, chosen: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
+        """Ask for the log-probabilities of the `chosen` ids after the tokens `ids`."""
         body = {
             "model": self.model,
             "prompt": list(ids),
             "max_tokens": 1,
             "temperature": 1.0,
             "logprobs": 1,
-            "logprob_token_ids": list(asked),
+            "logprob_token_ids": list(chosen),
             "return_tokens_as_token_ids": True,
             "return_token_ids": True,
         }
-        read = partial(_read_values, ids=ids, asked=asked)
+        read = partial(_read_values, ids=ids, chosen=chosen)
         return await self.controller.ask(
             Call("completions", body, len(ids) + 8, 1), read, seconds=self.seconds
         )
 
 
-def _read_values(reply: Reply, ids: TokenIds, asked: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
+def _read_values(reply: Reply, ids: TokenIds, chosen: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
     choice = choices(reply, 1)[0]
-    told = choice.data.get("prompt_token_ids")
-    if told is not None and told != list(ids):
+    prompt_ids = choice.data.get("prompt_token_ids")
+    if prompt_ids is not None and prompt_ids != list(ids):
         raise BadAnswer("the answer is of another prompt")
     first = inside(choice.data, "logprobs", "top_logprobs", 0)
     if not isinstance(first, Mapping):
         raise BadAnswer("no log-probabilities")
     # Shown as ids, since two tokens of one text would be one entry.
-    if any(first.get(f"token_id:{token}") is None for token in asked):
+    if any(first.get(f"token_id:{token}") is None for token in chosen):
         raise BadAnswer("the chosen token ids do not come back")
-    if len(first) > len(asked) + 1:  # the sampled token comes on top
+    if len(first) > len(chosen) + 1:  # the sampled token is an extra entry
         raise BadAnswer("token ids come back that were not asked for")
     if math.fsum(math.exp(log_probability(value)) for value in first.values()) > 1 + 1e-3:
         raise BadAnswer("token ids that are more probable together than everything")
-    return {token: log_probability(first[f"token_id:{token}"]) for token in asked}, answered(reply)
+    return {token: log_probability(first[f"token_id:{token}"]) for token in chosen}, answered(reply)

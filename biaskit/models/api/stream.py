@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, and answers that come out of it as a plain iterator."""
+"""An event loop in a thread of its own, whose answers come out as a plain iterator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class LoopThread:
-    """Runs coroutines beside a notebook's own loop; started when first used, ended by `close`."""
+    """Runs coroutines beside a notebook's own loop; started at its first use, ended by `close`."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -32,7 +32,7 @@ class LoopThread:
         return self._loop
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """The result of one coroutine; Ctrl-C in the caller cancels it."""
+        """Run one coroutine and return its result; Ctrl-C in the caller cancels it."""
         future = asyncio.run_coroutine_threadsafe(work, self._started())
         try:
             return future.result()
@@ -46,18 +46,18 @@ class LoopThread:
         work: Callable[[Job], Awaitable[Sequence[Answer]]],
         ahead: int,
     ) -> Iterator[Sequence[Answer]]:
-        """The answers of the jobs in whatever order they become ready, those that are ready together as one.
+        """Yield the answers of jobs in whatever order they become ready, in groups that are ready together.
 
-        At most `ahead` jobs are begun and not yet handed on, so memory stays flat however slow the
-        reader is; while it writes, answers gather and share its next write. `AskingStopped` from a job ends
-        the stream after what is still under way; any other exception ends it at once. Closing the iterator
-        cancels what is under way.
+        At most `ahead` jobs are begun whose answers the reader does not have, so memory stays flat however
+        slow it is; while it writes, answers gather and share its next write. After `AskingStopped` from a
+        job the stream ends once running jobs are done; any other exception ends it at once. Closing the
+        iterator cancels running jobs.
         """
         loop, source = self._started(), iter(jobs)
         done: queue.SimpleQueue[Sequence[Answer] | BaseException] = queue.SimpleQueue()
         tasks: set[asyncio.Future[Any]] = set()
 
-        async def one(job: Job) -> None:
+        async def finish(job: Job) -> None:
             try:
                 done.put(await work(job))
             except asyncio.CancelledError:
@@ -67,13 +67,13 @@ class LoopThread:
 
         def begin(fresh: Sequence[Job]) -> None:
             for job in fresh:
-                tasks.add(task := loop.create_task(one(job)))
+                tasks.add(task := loop.create_task(finish(job)))
                 task.add_done_callback(tasks.discard)
 
         under_way, stopped = 0, None
         try:
             while True:
-                # One message for all of them: each wakes the loop.
+                # One message for all new jobs: each message wakes the loop.
                 fresh = [] if stopped else list(islice(source, max(0, ahead - under_way)))
                 if fresh:
                     loop.call_soon_threadsafe(begin, fresh)
@@ -100,7 +100,7 @@ class LoopThread:
                     asyncio.run_coroutine_threadsafe(_cancel(tasks), loop).result(timeout=5)
 
     def close(self) -> None:
-        """Stop the loop; it starts again when it is used again."""
+        """Stop the loop; it starts again at its next use."""
         if self._loop is None or self._thread is None:
             return
         # In its own thread: the caller may itself be inside a running loop (a notebook).
@@ -121,7 +121,7 @@ async def _cancel(tasks: Iterable[asyncio.Future[Any]]) -> None:
 
 
 async def gather_all(work: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Every result in order; where one fails, the others are not waited for."""
+    """Return every result in order; if one fails, cancel the others."""
     tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         return await asyncio.gather(*tasks)

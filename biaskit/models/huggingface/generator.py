@@ -1,4 +1,4 @@
-"""Samples texts from a local model; each draw has noise of its own, so neighbours change nothing."""
+"""Sampling from a local model; each draw has noise of its own, so neighbours change nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import turn
+from biaskit.models.huggingface.head import transpose_output
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
@@ -25,7 +25,7 @@ from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sam
 
 MOST_TEXTS = 96  # of a batch
 WARM_UP_TOKENS = 6
-ANCHOR_TOKENS = 8  # prompt tokens decoded with an answer, so that its first token keeps its leading space
+ANCHOR_TOKENS = 8  # prompt tokens decoded before an answer, so that it keeps its leading space
 
 
 class TransformersGenerator(LocalModel):
@@ -38,17 +38,17 @@ class TransformersGenerator(LocalModel):
     ) -> None:
         super().__init__(folder, label=label, spec=spec, local=local)
         self._ends: list[int] = []  # ids that end a text
-        self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → as rendered, its ids
+        self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → rendered text, its ids
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-        """Batches of prompts of one length: such rows need no padding and no mask."""
+        """Plan batches of prompts of one length: their rows need no padding and no mask."""
         together: dict[Any, list[DrawRequest]] = {}
         for request in requests:
             with naming(request):
                 length = self._n_prompt_tokens(request)
             together.setdefault((length, request.sampling), []).append(request)
         if not self._batch_size:
-            # Keys and values of every layer, and four float32 rows: logits, their copy, the noise, its sum.
+            # Keys and values of every layer, and four float32 rows: logits, a copy, noise, the sum of both.
             tokens = (len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
             each = max(tokens, default=0) * 2 * self._n_layers()
             vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
@@ -60,7 +60,7 @@ class TransformersGenerator(LocalModel):
         return Plan(batches, len(batches), prompt_tokens, new_tokens, cost_max=0.0)
 
     def _n_prompt_tokens(self, request: DrawRequest) -> int:
-        """Of a request that fits the model; its prompt is kept with its ids."""
+        """Store a prompt's ids and return their number. Raises `ModelError` if the answer has no room."""
         prompt, most = request.prompt, self._most_positions()
         if prompt not in self._prompts:
             rendered = self._renderer.render(prompt)
@@ -68,16 +68,16 @@ class TransformersGenerator(LocalModel):
         n = len(self._prompts[prompt][1])
         if not n:
             raise TokenizationError("the prompt has no tokens")
-        whole = n + request.sampling.max_new_tokens
-        if most is not None and whole > most:
+        total = n + request.sampling.max_new_tokens
+        if most is not None and total > most:
             raise ModelError(
-                f"a prompt of {n} tokens and its answer make {whole}, the model has {most}"
+                f"a prompt of {n} tokens and its answer make {total}, the model has {most}"
                 " positions. Lower --max-new-tokens."
             )
         return n
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
-        """Load, draw a few tokens of a planned prompt at the batch size, extrapolate by tokens."""
+        """Load the model, time a few tokens of a planned prompt in a full batch, extrapolate by tokens."""
         if not n_new_tokens or not self._prompts:
             return 0.0
         self._load()
@@ -99,9 +99,9 @@ class TransformersGenerator(LocalModel):
         return [self._result(request, new) for request, new in zip(batch, texts, strict=True)]
 
     def _sample(self, batch: Sequence[DrawRequest]) -> list[TokenIds | None]:
-        """New token ids of each draw, its end-of-text included; None where the logits were not finite.
+        """Return each draw's new token ids, end of text included; None if its logits were not finite.
 
-        The batch keeps its shape until its last text ends: a smaller one would round otherwise, and a
+        The batch keeps its shape until its last text ends: a smaller one would round differently, and a
         draw would depend on when its neighbours end.
         """
         sampling = batch[0].sampling
@@ -134,24 +134,24 @@ class TransformersGenerator(LocalModel):
             return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
         rendered, ids = self._prompts[request.prompt]
         finish: Finish = "stop" if new and new[-1] in self._ends else "length"
-        # SentencePiece drops the space before a first token: it is kept by decoding after the prompt's end.
+        # SentencePiece drops the space before a first token: decoding after the prompt's end keeps it.
         tokenizer = self._renderer.tokenizer
         options = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
         anchor = list(ids[-ANCHOR_TOKENS:])
         before = tokenizer.decode(anchor, **options)
-        whole = tokenizer.decode([*anchor, *new], **options)
-        text = whole[len(before) :] if whole.startswith(before) else tokenizer.decode(new, **options)
+        joined = tokenizer.decode([*anchor, *new], **options)
+        text = joined[len(before) :] if joined.startswith(before) else tokenizer.decode(new, **options)
         return Draw(request.key, rendered, str(text), finish, self._answered(len(ids), len(new)))
 
     def _load(self) -> None:
         if self._model is not None:
             return
         self._model = self._weights()
-        turn(self._model.get_output_embeddings())
+        transpose_output(self._model.get_output_embeddings())
         stated = getattr(self._model.generation_config, "eos_token_id", None)
         self._ends = end_ids(stated, self._renderer.tokenizer)
-        # generate() fills what a call leaves open from the model's own file: a repetition penalty or a
-        # list of suppressed tokens there would change every distribution.
+        # generate() takes settings that a call leaves open from the model's own file: a repetition penalty
+        # or a list of suppressed tokens there would change every distribution.
         self._model.generation_config = GenerationConfig()
         rows = self._model.get_input_embeddings().weight.shape[0]
         try:
@@ -162,9 +162,9 @@ class TransformersGenerator(LocalModel):
 
 
 class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no types
-    """Adds to each row Gumbel noise of a generator of its own: the largest sum is a draw from the softmax.
+    """Adds Gumbel noise to each row from its own generator: the largest sum is a draw from the softmax.
 
-    Noise is -log of standard exponentials, one for every token of the vocabulary and step, added to the
+    The noise is -log of standard exponentials, one for every token of the vocabulary and step, added to the
     float32 logits after temperature and top_p (the Gumbel-max trick).
     """
 
@@ -176,10 +176,10 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         self.broken = [False] * len(seeds)
         self._started = False
         self._logs: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)  # (rows, vocabulary)
-        self._room = threading.local()  # a thread's row of exponentials
+        self._buffers = threading.local()  # each thread's row of exponentials
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """(rows, vocabulary) float32 logits → the same with noise; the caller takes the largest."""
+        """Add noise to float32 logits (rows, vocabulary), of which the caller takes the largest."""
         if self._started:
             ended = torch.isin(input_ids[:, -1].cpu(), self._ends).tolist()
             self._finished = [a or b for a, b in zip(self._finished, ended, strict=True)]
@@ -192,7 +192,7 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         if self._logs.shape != scores.shape:
             self._logs = np.zeros(scores.shape, dtype=np.float32)
         threads = torch.get_num_threads()
-        with ThreadPoolExecutor(threads) as pool:  # numpy lets go of the interpreter while it draws
+        with ThreadPoolExecutor(threads) as pool:  # numpy releases the interpreter's lock while it draws
             list(map(self._draw, rows) if threads == 1 else pool.map(self._draw, rows))
         scores -= torch.from_numpy(self._logs).to(scores.device)  # rows that ended are not looked at
         largest = scores.amax(-1).tolist()
@@ -203,31 +203,31 @@ class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no
         return scores
 
     def _draw(self, i: int) -> None:
-        """Logarithms of one row's exponentials; subtracting them is adding Gumbel noise.
+        """Fill one row of logarithms of exponentials; subtracting them adds Gumbel noise.
 
         Drawn in double precision: numpy's float32 exponentials are exactly 0 once in 2^23 draws, which
-        would make some token of a vocabulary of 262,144 certain at one step in 32. Arrays are kept: fresh
-        ones of this size cost as much as the numbers in them.
+        would make some token of a vocabulary of 262,144 certain at one step in 32. Buffers are reused: to
+        allocate them costs as much time as to fill them.
         """
-        logs, room = self._logs[i], self._room
-        if getattr(room, "exponentials", None) is None:
-            room.exponentials = np.empty(len(logs))
-        self._generators[i].standard_exponential(out=room.exponentials)
-        np.copyto(logs, room.exponentials, casting="same_kind")
+        logs, buffers = self._logs[i], self._buffers
+        if getattr(buffers, "exponentials", None) is None:
+            buffers.exponentials = np.empty(len(logs))
+        self._generators[i].standard_exponential(out=buffers.exponentials)
+        np.copyto(logs, buffers.exponentials, casting="same_kind")
         np.log(logs, out=logs)
 
 
 def _nucleus(scores: torch.Tensor, top_p: float) -> torch.Tensor:
-    """The smallest set of tokens whose probability reaches `top_p`; the others get -inf."""
+    """Set all but the smallest set of tokens whose probability reaches `top_p` to -inf."""
     ordered, places = scores.sort(dim=-1, descending=True)
     before = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
     out = torch.full_like(scores, -torch.inf)
-    kept = torch.where(before < top_p, ordered, torch.full_like(ordered, -torch.inf))
-    return out.scatter(-1, places, kept)
+    nucleus = torch.where(before < top_p, ordered, torch.full_like(ordered, -torch.inf))
+    return out.scatter(-1, places, nucleus)
 
 
 def _evenly(requests: Sequence[DrawRequest], largest: int) -> Iterator[tuple[DrawRequest, ...]]:
-    """Batches of nearly one size: a short last one would cost as much as a full one."""
+    """Cut batches of nearly equal size: a short last one would cost as much time as a full one."""
     n = -(-len(requests) // largest)
     ends = [len(requests) * (i + 1) // n for i in range(n)]
     for start, end in zip([0, *ends], ends, strict=False):

@@ -1,4 +1,4 @@
-"""The k most probable next tokens with their texts, as APIs list them (docs/methods.md#top-k-bounds)."""
+"""The k most probable next tokens and their texts, as APIs list them (docs/methods.md#top-k-bounds)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TokenTexts(dict[int, str]):
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        # SentencePiece drops the space before a first token: it is kept by decoding after a letter.
+        # SentencePiece drops the space before a first token: decoding after a letter keeps it.
         self._anchor = list(tokenizer("a", add_special_tokens=False)["input_ids"])
         self._shown = self._decode([])
 
@@ -24,8 +24,8 @@ class TokenTexts(dict[int, str]):
         if token >= len(self._tokenizer):
             self[token] = f"(id {token})"  # a padding row of the embedding: no text
         else:
-            whole = self._decode([token])
-            text = whole[len(self._shown) :] if whole.startswith(self._shown) else ""
+            decoded = self._decode([token])
+            text = decoded[len(self._shown) :] if decoded.startswith(self._shown) else ""
             self[token] = text or str(self._tokenizer.convert_ids_to_tokens(token))
         return self[token]
 
@@ -37,18 +37,18 @@ class TokenTexts(dict[int, str]):
 def as_listed(
     continuations: Sequence[Continuation], tokens: ListedTokens, texts: TokenTexts
 ) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
-    """The bounds of each continuation (docs/methods.md#top-k-bounds), and the list with texts for tokens.
+    """Return bounds of each continuation (docs/methods.md#top-k-bounds), and the list by texts of tokens.
 
-    An unlisted token is no more probable than the last that is listed, and than all unlisted together.
+    An unlisted token is no more probable than the last listed one, nor than all unlisted ones together.
     """
     names = named_tokens([token for token, _ in tokens], continuations, texts)
-    known = dict(tokens)
-    rest = max(0.0, 1.0 - math.fsum(math.exp(value) for value in known.values()))
-    most = min(rest, math.exp(min(known.values(), default=0.0)))
+    value_of = dict(tokens)
+    mass_unlisted = max(0.0, 1.0 - math.fsum(math.exp(value) for value in value_of.values()))
+    most = min(mass_unlisted, math.exp(min(value_of.values(), default=0.0)))
     unlisted = math.log(most) if most else -math.inf
     log_probs = []
     for c in continuations:
-        first = known.get(c.ids[0])
+        first = value_of.get(c.ids[0])
         low = first if len(c.ids) == 1 else None
         high = unlisted if first is None else first
         spelt = (names[c.ids[0]], *(texts[token] for token in c.ids[1:]))
@@ -59,16 +59,16 @@ def as_listed(
 def named_tokens(
     listed: Sequence[int], continuations: Sequence[Continuation], texts: TokenTexts
 ) -> dict[int, str]:
-    """Token id → the text that stands for it in a row, another one for each id.
+    """Return token id → its text in a row, different for each id.
 
-    A token that is a whole continuation shows that continuation's text, and no other token does: equal
-    texts of other tokens (half a character, another spelling of the same word) carry their id.
+    Only the token that is a whole continuation shows that continuation's text: other tokens of equal text
+    (half a character, another spelling of the same word) show their id too.
     """
     names = {c.ids[0]: c.text for c in continuations if len(c.ids) == 1}
-    taken = {c.text for c in continuations}
+    texts_in_use = {c.text for c in continuations}
     for token in [*(c.ids[0] for c in continuations), *listed]:
         if token not in names:
             text = texts[token]
-            names[token] = f"{text} (id {token})" if text in taken else text
-            taken.add(text)
+            names[token] = f"{text} (id {token})" if text in texts_in_use else text
+            texts_in_use.add(text)
     return names

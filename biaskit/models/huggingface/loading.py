@@ -32,7 +32,7 @@ class Placement:
 
 
 def require_transformers() -> Any:
-    """The transformers module, or the line that installs it."""
+    """Import transformers. Raises `MissingExtraError` with a line to install it."""
     try:
         import torch  # noqa: F401
         import transformers
@@ -46,7 +46,7 @@ def require_transformers() -> Any:
 
 
 def find_folder(name: str) -> ModelFolder:
-    """`hf:NAME`: a saved folder, or ORG/NAME[@revision] of the hub (its cache first)."""
+    """Find the folder of `hf:NAME`: a saved one, or ORG/NAME[@revision] of the hub (its cache first)."""
     if name.startswith((".", "/", "~")) or Path(name).is_dir():
         return check_folder(expanded(name))
     require_transformers()
@@ -55,7 +55,7 @@ def find_folder(name: str) -> ModelFolder:
     repository, _, revision = name.partition("@")
     if repository.count("/") != 1 or not all(repository.split("/")):
         raise ModelError(f"hf:{name}: neither a folder nor a name like ORG/NAME[@revision].")
-    reasons = {  # a gated repository is also one that is not found
+    reasons = {  # in this order: a gated repository is also one that is not found
         errors.GatedRepoError: (
             " is gated: accept its terms on its page, then set HF_TOKEN to a token that may read it."
         ),
@@ -79,27 +79,27 @@ def find_folder(name: str) -> ModelFolder:
 
 
 def free_memory() -> int:
-    """Bytes that can still be taken: of the machine, or of what a container or a batch system allows."""
+    """Return the bytes of memory that are free, on the machine or within a container's limit."""
     import psutil
 
     free = int(psutil.virtual_memory().available)
     group = Path("/sys/fs/cgroup")
     with contextlib.suppress(OSError, ValueError, KeyError):  # no group, or one without a limit
-        limit, taken = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
-        stated = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        cached = int(stated["inactive_file"])  # the kernel gives it back
-        free = min(free, max(0, limit - taken + cached))
+        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        counts = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        cached = int(counts["inactive_file"])  # the kernel frees it at need
+        free = min(free, max(0, limit - used + cached))
     return free
 
 
 def place(
     folder: ModelFolder, device: str, dtype: str, *, purpose: Literal["scoring", "generation"] = "scoring"
 ) -> Placement:
-    """Resolve `auto`, and refuse what will not fit before anything is loaded.
+    """Resolve `auto`. Raises `ModelError` if the model does not fit, before anything is loaded.
 
-    On a CPU the prober takes float32, or a bfloat16 body (with its float32 head) where float32 does
-    not fit; elsewhere, and for generation, the checkpoint's own type, but float32 on a CPU that has no
-    instructions for it. Weights that were dequantised are stored in float32 and are bfloat16 by right.
+    Scoring on a CPU takes float32, or a bfloat16 body (with a float32 head) if float32 does not fit;
+    elsewhere, and for generation, the checkpoint's own type, but float32 on a CPU that has no
+    instructions for it. Weights from GGUF are stored as float32 and count as bfloat16.
     """
     import torch
 
@@ -132,56 +132,55 @@ def place(
 
 
 def _computes(dtype: str) -> bool:
-    """Whether this CPU multiplies numbers of a type itself: without, texts take three times as long."""
+    """Return whether this CPU multiplies a type itself; if it does not, texts take three times as long."""
     import torch
 
     capabilities = getattr(torch.cpu, "get_capabilities", None)
     short = {"bfloat16": "bf16", "float16": "fp16"}.get(dtype)
-    if short is None or capabilities is None:  # an older torch does not tell
+    if short is None or capabilities is None:  # an older torch does not say
         return True
     return any(has is True and short in name for name, has in capabilities().items())
 
 
 def _needed(folder: ModelFolder, dtype: str) -> int:
-    """Weights, and a tenth more for caches and head slices at the smallest batch."""
+    """Estimate bytes: the weights, and a tenth more for caches and head slices at the smallest batch."""
     return int(1.1 * folder.n_parameters * BYTES_PER_NUMBER.get(dtype, 4)) + 200_000_000
 
 
-def _from_pretrained(kind: str, folder: ModelFolder, failed: str, **options: Any) -> Any:
-    """What a class of transformers makes of the folder's own files, or one line that says why not."""
+def _from_pretrained(kind: str, folder: ModelFolder, failure: str, **options: Any) -> Any:
+    """Load a class of transformers from the folder's own files. Raises `ModelError` of one line."""
     transformers = require_transformers()
     if folder.gguf_file:
         options["gguf_file"] = folder.gguf_file
     with quiet():
         try:
-            # Left open, transformers asks on stdin whether to run the folder's own code.
+            # By default transformers asks on stdin whether to run the folder's own code.
             return getattr(transformers, kind).from_pretrained(
                 folder.path, local_files_only=True, trust_remote_code=False, **options
             )
-        except Exception as error:  # transformers raises many kinds; the user can act on one line.
-            # Only the first line of why: other libraries' messages run over pages.
+        except Exception as error:  # transformers raises many kinds, with messages of several pages
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             why = visible(lines[0], longest=300) if lines else type(error).__name__
             if "ignore_mismatched_sizes" in str(error):
                 why = (
                     "their shapes are not those that config.json asks for. Save or download the model again."
                 )
-            raise ModelError(f"{folder.path / (folder.gguf_file or '')}: {failed}: {why}") from error
+            raise ModelError(f"{folder.path / (folder.gguf_file or '')}: {failure}: {why}") from error
 
 
 def load_tokenizer(folder: ModelFolder) -> Any:
-    """The folder's tokenizer."""
+    """Load the folder's tokenizer."""
     return _from_pretrained("AutoTokenizer", folder, "its tokenizer cannot be loaded")
 
 
 def load_config(folder: ModelFolder) -> Any:
-    """The configuration object; refuses what is no causal language model."""
+    """Load the configuration. Raises `ModelError` if it is not of a causal language model."""
     config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
-    known = require_transformers().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    causal = {name for entry in known.values() for name in ((entry,) if isinstance(entry, str) else entry)}
+    mapping = require_transformers().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    causal = {name for entry in mapping.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     stated = getattr(config, "architectures", None) or []
     generates = any(name in causal or name.endswith("ForConditionalGeneration") for name in stated)
-    if not known.get(config.model_type) or (stated and not generates):
+    if not mapping.get(config.model_type) or (stated and not generates):
         what = ", ".join(stated) or config.model_type
         raise ModelError(
             f"{folder.path} ({what}) is not a causal language model: it cannot say what follows a prompt."
@@ -190,11 +189,10 @@ def load_config(folder: ModelFolder) -> Any:
 
 
 def load_model(folder: ModelFolder, placement: Placement) -> Any:
-    """The causal model in evaluation mode, on its device."""
-    mapped = placement.device == "map"
-    more = {"device_map": "auto"} if mapped else {}
-    model = load_weights("AutoModelForCausalLM", folder, placement.dtype, **more)
-    return model if mapped else model.to(placement.device)
+    """Load the causal model in evaluation mode on its device."""
+    if placement.device == "map":
+        return load_weights("AutoModelForCausalLM", folder, placement.dtype, device_map="auto")
+    return load_weights("AutoModelForCausalLM", folder, placement.dtype).to(placement.device)
 
 
 def load_weights(
@@ -203,10 +201,10 @@ def load_weights(
     dtype: str,
     *,
     what: str = "model",
-    spare: str | None = None,
+    optional: str | None = None,
     **options: Any,
 ) -> Any:
-    """The folder's weights in evaluation mode; tensors whose name begins with `spare` may be missing."""
+    """Load a model in evaluation mode; `optional`: how names of tensors begin that may be missing."""
     import torch
 
     if not folder.gguf_file:
@@ -220,8 +218,9 @@ def load_weights(
         raise MissingExtraError(
             f"{folder.path} needs a package: {error.__cause__}. {INSTALL_LOCAL}"
         ) from error
-    # transformers draws what a file lacks at random, and says so only in its log.
-    lacking = sorted(key for key in map(str, loaded["missing_keys"]) if not (spare and key.startswith(spare)))
+    # transformers fills missing tensors at random, and says so only in its log.
+    missing = sorted(map(str, loaded["missing_keys"]))
+    lacking = [name for name in missing if optional is None or not name.startswith(optional)]
     if lacking:
         raise ModelError(
             f"{folder.path}: its weights lack {len(lacking)} tensors that config.json asks for, first"
@@ -234,14 +233,14 @@ def save_dequantised(folder: ModelFolder, target: Path) -> None:
     """Write a GGUF model as float32 safetensors with its tokenizer, so that the next start is quick."""
     tokenizer = load_tokenizer(folder)
     model = load_model(folder, Placement("cpu", "float32"))
-    # The loaded object carries a quantisation note that forbids saving; its weights are plain numbers.
-    plain = model.config.to_dict()
-    plain.pop("quantization_config", None)
-    plain.pop("gguf_file", None)
-    clean = type(model)(type(model.config).from_dict(plain))
-    clean.load_state_dict(model.state_dict())
+    # The loaded object is marked as quantised, which forbids saving; its weights are plain numbers.
+    config = model.config.to_dict()
+    config.pop("quantization_config", None)
+    config.pop("gguf_file", None)
+    unmarked = type(model)(type(model.config).from_dict(config))
+    unmarked.load_state_dict(model.state_dict())
     with quiet():
-        clean.save_pretrained(target)
+        unmarked.save_pretrained(target)
         tokenizer.save_pretrained(target)
     config_file = target / "config.json"
     stated = json.loads(config_file.read_text(encoding="utf-8"))
@@ -251,7 +250,7 @@ def save_dequantised(folder: ModelFolder, target: Path) -> None:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Loading chatter of other libraries does not belong between our own lines."""
+    """Silence other libraries' messages while they load, which would appear between our own lines."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     previous = logging.root.manager.disable
     logging.disable(logging.WARNING)

@@ -1,10 +1,9 @@
-"""What a local model is and holds, whether it scores or generates: identity, placement, batches, memory."""
+"""The part that local scorers and generators share: identity, placement, batches, memory."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 import psutil
@@ -13,14 +12,9 @@ import torch
 from biaskit.common.foreign import visible
 from biaskit.common.provenance import digest
 from biaskit.errors import BiaskitError, ModelError
+from biaskit.models.base import answered_now
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.loading import (
-    free_memory,
-    load_config,
-    load_model,
-    load_tokenizer,
-    place,
-)
+from biaskit.models.huggingface.loading import free_memory, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
 from biaskit.records import Answered, ModelIdentity, Prompt, PromptForm
@@ -32,14 +26,14 @@ FORMS: Mapping[tuple[Purpose, bool], tuple[PromptForm, ...]] = {
     ("generation", False): ("raw", "completion"),
     ("generation", True): ("chat", "raw", "completion"),
 }
-"""(what a model is opened for, whether it has a chat template) → the prompt forms it takes, best first."""
-LOOK_S = 0.3  # processors count in hundredths of a second
+"""(purpose, whether there is a chat template) → the prompt forms that the model takes, best first."""
+LOOK_S = 0.3  # how long to watch the processors, which count in hundredths of a second
 R = TypeVar("R")
 A = TypeVar("A")
 
 
 class LocalModel:
-    """A checked folder with its tokenizer; the weights are the subclass's to load."""
+    """A checked folder with its tokenizer; a subclass loads the weights."""
 
     whole_batches = True
     purpose: Purpose
@@ -50,7 +44,7 @@ class LocalModel:
             self._open(folder, label=label, spec=spec, local=local)
         except (BiaskitError, MemoryError):
             raise
-        except Exception as error:  # files of strangers, read by libraries: what they raise has no end
+        except Exception as error:  # libraries raise any kind for the files of strangers
             why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
             raise ModelError(f"{folder.path}: its files do not fit together ({why}).") from error
 
@@ -59,13 +53,13 @@ class LocalModel:
         self._text_config = self._config.get_text_config(decoder=True)
         self._renderer = Renderer(load_tokenizer(folder), local.template_date)
         self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
-        # Whatever a number can depend on.
+        # Everything that a number can depend on.
         parts = {
             "weights": folder.weights_digest,
             "tokenizer": folder.tokenizer_digest,
             "dtype": self.placement.dtype,
             **({"template_date": local.template_date} if self._renderer.reads_clock else {}),
-            **self._other_ends(),
+            **self._deviating_ends(),
         }
         architectures = getattr(self._config, "architectures", None) or []
         self.identity = ModelIdentity(
@@ -87,10 +81,10 @@ class LocalModel:
         self._usual_threads = 0  # of the process, while the model has other ones
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
 
-    def _other_ends(self) -> dict[str, str]:
-        """The ids that end a text, where a generation_config.json leads to others than config and tokenizer.
+    def _deviating_ends(self) -> dict[str, str]:
+        """Return the ids that end a text, if generation_config.json differs from config and tokenizer.
 
-        Those two are in the fingerprint anyhow.
+        Those two are in the fingerprint already.
         """
         if self.purpose == "scoring" or self._folder.generation is None:
             return {}
@@ -106,15 +100,15 @@ class LocalModel:
         return self._batch_size
 
     def rendered(self, prompt: Prompt) -> str:
-        """Through the chat template, where the form has one."""
+        """Render a prompt, through the chat template if its form uses one."""
         return self._renderer.render(prompt)
 
     def used(self) -> Mapping[str, float | None]:
-        """Nothing is paid for."""
+        """Return nothing: nothing is paid for."""
         return {}
 
     def _weights(self) -> Any:
-        """The model on its device; on a CPU with as many threads as other processes leave processors."""
+        """Load the model on its device; on a CPU, use only as many threads as there are idle processors."""
         if self.placement.device == "cpu":
             self._usual_threads = torch.get_num_threads()
             torch.set_num_threads(_spare_threads(self._usual_threads))
@@ -125,9 +119,9 @@ class LocalModel:
         return most if isinstance(most, int) and most > 0 else None
 
     def _affordable(self, numbers_per_width: int, other_bytes: int, largest: int) -> int:
-        """What half of a CPU's free memory holds, a power of two; elsewhere the largest, halved at need.
+        """Return a batch size: a power of two that fits half of a CPU's free memory; elsewhere the largest.
 
-        One prompt or text takes `numbers_per_width` numbers of the model's width, and `other_bytes`.
+        One prompt or text takes `numbers_per_width` times the model's width in numbers, and `other_bytes`.
         """
         if self.placement.device.split(":")[0] != "cpu":
             return largest
@@ -135,14 +129,14 @@ class LocalModel:
         width = int(getattr(self._text_config, "hidden_size", 0) or 1024)
         to_load = 0 if self._model is not None else self._folder.n_parameters * number
         each = max(1, number * width * numbers_per_width + other_bytes)
-        held = max(1, int(0.5 * (free_memory() - to_load)) // each)
-        return largest if held >= largest else 1 << (held.bit_length() - 1)
+        n = max(1, int(0.5 * (free_memory() - to_load)) // each)
+        return largest if n >= largest else 1 << (n.bit_length() - 1)
 
     def _n_layers(self) -> int:
         return int(getattr(self._text_config, "num_hidden_layers", 0) or 12)
 
     def _in_parts(self, batch: Sequence[R], what: str, answer: Callable[[Sequence[R]], list[A]]) -> list[A]:
-        """Answers of a batch, in halves where the device runs out of memory (and the next ones likewise)."""
+        """Answer a batch; if the device runs out of memory, halve this batch and all later ones."""
         answers: list[A] = []
         while len(answers) < len(batch):
             part = batch[len(answers) : len(answers) + max(1, self._batch_size)]
@@ -161,10 +155,10 @@ class LocalModel:
 
     def _answered(self, prompt_tokens: int, new_tokens: int) -> Answered:
         by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
-        return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
+        return answered_now(by, prompt_tokens, new_tokens)
 
     def _check_ids(self, used: Collection[int], rows: int) -> None:
-        """Ids beyond the embedding would be read from memory that is not the model's."""
+        """Refuse ids beyond the embedding, which would read memory that is not the model's."""
         if used and max(used) >= rows:
             raise ModelError(
                 f"{self.identity.label}: its tokenizer gives the id {max(used)}, its weights know {rows}"
@@ -182,20 +176,20 @@ class LocalModel:
 
 
 def _spare_threads(usual: int) -> int:
-    """As many threads as processors that other processes leave idle, at most the usual ones.
+    """Return as many threads as there are idle processors, at most the usual number.
 
-    Threads of one sum wait for each other: two of them beside one busy process, on two processors, took many
-    times as long as one alone.
+    Threads of one sum wait for each other: two beside one busy process, on two processors, took many times
+    as long as one thread.
     """
     if usual == 1 or os.environ.get("OMP_NUM_THREADS"):
         return usual
     process = psutil.Process()
     busy: list[float] = psutil.cpu_percent(LOOK_S, percpu=True)
-    mine = process.cpu_affinity() if hasattr(process, "cpu_affinity") else range(len(busy))
-    return max(1, usual - round(sum(busy[i] for i in mine if i < len(busy)) / 100))
+    allowed = process.cpu_affinity() if hasattr(process, "cpu_affinity") else range(len(busy))
+    return max(1, usual - round(sum(busy[i] for i in allowed if i < len(busy)) / 100))
 
 
 def end_ids(stated: Any, tokenizer: Any) -> list[int]:
-    """The ids that end a text: those stated (one, several or none), and the tokenizer's."""
+    """Return the ids that end a text: those stated (one, several or none), and the tokenizer's."""
     listed = [*stated] if isinstance(stated, list | tuple) else [stated]
     return list(dict.fromkeys(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None))

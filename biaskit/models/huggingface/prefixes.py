@@ -1,8 +1,8 @@
-"""Which beginning prompts share, and which prompts go through the model together.
+"""Beginnings that prompts share, and prompts that go through the model together.
 
 Prefixes in one cache have equal length, since padding would take slots of an attention window: rows
-padded in front of more text are wrong by up to 0.1 in log-probability, silently. What extends them is
-the end of a text: there lengths may differ (`tree`), or are taken one after another.
+padded in front of more text are silently wrong by up to 0.1 in log-probability. The rest of a prompt is
+the end of its row: there lengths may differ (`states.tree_states`), or go one after another.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from operator import itemgetter
 from biaskit.models.token_trie import TokenIds
 
 COST_OF_A_BATCH = 160
-"""Tokens of padding that one more batch is worth: reading the weights of body and head once more (on two
-cores with the demo model 0.15 s, where a token takes 0.9 ms); only the speed depends on it."""
+"""Padding tokens that cost as much as one more batch, which reads all weights again (on two cores with the
+demo model 0.15 s, where a token takes 0.9 ms); only the speed depends on it."""
 
 COST_OF_A_PREFIX = 16
-"""Tokens' worth of time that one more prefix costs beside its own tokens (a small forward is bound by
-reading the weights); only the speed depends on it."""
+"""Tokens that cost as much as one more prefix beside its own tokens (a small forward is bound by reading
+the weights); only the speed depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptRow:
-    """One prompt in a batch: its request's number, its prefix's number in the block, and its rest."""
+    """One prompt in a batch: its request's index, its prefix's index in the block, and its other tokens."""
 
     index: int
     prefix: int
@@ -36,8 +36,8 @@ class PromptRow:
 class PrefixBlock:
     """Prefixes of equal length, computed in one forward, and the batches that extend them.
 
-    `prefixes` is empty where nothing is shared; then `rest` is the whole prompt. All rows of one
-    batch have one trie, and equally long ones stand together.
+    If nothing is shared, `prefixes` is empty and `rest` is the whole prompt. All rows of a batch have one
+    trie and are ordered by length.
     """
 
     prefixes: tuple[TokenIds, ...]
@@ -47,16 +47,16 @@ class PrefixBlock:
 def shared_prefix_lengths(
     prompts: Sequence[TokenIds], *, cost_of_a_prefix: int = COST_OF_A_PREFIX
 ) -> list[int]:
-    """How many leading tokens of each prompt to compute once with others (0: none), least work overall.
+    """Return how many leading tokens of each prompt to compute once with others (0: none), for least work.
 
-    Over the radix tree of the prompts each branch is either cut where its prompts part, or left to its
-    children, whichever computes fewer tokens. At least one token of every prompt stays its own.
+    Each branch of the prompts' radix tree either shares all that its prompts have in common, or leaves it
+    to its children, whichever computes fewer tokens. At least one token of every prompt is not shared.
     """
     order = sorted(range(len(prompts)), key=lambda i: prompts[i])
     lengths = [0] * len(prompts)
     branches = _branches(prompts, order)
     least: list[int] = [0] * len(branches)
-    # Children stand behind their parents: backwards, every child's cost is known before it is asked for.
+    # Children follow their parents: in reverse order every child's cost is known when it is needed.
     for number in reversed(range(len(branches))):
         branch = branches[number]
         apart = sum(least[child] for child in branch.children) if branch.children else branch.tokens
@@ -89,13 +89,13 @@ class _Branch:
 
 
 def _branches(prompts: Sequence[TokenIds], order: Sequence[int]) -> list[_Branch]:
-    """The radix tree of the prompts, parents before children; a loop, since prompts may nest without end."""
+    """Build the prompts' radix tree, parents first; in a loop, since prompts may nest to any depth."""
     branches = [_Branch(0, len(order))] if order else []
     for branch in branches:  # grows while it is walked
         inside = [prompts[order[k]] for k in range(branch.low, branch.high)]
         branch.tokens = sum(map(len, inside))
         first, last = inside[0], inside[-1]
-        # Sorted: what the first and the last agree in, all between them agree in.
+        # The prompts are sorted: tokens that the first and the last share are shared by all.
         while branch.depth < min(len(first), len(last)) and first[branch.depth] == last[branch.depth]:
             branch.depth += 1
         if len(inside) == 1 or branch.depth == len(first) == len(last):
@@ -120,7 +120,7 @@ def cut_blocks(
     share: bool = True,
     block_tokens: int = 4096,
 ) -> list[PrefixBlock]:
-    """Blocks and batches for `prompts`; `kinds[i]` (their tries) never mix within a batch.
+    """Cut `prompts` into blocks and batches; prompts of different `kinds` (tries) never share a batch.
 
     The order depends on the prompts' tokens alone, so the same requests give the same batches.
     """
@@ -144,6 +144,7 @@ def cut_blocks(
 def _block(
     prefixes: tuple[TokenIds, ...], rows: Sequence[PromptRow], kinds: Sequence[Hashable], batch_size: int
 ) -> PrefixBlock:
+    """Cut the rows of some prefixes into batches of one kind with little padding."""
     alike: dict[Hashable, list[PromptRow]] = {}
     for row in rows:
         alike.setdefault(kinds[row.index], []).append(row)

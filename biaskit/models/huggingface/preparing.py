@@ -1,4 +1,4 @@
-"""Requests in one model's tokens, with every check that needs no weights (docs/methods.md#word-boundary)."""
+"""Requests as one model's tokens, with every check that needs no weights (docs/methods.md#word-boundary)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AT_ONCE = 512  # requests tokenised in one call: enough for the tokenizer's thre
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request in one model's tokens."""
+    """A request as one model's tokens."""
 
     key: str
     rendered: str
@@ -31,16 +31,16 @@ class Prepared:
 def prepare(
     renderer: Renderer, requests: Sequence[ScoreRequest], *, ends: bool, prompts_only: bool = False
 ) -> dict[str, Prepared]:
-    """Key → prepared request; equal expressions share one trie.
+    """Prepare requests: key → prepared request; equal expressions share one trie.
 
-    `ends`: complete sequences are nodes too; `prompts_only`: a distribution is read after the prompt alone.
+    `ends`: complete sequences are nodes too; `prompts_only`: only the prompt itself is a node.
     """
     prepared: dict[str, Prepared] = {}
     tries: dict[tuple[TokenIds, ...], TokenTrie] = {}
     for start in range(0, len(requests), AT_ONCE):
-        some = requests[start : start + AT_ONCE]
+        chunk = requests[start : start + AT_ONCE]
         rendered: list[tuple[str, Forms]] = []
-        for request in some:
+        for request in chunk:
             with naming(request):
                 if not request.expressions:
                     raise TokenizationError(
@@ -48,9 +48,9 @@ def prepare(
                     )
                 text = renderer.render(request.prompt)
                 rendered.append((text, forms_of(request, text)))
-        prompts = _encode_prompts(renderer, some, [text for text, _ in rendered])
+        prompts = _encode_prompts(renderer, chunk, [text for text, _ in rendered])
         joint = iter(renderer.encode([text + form for text, forms in rendered for _, form in forms]))
-        for request, (text, forms), ids in zip(some, rendered, prompts, strict=True):
+        for request, (text, forms), ids in zip(chunk, rendered, prompts, strict=True):
             with naming(request):
                 if not ids:
                     raise TokenizationError("the prompt is empty for this tokenizer: nothing to condition on")
@@ -68,10 +68,10 @@ def prepare(
 def _encode_prompts(
     renderer: Renderer, requests: Sequence[ScoreRequest], texts: Sequence[str]
 ) -> list[TokenIds]:
+    """Encode prompts together; an error names the request that caused it."""
     try:
         return renderer.encode(texts)
     except TokenizationError:
-        # Once more one by one, so that the error names its cell.
         for request, text in zip(requests, texts, strict=True):
             with naming(request):
                 renderer.encode([text])
@@ -79,7 +79,7 @@ def _encode_prompts(
 
 
 def name_prefixes(prepared: Iterable[Prepared], *, refuse: bool) -> tuple[str, ...]:
-    """A note for every expression whose tokens begin another's; with `refuse`, an error across groups."""
+    """Return a note for each expression that begins another's tokens; `refuse`: raise if groups differ."""
     notes: dict[str, None] = {}
     firsts: dict[int, Prepared] = {}
     for entry in prepared:

@@ -14,7 +14,7 @@ from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.head import ListedTokens, Listing, OutputHead
+from biaskit.models.huggingface.head import ListedTokens, OutputHead, TopTokens
 from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
@@ -25,14 +25,14 @@ from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
 from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
 HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
-"""Largest difference from the model's own forward that is float noise; a missed scale is off by over 0.6."""
+"""Largest difference from the model's own forward that is float noise; a missed scale differs by over 0.6."""
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 MOST_PROMPTS = 64  # of a batch
 HEAD_CHECKED = 64  # tokens of the prompt that the output head is checked on
 MOST_CHECKED = 1024
-"""Tokens of the longest prompt that the trie's forward is checked on: more than the windows that an
-architecture may keep to itself."""
+"""Tokens of the longest prompt that the trie's forward is checked on: more than a window that an
+architecture may not declare."""
 NOT_FINITE = "the model's logits are not finite (NaN or infinite)"
 
 
@@ -62,20 +62,20 @@ class TransformersScorer(NodeStates):
         self._head: Any = None  # OutputHead
         self._boundary: torch.Tensor | None = None
         self._prepared: dict[str, Prepared] = {}
-        self._where: dict[str, tuple[PrefixBlock, tuple[PromptRow, ...]]] = {}  # by a batch's first key
+        self._rows_of: dict[str, tuple[PrefixBlock, tuple[PromptRow, ...]]] = {}  # by a batch's first key
         self._in_order: list[Prepared] = []
         self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
 
     def estimator_for(self, form: PromptForm) -> Estimator:
-        """The model is in process: its own probabilities, in every form it takes, unless degraded."""
+        """Return `exact` in every form that the model takes, or `top-k` if that was chosen."""
         if form not in self.identity.forms:
             raise ModelError(f"{self.identity.label} has no chat template: it takes no prompt form {form}.")
         return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """Tokenise, check every (prompt, expression) pair, find shared prefixes, cut the batches."""
-        self._ready, self._where = {}, {}
-        requests = tuple(requests)  # all are looked at several times
+        """Tokenise, check every pair of prompt and expression, find shared prefixes, cut the batches."""
+        self._ready, self._rows_of = {}, {}
+        requests = tuple(requests)  # read several times
         ends = self.scoring.word_boundary == "word"
         self._prepared = prepare(self._renderer, requests, ends=ends, prompts_only=self._top_k is not None)
         prepared = self._in_order = [self._prepared[request.key] for request in requests]
@@ -89,7 +89,7 @@ class TransformersScorer(NodeStates):
             )
         self._extends = self._can_extend(longest)
         if not self._batch_size:
-            # Keys and values of every layer for a prompt and each of its nodes' rows, and a dozen float32
+            # Keys and values of every layer for a prompt and a row of each of its nodes, and a dozen float32
             # activations of one layer.
             nodes = max((len(p.trie.nodes) for p in prepared), default=0)
             each = longest * (2 * self._n_layers() * (1 + nodes) + 12 * 4)
@@ -100,22 +100,22 @@ class TransformersScorer(NodeStates):
             batch_size=self._batch_size,
             share=self.scoring.share_prefixes and self._extends,
         )
-        self._where = {requests[rows[0].index].key: (b, rows) for b in blocks for rows in b.batches}
-        batches = tuple(tuple(requests[row.index] for row in rows) for _, rows in self._where.values())
-        # Through the model's body: shared prefixes once, then what each batch has of its own.
+        self._rows_of = {requests[rows[0].index].key: (b, rows) for b in blocks for rows in b.batches}
+        batches = tuple(tuple(requests[row.index] for row in rows) for _, rows in self._rows_of.values())
+        # Tokens through the model's body: shared prefixes once, then each batch's own tokens.
         tokens = sum(len(prefix) for block in blocks for prefix in block.prefixes)
         tokens += sum(map(self._own_tokens, batches))
         return Plan(batches, len(batches), prompt_tokens=tokens, new_tokens_max=0, cost_max=0.0, notes=notes)
 
     def _own_tokens(self, batch: Sequence[ScoreRequest]) -> int:
-        """The rest of each prompt of a batch, and its inner nodes."""
+        """Count a batch's own tokens: the rest of each prompt, and its inner nodes."""
         inner = len(self._prepared[batch[0].key].trie.nodes) - 1
-        return sum(len(row.rest) + inner for row in self._where[batch[0].key][1])
+        return sum(len(row.rest) + inner for row in self._rows_of[batch[0].key][1])
 
     def _can_extend(self, longest: int) -> bool:
-        """Whether this architecture's cache is made of layers whose rows can be gathered exactly.
+        """Return whether this architecture's cache has only layers whose rows can be gathered exactly.
 
-        Rotary factors that change with the length of the whole text would meet others in one cache.
+        Not with rotary factors that change with a text's length: different ones would meet in one cache.
         """
         rope = getattr(self._text_config, "rope_parameters", None) or {}
         if rope.get("rope_type") in ("longrope", "dynamic"):
@@ -129,19 +129,19 @@ class TransformersScorer(NodeStates):
         return all(type(layer) in (DynamicLayer, DynamicSlidingWindowLayer) for layer in layers)
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:
-        """Load, score the first batch, extrapolate by multiplications; `score` will not compute it again."""
+        """Load, score the first batch, extrapolate by multiplications; `score` reuses that batch."""
         self._load()
         if not batches:
             return 0.0
         first = batches[0]
         started = time.perf_counter()
-        block, rows = self._where[first[0].key]
+        block, rows = self._rows_of[first[0].key]
         self._ready = {first[0].key: self._answer(rows, self._prefix_cache(block))}
-        taken = time.perf_counter() - started
-        return taken * sum(self._work(batch) for batch in batches[1:]) / self._work(first)
+        seconds = time.perf_counter() - started
+        return seconds * sum(self._work(batch) for batch in batches[1:]) / self._work(first)
 
     def _work(self, batch: Sequence[ScoreRequest]) -> float:
-        """Multiplications of a batch: body for the tokens of its own, head for its nodes."""
+        """Count a batch's multiplications: the body's for its own tokens, the head's for its nodes."""
         head: int = self._head.weight.numel()
         body = max(1, self._folder.n_parameters - head)
         nodes = len(self._prepared[batch[0].key].trie.nodes)
@@ -150,16 +150,16 @@ class TransformersScorer(NodeStates):
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer the planned batches one after another."""
         self._load()
-        held: PrefixBlock | None = None
+        block_in_cache: PrefixBlock | None = None
         cache: Any = None
         for batch in batches:
             ready = self._ready.pop(batch[0].key, None)
             if ready is not None:
                 yield ready
                 continue
-            block, rows = self._where[batch[0].key]
-            if block is not held:
-                held, cache = block, self._prefix_cache(block)
+            block, rows = self._rows_of[batch[0].key]
+            if block is not block_in_cache:
+                block_in_cache, cache = block, self._prefix_cache(block)
             yield self._answer(rows, cache)
 
     def _answer(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
@@ -170,14 +170,14 @@ class TransformersScorer(NodeStates):
         trie = prepared[0].trie
         with torch.inference_mode():
             hidden = self._hidden_states(rows, [p.ids for p in prepared], trie, cache)
-            # The prompts' own ends are the first rows (`_hidden_states`); inner nodes are not listed.
+            # The first rows are the ends of the prompts (`_hidden_states`): only these are listed.
             k = self._top_k or self.scoring.next_tokens
-            listing = Listing(len(rows), k) if k else None
-            scored, ends = self._head.log_probs(hidden, torch.tensor(trie.asked), self._boundary, listing)
+            listing = TopTokens(len(rows), k) if k else None
+            scored, ends = self._head.log_probs(hidden, torch.tensor(trie.token_ids), self._boundary, listing)
         lists = listing.tokens() if listing else [None] * len(rows)
         if self._top_k is not None:
             return [self._listed(*row) for row in zip(prepared, lists, strict=True)]
-        shape = (len(trie.nodes), len(rows), len(trie.asked))
+        shape = (len(trie.nodes), len(rows), len(trie.token_ids))
         at_nodes = scored.numpy().reshape(shape)
         end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
         totals = _sum_steps(trie, at_nodes, end_log_probs)
@@ -188,6 +188,7 @@ class TransformersScorer(NodeStates):
     def _result(
         self, prepared: Prepared, totals: NDArray[np.float64], tokens: ListedTokens | None
     ) -> Scored | Failed:
+        """Answer a prompt by the exact log-probabilities of its continuations."""
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
             return Failed(prepared.key, NOT_FINITE)
@@ -203,7 +204,7 @@ class TransformersScorer(NodeStates):
         return Scored(prepared.key, prepared.rendered, "exact", log_probs, answered, listed_next=listed_next)
 
     def _listed(self, prepared: Prepared, tokens: ListedTokens | None) -> Scored | Failed:
-        """Estimator top-k: what the listed tokens say of each continuation."""
+        """Answer a prompt by its listed tokens (estimator top-k)."""
         if tokens is None:
             return Failed(prepared.key, NOT_FINITE)
         log_probs, listed = as_listed(prepared.continuations, tokens, self._texts)
@@ -227,13 +228,13 @@ class TransformersScorer(NodeStates):
             raise
 
     def _take(self, model: Any) -> None:
-        """Use a loaded model, after holding head and cache against its own plain forward."""
+        """Use a loaded model, after checking head and cache against its own plain forward."""
         self._model = model
-        # A prefix that names no part (Llama 4) makes base_model the whole model.
+        # Where the prefix names no part (Llama 4), base_model is the whole model.
         self._decoder = model.base_model if model.base_model is not model else model.model
         self._head = OutputHead(model)
         rows = min(self._head.weight.shape[0], model.get_input_embeddings().weight.shape[0])
-        self._check_ids({i for p in self._prepared.values() for i in (*p.ids, *p.trie.asked)}, rows)
+        self._check_ids({i for p in self._prepared.values() for i in (*p.ids, *p.trie.token_ids)}, rows)
         if self.scoring.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
@@ -242,17 +243,17 @@ class TransformersScorer(NodeStates):
             return
         with torch.inference_mode():
             plain = self._check_head(longest)
-            self._windows = Windows.of(self._config) if self._extends else None
+            self._windows = Windows.from_config(self._config) if self._extends else None
             if self._windows is not None and not self._tree_is_exact(longest, self._windows, plain):
                 self._windows = None
             self._extends = self._windows is not None or (self._extends and self._cache_is_exact(longest))
 
-    def _off_by(self, hidden: torch.Tensor, ids: TokenIds, asked: Sequence[int]) -> tuple[float, float]:
-        """Largest difference from the model's own plain forward in log-probability, and what noise may add.
+    def _off_by(self, hidden: torch.Tensor, ids: TokenIds, token_ids: Sequence[int]) -> tuple[float, float]:
+        """Return the largest difference in log-probability from a plain forward, and the noise allowed.
 
-        NaN logits are no matter of head or cache: every cell will fail with that reason.
+        0 for NaN logits, which say nothing about head or cache: every cell will fail with that reason.
         """
-        tokens = torch.tensor(asked)
+        tokens = torch.tensor(token_ids)
         computed, _ = self._head.log_probs(hidden, tokens)
         logits = self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, -1].float()
         allowed = HEAD_TOLERANCE[self.placement.dtype]
@@ -263,14 +264,14 @@ class TransformersScorer(NodeStates):
         return (float((computed - expected).abs().max()) if finite else 0.0), allowed
 
     def _check_head(self, prepared: Prepared) -> torch.Tensor:
-        """Hold our head against the model's own on one prompt; no unknown head is trusted.
+        """Compare our head with the model's own on one prompt. Raises `ModelError` if they differ.
 
-        Returns the last hidden state of the prompt's beginning, `[1, hidden]`.
+        Returns the last hidden state of the prompt's beginning, (1, hidden).
         """
         ids = prepared.ids[:HEAD_CHECKED]
-        asked = sorted({c.ids[0] for c in prepared.continuations})
+        first_tokens = sorted({c.ids[0] for c in prepared.continuations})
         hidden = self._body([ids])
-        largest, allowed = self._off_by(hidden, ids, asked)
+        largest, allowed = self._off_by(hidden, ids, first_tokens)
         if not largest <= allowed:  # nor is NaN
             raise ModelError(
                 f"{self.identity.label}: the output head of {self.identity.details['architecture']} is not"
@@ -280,11 +281,11 @@ class TransformersScorer(NodeStates):
         return hidden
 
     def _tree_is_exact(self, longest: Prepared, windows: Windows, plain: torch.Tensor) -> bool:
-        """Whether a trie behind a shared prefix gives in one forward what a plain one gives.
+        """Return whether a trie after a shared prefix gives the same in one forward as a plain forward.
 
-        `plain`: the state that `_check_head` held against the model's own. The text's last two tokens are a
-        branch behind another one, in a row that is padded. Architectures that count positions or windows in
-        slots, or take no such mask, go level by level.
+        `plain`: the state that `_check_head` returned. The text's last two tokens become a branch after
+        another one, in a padded row. Architectures that count positions or windows in slots, or take no
+        such mask, go level by level.
         """
         ids = longest.ids[:MOST_CHECKED]
         if len(ids) < 4:
@@ -303,15 +304,15 @@ class TransformersScorer(NodeStates):
         if len(ids) > HEAD_CHECKED:
             plain = self._body([ids])
         both = torch.stack([branched, plain[0]])
-        scored, _ = self._head.log_probs(both, torch.tensor(longest.trie.asked))
-        apart = float((scored[0] - scored[1]).abs().max())
-        # NaN of both is no matter of the tree: every cell will fail with that reason.
-        return apart <= HEAD_TOLERANCE[self.placement.dtype] or not bool(torch.isfinite(scored[1]).all())
+        scored, _ = self._head.log_probs(both, torch.tensor(longest.trie.token_ids))
+        difference = float((scored[0] - scored[1]).abs().max())
+        # NaN of both says nothing about the tree: every cell will fail with that reason.
+        return difference <= HEAD_TOLERANCE[self.placement.dtype] or not bool(torch.isfinite(scored[1]).all())
 
     def _cache_is_exact(self, prepared: Prepared) -> bool:
-        """Whether a prompt cut into prefix, rest and one token more gives the plain forward's numbers.
+        """Return whether a prompt cut into prefix, rest and a last token gives the plain forward's numbers.
 
-        Some architectures take a cache and ignore it; those are scored by whole forwards.
+        Some architectures take a cache and ignore it; those are scored by forwards of whole texts.
         """
         ids = prepared.ids[:HEAD_CHECKED]
         if len(ids) < 3:
@@ -320,7 +321,7 @@ class TransformersScorer(NodeStates):
         self._body([ids[:third]], cache)
         self._body([ids[third:-1]], cache)
         cache.batch_select_indices(torch.tensor([0, 0]))
-        largest, allowed = self._off_by(self._body([ids[-1:], ids[-1:]], cache), ids, prepared.trie.asked)
+        largest, allowed = self._off_by(self._body([ids[-1:], ids[-1:]], cache), ids, prepared.trie.token_ids)
         return largest <= allowed
 
     def close(self) -> None:
@@ -333,7 +334,7 @@ class TransformersScorer(NodeStates):
 def _sum_steps(
     trie: TokenTrie, at_nodes: NDArray[np.float64], ends: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """(rows, sequences): sums of the tokens' log-probabilities along each expression, in double precision."""
+    """Sum the tokens' log-probabilities along each expression: (rows, sequences), float64."""
     totals = np.zeros((at_nodes.shape[1], len(trie.sequences)))
     for k, steps in enumerate(trie.steps):
         for node, column in steps:

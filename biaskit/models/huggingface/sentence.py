@@ -26,18 +26,17 @@ VOCABULARY_FILES = (
 POSITIONS_SET_ASIDE = 2  # RoBERTa and its kin count positions from 2
 POOLER = "pooler."  # BERT's layer over the first token: the mean never passes through it
 MEAN_POOLING = frozenset({"Transformer", "Pooling", "Normalize"})
-"""Steps of a sentence-transformers folder that are done here."""
+"""Steps of a sentence-transformers folder that biaskit does too."""
 
 
 def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64) -> NDArray[np.float64]:
-    """Unit vectors `(n, d)` of words: the mean of the encoder's last hidden states over a word's tokens.
+    """Return unit vectors `(n, d)` of words: means of the encoder's last hidden states over their tokens.
 
     Special tokens that the tokenizer adds are in the mean, as in sentence-transformers. Computed in
-    float32, on one thread, so that any machine setting gives the same bytes.
-    Missing or empty input: a row of NaN for a word of which the tokenizer knows nothing (unknown tokens
-    alone, or none).
-    Errors: ModelError where the folder is not a whole safetensors encoder with its tokenizer;
-        MissingExtraError where torch or transformers is not installed.
+    float32 on one thread, so that the bytes do not depend on the number of threads.
+    Missing or empty input: a row of NaN for a word without a known token.
+    Errors: ModelError if the folder is not a whole safetensors encoder with its tokenizer;
+        MissingExtraError if torch or transformers is not installed.
     Reference: docs/methods.md#sentence-vectors (GAS(P) C.3.1 takes BAAI/bge-m3); checked against a padded
     batch with its mask.
     """
@@ -48,17 +47,17 @@ def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64
     tokenizer = load_tokenizer(folder)
     place(folder, "cpu", "float32")  # refuses what does not fit in memory
     # Many encoders are saved without the pooler, which is not used here.
-    model = load_weights("AutoModel", folder, "float32", what="encoder", spare=POOLER)
+    model = load_weights("AutoModel", folder, "float32", what="encoder", optional=POOLER)
     if not hasattr(model.config, "hidden_size"):
         raise ModelError(f"{folder.path} ({model.config.model_type}) is not an encoder of text alone.")
     ids = _token_ids(tokenizer, model, words, folder)
     vectors = np.full((len(words), model.config.hidden_size), np.nan)
-    known = sorted((i for i, own in enumerate(ids) if own), key=lambda i: len(ids[i]))
+    with_tokens = sorted((i for i in range(len(ids)) if ids[i]), key=lambda i: len(ids[i]))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        # Words of equally many tokens go together: no word's vector has padding in it.
-        for _, alike in groupby(known, key=lambda i: len(ids[i])):
+        # Words of equally many tokens go together, so that no vector includes padding.
+        for _, alike in groupby(with_tokens, key=lambda i: len(ids[i])):
             members = list(alike)
             for batch in (members[k : k + batch_size] for k in range(0, len(members), batch_size)):
                 tokens = torch.tensor([ids[i] for i in batch])
@@ -73,28 +72,31 @@ def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64
 
 
 def pooling_note(path: str | Path) -> str | None:
-    """What a sentence-transformers folder asks for beyond a mean, which is not done here; else None."""
+    """Return a note on the steps of a sentence-transformers folder beyond a mean, which are left out."""
     folder = expanded(path)
-    other: list[str] = []
+    left_out: list[str] = []
     try:
         steps = SIDECAR.json(folder / "modules.json")
         for step in steps:
             kind = str(step["type"]).rpartition(".")[2]
-            other += [] if kind in MEAN_POOLING else [kind]
+            if kind not in MEAN_POOLING:
+                left_out.append(kind)
             if kind == "Pooling":
-                stated = SIDECAR.json(folder / step["path"] / "config.json")
-                chosen = [key for key, how in stated.items() if key.startswith("pooling_mode") and how]
-                other += [
-                    key for key in chosen if key != "pooling_mode_mean_tokens" and stated[key] != "mean"
-                ]
+                config = SIDECAR.json(folder / step["path"] / "config.json")
+                chosen = {key: how for key, how in config.items() if key.startswith("pooling_mode") and how}
+                chosen.pop("pooling_mode_mean_tokens", None)
+                left_out += [key for key, how in chosen.items() if how != "mean"]
     except (ModelError, TypeError, KeyError, AttributeError):
         return None
-    if not other:
+    if not left_out:
         return None
-    return f"{folder} was trained with {', '.join(other)}; here a word's vector is the mean over its tokens"
+    return (
+        f"{folder} was trained with {', '.join(left_out)}; here a word's vector is the mean over its tokens"
+    )
 
 
 def _encoder_folder(path: Path) -> ModelFolder:
+    """Check the folder of an encoder. Raises `ModelError`."""
     if not path.is_dir():
         raise ModelError(f"sentence:{path}: no such folder. Give the folder of a saved sentence encoder.")
     folder = check_folder(path)
@@ -115,13 +117,13 @@ def _encoder_folder(path: Path) -> ModelFolder:
 
 
 def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFolder) -> list[list[int]]:
-    """Token ids of each word, cut at the longest text the model takes; none for a word that is unknown."""
+    """Return each word's token ids, cut at the model's longest text; none for an unknown word."""
     longest = int(tokenizer.model_max_length)
     if positions := getattr(model.config, "max_position_embeddings", None):
         longest = min(longest, max(positions - POSITIONS_SET_ASIDE, 1))
-    # Said in full: a tokenizer.json may pad all texts to one length, or cut them at another.
-    told = {"padding": False, "truncation": True, "max_length": longest}
-    encoded = tokenizer(list(words), **told)["input_ids"] if words else []
+    # Options stated, since a tokenizer.json may pad all texts to one length, or cut them at another.
+    options = {"padding": False, "truncation": True, "max_length": longest}
+    encoded = tokenizer(list(words), **options)["input_ids"] if words else []
     n_tokens = model.get_input_embeddings().num_embeddings
     largest = max((token for ids in encoded for token in ids), default=0)
     if largest >= n_tokens:
@@ -129,5 +131,5 @@ def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFo
             f"{folder.path}: its tokenizer writes token {largest}, its model knows {n_tokens}."
             " Take the tokenizer that belongs to the encoder."
         )
-    empty = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
-    return [list(ids) if any(token not in empty for token in ids) else [] for ids in encoded]
+    meaningless = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
+    return [list(ids) if any(token not in meaningless for token in ids) else [] for ids in encoded]

@@ -1,10 +1,10 @@
-"""The hidden states where a next token is asked for: tries in one forward, by levels, or whole texts.
+"""Hidden states at the nodes of tries: in one forward, level by level, or by forwards of whole texts.
 
 A trie goes through in one forward as a tree of tokens, for prompts of any length: a row holds the rest of a
-prompt, then every inner node's last token, then padding. A mask lets each token see what comes before it in
-its own text and nothing else, and positions count within that text, so that siblings stand beside each other.
-The keys of such a forward are thrown away: neither siblings nor padding ever take a slot of a cache that goes
-on, which is where padding goes wrong.
+prompt, then every inner node's last token, then padding. A mask lets each token see only the tokens before it
+in its own text, and positions count within that text, so that siblings have the same position. The keys of
+such a forward are discarded: siblings and padding never take a slot of a cache that is used again, where
+padding would give wrong numbers.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
 from biaskit.models.token_trie import TokenIds, TokenTrie
 
-_TOO_LARGE = object()  # stands for a prefix cache that the device has no room for
+_TOO_LARGE = object()  # in place of a prefix cache that does not fit on the device
 TYPES = ("full_attention", "sliding_attention")
 
 
 class NodeStates(LocalModel):
-    """A local model that gives the last hidden state at every inner node of its prompts' tries."""
+    """A local model that computes the last hidden state at every inner node of its prompts' tries."""
 
     _decoder: Any = None  # the model without its head
     _extends = True  # whether a prefix's cache may be extended
-    _windows: Windows | None = None  # what its layers see, where a trie goes through in one forward
+    _windows: Windows | None = None  # of its layers, if a trie goes through in one forward
 
     def _prefix_cache(self, block: PrefixBlock) -> Any:
-        """The keys and values of a block's prefixes, one row each; None where nothing is shared.
+        """Compute keys and values of a block's prefixes, one row each; None if nothing is shared.
 
-        Prefixes that the device has no room for are not shared: their prompts go through whole.
+        `_TOO_LARGE` if they do not fit on the device: then their prompts go through whole.
         """
         if not block.prefixes or not self._extends:
             return None
@@ -53,12 +53,12 @@ class NodeStates(LocalModel):
     def _hidden_states(
         self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
     ) -> torch.Tensor:
-        """(nodes x rows, hidden): the last hidden state at every inner node, node by node."""
+        """Return the last hidden states (nodes x rows, hidden) at every inner node, node by node."""
         if self._extends and self._windows is not None and shared is not _TOO_LARGE:
             return self._tree(rows, trie, shared, self._windows).flatten(0, 1)
         parts = []
-        for _, some in groupby(zip(rows, prompts, strict=True), key=lambda pair: len(pair[1])):
-            alike, texts = zip(*some, strict=True)
+        for _, pairs in groupby(zip(rows, prompts, strict=True), key=lambda pair: len(pair[1])):
+            alike, texts = zip(*pairs, strict=True)
             if not self._extends or shared is _TOO_LARGE:
                 # Whole forwards, for architectures whose cache holds more than keys and values.
                 states = torch.cat([self._body([ids + node for ids in texts]) for node in trie.nodes])
@@ -70,36 +70,36 @@ class NodeStates(LocalModel):
     def _tree(
         self, rows: Sequence[PromptRow], trie: TokenTrie, shared: Any, windows: Windows
     ) -> torch.Tensor:
-        """(nodes, rows, hidden) in one forward, whatever the rows' lengths."""
+        """Return the states (nodes, rows, hidden) in one forward, whatever the rows' lengths."""
         cache = None if shared is None else _rows_of(shared, rows)
         like = self._model.get_input_embeddings().weight
         return tree_states(self._decoder, windows, [row.rest for row in rows], trie, cache, like)
 
     def _by_levels(self, rows: Sequence[PromptRow], trie: TokenTrie, shared: Any) -> torch.Tensor:
-        """(nodes x rows, hidden) of equally long rows: each level of the trie extends its parents' cache."""
+        """Return the states (nodes x rows, hidden) of equally long rows; each level extends one cache."""
         cache = DynamicCache(config=self._model.config) if shared is None else _rows_of(shared, rows)
-        keep = shared is not None or trie.levels
-        states = [self._body([row.rest for row in rows], cache if keep else None)]
+        needs_cache = shared is not None or trie.levels
+        states = [self._body([row.rest for row in rows], cache if needs_cache else None)]
         previous = [0]
         for level in trie.levels:
             place_of = {node: k for k, node in enumerate(previous)}
             gather = [
                 place_of[trie.parents[node]] * len(rows) + i for node in level for i in range(len(rows))
             ]
-            if gather != list(range(len(rows) * len(previous))):  # else every row goes on as it is
+            if gather != list(range(len(rows) * len(previous))):  # else every row keeps its place
                 cache.batch_select_indices(torch.tensor(gather))
             states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
             previous = list(level)
         return torch.cat(states)
 
     def _body(self, tokens: Sequence[TokenIds], cache: Any = None) -> torch.Tensor:
-        """(rows, hidden): last hidden states of equally long rows, extending `cache` in place."""
+        """Return the last hidden states (rows, hidden) of equally long rows, extending `cache` in place."""
         ids = torch.tensor(tokens, device=self._model.device)
         return last_hidden_states(self._decoder, ids, cache)[:, -1]
 
 
 def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:
-    """A cache with each row's own prefix; `shared` stays: a cache's tensors are replaced whole.
+    """Copy a cache so that each row has its own prefix; `shared` keeps its tensors.
 
     Row indices stay on the CPU: with --device map the layers of one cache lie on several devices.
     """
@@ -109,45 +109,45 @@ def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:
     return cache
 
 
-def last_hidden_states(decoder: Any, ids: torch.Tensor, cache: Any = None, **told: Any) -> torch.Tensor:
-    """(rows, tokens, hidden): states of `ids` behind `cache`, which grows in place; None keeps nothing."""
+def last_hidden_states(decoder: Any, ids: torch.Tensor, cache: Any = None, **options: Any) -> torch.Tensor:
+    """Return the states (rows, tokens, hidden) of `ids` after `cache`, which grows in place unless None."""
     if cache is not None:
-        told[_cache_name(type(decoder).forward)] = cache
-    out: torch.Tensor = decoder(input_ids=ids, use_cache=cache is not None, **told).last_hidden_state
+        options[_cache_name(type(decoder).forward)] = cache
+    out: torch.Tensor = decoder(input_ids=ids, use_cache=cache is not None, **options).last_hidden_state
     return out
 
 
 @lru_cache(maxsize=8)
 def _cache_name(forward: Callable[..., Any]) -> str:
-    """`cache` since transformers 5.24, `past_key_values` before and in models with code of their own.
+    """Return `cache` since transformers 5.24, `past_key_values` before and in models with code of their own.
 
-    Read from the architecture, not from a version: a name that a forward does not know may vanish among
-    its other keywords without a word, and the tokens would be read as if nothing stood before them.
+    Read from the architecture, not from a version: a forward may silently ignore a keyword that it does
+    not know, and would then read the tokens as if nothing came before them.
     """
     return "cache" if "cache" in inspect.signature(forward).parameters else "past_key_values"
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How far the layers of a model look back: None where a layer sees everything."""
+    """How far the layers of a model look back, by type of layer; None: all the way."""
 
     by_type: dict[str, int | None]
 
     @classmethod
-    def of(cls, config: Any) -> Windows | None:
-        """Read from the layers of the model's own cache; None where the types are not those of `TYPES`."""
-        seen: dict[str, set[int | None]] = {}
+    def from_config(cls, config: Any) -> Windows | None:
+        """Read the windows from the layers of the model's own cache; None if layers of one type differ."""
+        by_type: dict[str, set[int | None]] = {}
         for layer in DynamicCache(config=config).layers:
             sliding = bool(layer.is_sliding)
-            seen.setdefault(TYPES[sliding], set()).add(layer.sliding_window if sliding else None)
-        if any(len(windows) > 1 for windows in seen.values()):
+            by_type.setdefault(TYPES[sliding], set()).add(layer.sliding_window if sliding else None)
+        if any(len(windows) > 1 for windows in by_type.values()):
             return None
-        return cls({name: next(iter(windows)) for name, windows in seen.items()})
+        return cls({name: next(iter(windows)) for name, windows in by_type.items()})
 
     def masks(self, trie: TokenTrie, lengths: Sequence[int], before: int, dtype: torch.dtype) -> Any:
-        """(rows or 1, 1, tokens, keys) of 0 and the lowest number; by type where layers differ.
+        """Return masks (rows or 1, 1, tokens, keys) of 0 and the lowest number; by type if layers differ.
 
-        lengths: of each row's rest; before: tokens of the shared prefix in front of all rows.
+        lengths: tokens of each row's rest; before: tokens of the shared prefix before all rows.
         """
         distinct = sorted(set(lengths))  # one mask for all rows of a length
         rows = [distinct.index(n) for n in lengths] if len(distinct) > 1 else [0]
@@ -161,7 +161,7 @@ class Windows:
 def _mask(
     trie: TokenTrie, length: int, longest: int, before: int, window: int | None, dtype: torch.dtype
 ) -> torch.Tensor:
-    """(tokens, keys) of one length of rest; a window's keys begin where the cache of its layers does."""
+    """Return the mask (tokens, keys) for one length of rest; a window's keys begin where its cache does."""
     tokens = longest + len(trie.nodes) - 1
     keys = before + tokens
     sees = torch.ones(tokens, keys, dtype=torch.bool).tril(before)
@@ -182,7 +182,7 @@ def _mask(
 
 
 def positions(trie: TokenTrie, length: int, longest: int) -> list[int]:
-    """Each token's place in its own text, counted from the rest's first token."""
+    """Return each token's place in its own text, counted from the rest's first token."""
     nodes = [length - 1 + len(node) for node in trie.nodes[1:]]
     return [*range(length), *nodes, *[length] * (longest - length)]
 
@@ -195,26 +195,26 @@ def tree_states(
     cache: Any,
     like: torch.Tensor,
 ) -> torch.Tensor:
-    """(nodes, rows, hidden): the last hidden state at every inner node of every row, in one forward.
+    """Return the last hidden states (nodes, rows, hidden) at every inner node, in one forward.
 
-    cache: the rows' shared beginnings, equally long, or None; like: a weight with the model's type and
-    device. Rows of any length, padded behind their nodes.
+    cache: the rows' prefixes, equally long, or None; rests: of any length, padded after their nodes; like: a
+    weight with the model's type and device.
     """
     lengths, longest = [len(rest) for rest in rests], max(map(len, rests))
     tails = [node[-1] for node in trie.nodes[1:]]
     ids = torch.tensor([[*rest, *tails, *rest[-1:] * (longest - len(rest))] for rest in rests])
-    told: dict[str, Any] = {}
-    if tails:  # else causal attention alone keeps padding, which stands behind, from being seen
+    options: dict[str, Any] = {}
+    if tails:  # else causal attention alone hides the padding, which comes last
         before = 0 if cache is None else cache.get_seq_length()
         masks = windows.masks(trie, lengths, before, like.dtype)
-        told["attention_mask"] = (
+        options["attention_mask"] = (
             {name: mask.to(like.device) for name, mask in masks.items()}
             if isinstance(masks, dict)
             else masks.to(like.device)
         )
         places = [[before + p for p in positions(trie, n, longest)] for n in lengths]
-        told["position_ids"] = torch.tensor(places, device=like.device)
-    out = last_hidden_states(decoder, ids.to(like.device), cache, **told)
+        options["position_ids"] = torch.tensor(places, device=like.device)
+    out = last_hidden_states(decoder, ids.to(like.device), cache, **options)
     columns = torch.tensor([[n - 1 + node for n in lengths] for node in range(len(trie.nodes))])
     states: torch.Tensor = out[torch.arange(len(rests)), columns.to(out.device)]
     return states
