@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from biaskit.cli.options import with_format
-from biaskit.cli.output import listed_table, print_document
+from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit, emit_json, width
 from biaskit.corpora.sources import SHIPPED, Corpus, CorpusFile, list_corpora, read_source
 from biaskit.errors import UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
-from biaskit.report.render.document import Document, TitledTable
+from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.report.render.text import fold
 from biaskit.study.config import describe_keys, load_study, study_names
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from biaskit.cli.terminal import emit, emit_json, emit_notes, width
 from biaskit.report.render.data import render_csv, render_json
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
@@ -30,13 +30,6 @@ def named_or_newest(runs: Sequence[str]) -> list[Path]:
     newest = find_run(None)
     emit(f"Newest run: {newest}\n", err=True)
     return [newest]
-
-
-def listed_table(
-    title: str, heads: Sequence[str], rows: Iterable[tuple[str, ...]], n_text: int
-) -> TitledTable:
-    """A table of one header line, the first `n_text` columns of words."""
-    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), n_text=n_text)
 
 
 def print_document(document: Document, output_format: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -237,13 +238,10 @@ def _look_at_forms(
     if not local or not several or asked_before or (design.study.prompt_form, form) != ("auto", "raw"):
         return
     # A model of its own: a plan of a few cells would settle the batch size of the run's.
-    tried = session.open_model(label, spec, {"batch_size": HANDFUL}, session.account(label))
-    try:
-        found = better_form(design, tried, form)
-    finally:
-        tried.close()
-    if found is not None:
-        here, other, there = found
+    with closing(session.open_model(label, spec, {"batch_size": HANDFUL}, session.account(label))) as tried:
+        better = better_form(design, tried, form)
+    if better is not None:
+        here, other, there = better
         session.watcher.note(
             f"{label} has a chat template and is asked raw, as other models are: in a handful of cells the"
             f" listed words hold {percent(here)} % of the probability so, and {percent(there)} % in the form"
