@@ -215,7 +215,7 @@ def run_study(
 
 
 def interrupted(run: Path, engine: str) -> str:
-    """What an interrupted run says."""
+    """Say what an interrupted run keeps."""
     if not (run / MANIFEST).exists():
         return "Stopped. Nothing was stored, and no run was made."
     n = count_rows(rows_file(run, engine))
@@ -223,7 +223,7 @@ def interrupted(run: Path, engine: str) -> str:
 
 
 def failures(outcome: Outcome, unit: str) -> list[str]:
-    """What a reader must know of answers that never came."""
+    """Say what a reader must know of answers that never came."""
     notes = [
         f"{label}: {n} {unit} failed ({reason}); the same command tries them again"
         for label, reasons in outcome.failed.items()

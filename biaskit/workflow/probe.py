@@ -183,10 +183,10 @@ def probe(
 def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:
     """Score, analyse and compare one study that is already built."""
     design = resolve_design(study)
-    resolved: dict[str, Any] | None = describe_design(design)
-    digest = resolved["digest"]
-    if call.dry_run:
-        resolved = None  # none of it is written: long lists are not held twice
+    described = describe_design(design)
+    digest = described["digest"]
+    resolved = None if call.dry_run else described
+    del described  # a dry run writes none of it: long lists are not held twice
     return run_study(
         study,
         models,
