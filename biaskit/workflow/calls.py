@@ -182,9 +182,10 @@ def run_study(
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
             local = call.local(known.get("batch_size")).as_before(known)
-            how |= {"local": replace(local, template_date=study.template_date), "known": known}
+            local = replace(local, template_date=study.template_date)
+            options = replace(api, offline=session.outcome.offline)
             return open_model(
-                spec, label=label, api=replace(api, offline=session.outcome.offline), account=account, **how
+                spec, label=label, local=local, api=options, known=known, account=account, **how
             )
 
         session: Session[Any] = Session(
