@@ -26,7 +26,7 @@ KEYS = 'a dict of keys, such as {"seed": 2}'
 
 
 def fits(value: Any, kind: str) -> bool:
-    """Whether a value is of a kind, one of the constants above."""
+    """Tell whether a value is of a kind, one of the constants above."""
     if kind == PATH:
         text = os.fspath(value) if isinstance(value, str | os.PathLike) else None
         return isinstance(text, str) and "\0" not in text and all(len(name) < 256 for name in text.split("/"))
@@ -34,11 +34,12 @@ def fits(value: Any, kind: str) -> bool:
         listed = isinstance(value, Iterable) and isinstance(value, Sized)
         # A DataFrame would give its columns.
         flat = not isinstance(value, str | Mapping) and getattr(value, "ndim", 1) == 1
-        return listed and flat and all(isinstance(one, str) for one in value)
+        return listed and flat and all(isinstance(text, str) for text in value)
     if kind == TEXT_OR_TEXTS:
         return isinstance(value, str) or fits(value, TEXTS)
     if kind == EXPRESSIONS:
-        return all(fits(one, TEXTS) for one in (value.values() if isinstance(value, Mapping) else [value]))
+        lists = value.values() if isinstance(value, Mapping) else [value]
+        return all(fits(texts, TEXTS) for texts in lists)
     if kind == KEYS:
         return isinstance(value, Mapping) and all(isinstance(key, str) for key in value)
     if kind == NUMBER:
@@ -66,8 +67,8 @@ _BY_NAME: Mapping[str, str] = {
 }
 
 
-def checked(**own: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Refuse arguments that do not fit; `own`: kinds of this function's parameters that go before the names'.
+def checked(**kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Refuse arguments that do not fit; `kinds`: of parameters whose kind is not that of their name.
 
     A value that is the parameter's default always fits. Several values (`*models`) are checked one by one.
     """
@@ -79,12 +80,12 @@ def checked(**own: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             for name, value in signature.bind(*args, **kwargs).arguments.items():
                 parameter = signature.parameters[name]
-                kind = own.get(name) or _BY_NAME.get(name)
+                kind = kinds.get(name) or _BY_NAME.get(name)
                 if kind is None or value is parameter.default:
                     continue
-                for one in value if parameter.kind is parameter.VAR_POSITIONAL else [value]:
-                    if not fits(one, kind):
-                        raise UsageError(f"{name} is {short(repr(one))}: give {kind}.")
+                for argument in value if parameter.kind is parameter.VAR_POSITIONAL else [value]:
+                    if not fits(argument, kind):
+                        raise UsageError(f"{name} is {short(repr(argument))}: give {kind}.")
             return function(*args, **kwargs)
 
         return call

@@ -72,6 +72,6 @@ class Interrupted(BiaskitError):
 
 
 def nearest(word: object, known: Iterable[str]) -> str:
-    """`" Did you mean 'x'?"`, or the empty string when nothing known is near."""
-    found = difflib.get_close_matches(str(word), [str(k) for k in known], n=1, cutoff=0.5)
-    return f" Did you mean {found[0]!r}?" if found else ""
+    """Return `" Did you mean 'x'?"`, or the empty string when nothing known is near."""
+    near = difflib.get_close_matches(str(word), [str(k) for k in known], n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""

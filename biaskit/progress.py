@@ -58,19 +58,19 @@ class Watcher:
     """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours; here nothing is shown."""
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
-        """A model's plan; raises to stop before it starts (a question answered with no)."""
+        """See a model's plan; raises to stop before it starts (a question answered with no)."""
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """So many of a model's missing cells are stored."""
+        """See that so many of a model's missing cells are stored."""
 
     def confirm(self, text: str) -> None:
-        """Something that needs a yes before it happens; raises where it is refused."""
+        """Be asked for a yes before something happens; raises where it is refused."""
 
     def note(self, text: str) -> None:
-        """Something to know now, such as a model that failed its checks."""
+        """Hear something to know now, such as a model that failed its checks."""
 
     def detail(self, text: str) -> None:
-        """Something that only --verbose shows, such as a request that is asked again."""
+        """Hear something that only --verbose shows, such as a request that is asked again."""
 
 
 class Silent(Watcher):
@@ -91,7 +91,7 @@ class LineWatcher(Silent):
         self._before = 0
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:  # noqa: ARG002 (part of the protocol)
-        """Show the run's folder, once, a model's plan, and what it can show where the last did not say it."""
+        """Show the run's folder once, a model's plan, and which differences it can show unless just said."""
         if plan.run != self._run:
             self._run = plan.run
             self._say(f"Run folder: {plan.run}")
@@ -105,11 +105,11 @@ class LineWatcher(Silent):
         self.note(text)
 
     def note(self, text: str) -> None:
-        """A line of its own."""
+        """Show it in a line."""
         self._say(f"biaskit: {text}")
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """So many of those missing are stored, with rate and time left."""
+        """Show how many of those missing are stored, with rate and time left."""
         if done == 0 or label != self._label:
             self._begin(label, done)
         now = time.monotonic()
@@ -120,16 +120,16 @@ class LineWatcher(Silent):
     def _begin(self, label: str, done: int) -> None:
         self._label = label
         self._started = self._last = time.monotonic()
-        self._before = done  # made beside something else, in no time that is counted here
+        self._before = done  # these took no time that is counted here
 
     def _say(self, line: str) -> None:
         tell(visible(line) + "\n")
 
     def _rate(self, done: int, total: int) -> str:
-        taken = max(1e-6, time.monotonic() - self._started)
-        rate = (done - self._before) / taken
+        seconds = max(1e-6, time.monotonic() - self._started)
+        rate = (done - self._before) / seconds
         if done == total:
-            return f"in {duration(taken)}"
+            return f"in {duration(seconds)}"
         if not rate:
             return "starting"
         pace = f"{rate:.1f} a second" if rate >= 1 else f"{duration(1 / rate)} each"
@@ -138,12 +138,12 @@ class LineWatcher(Silent):
 
 @contextmanager
 def watching(watcher: Watcher | None) -> Iterator[Watcher]:
-    """The watcher of a call from Python: the one given, else a `LineWatcher` while the call lasts."""
+    """Yield the watcher of a call from Python: the given one, else a new `LineWatcher`."""
     yield LineWatcher() if watcher is None else watcher
 
 
 def tell(text: str) -> None:
-    """Write to stderr; a stream that is closed or full never stops what is told of."""
+    """Write to stderr; a closed or full stream never stops the work."""
     _Told.something = True
     if sys.stderr is None:  # a program without a console
         return
@@ -176,15 +176,16 @@ def sign_of_life(text: str) -> Iterator[None]:
 
 
 def plan_line(plan: ModelPlan) -> str:
-    """A plan in one line: what is stored, what will be asked, and what it takes at most.
+    """Write a plan in one line: what is stored, what will be asked, and what it takes at most.
 
     Where a run itself decides how many draws it needs, numbers are ranges.
     """
     missing = plan.n_missing
     most = missing + (plan.n_cells_most or plan.n_cells) - plan.n_cells
     what = "cells (prompts)" if plan.unit == "cells" else plan.unit
-    taken = f", {plan.n_taken:,} taken over from {first_words(plan.taken_from, 2, ', ')}"
-    line = f"{plan.label}: {plan.n_cells:,} {what}, {plan.n_stored:,} stored{taken if plan.n_taken else ''}"
+    line = f"{plan.label}: {plan.n_cells:,} {what}, {plan.n_stored:,} stored"
+    if plan.n_taken:
+        line += f", {plan.n_taken:,} taken over from {first_words(plan.taken_from, 2, ', ')}"
     line += f", {_span(missing, most)} to ask"
     if missing:
         draws = "" if plan.draws is None else f"{_span(*plan.draws)} draws, "
@@ -212,7 +213,7 @@ def _time(plan: ModelPlan) -> str:
 
 
 def _cost(plan: ModelPlan) -> str:
-    """At most so much; what is unknown is never 0."""
+    """Write the most that it may cost; an unknown cost is never 0."""
     if plan.cost is None:
         return "cost unknown (--price IN,OUT)"
     if not plan.cost:
@@ -224,7 +225,7 @@ def _cost(plan: ModelPlan) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time as a person says it."""
+    """Write a time as a person says it."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 5400:

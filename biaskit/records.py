@@ -123,7 +123,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """How a probability is obtained (docs/methods.md#estimators): what of it is part of a cell's key."""
+    """How a probability is obtained, as far as a cell's key depends on it (docs/methods.md#estimators)."""
 
     name: EstimatorName = "exact"
     k: int | None = None  # top-k: how many of the most probable tokens are listed
@@ -131,7 +131,7 @@ class Estimator:
     max_new_tokens: int | None = None  # sampling: most tokens of a draw
 
     def in_key(self) -> object:
-        """How a key and a manifest hold it; rows of before there were others say plainly `exact`."""
+        """Give it the form of keys and manifests; `exact` is a plain text, as in the oldest rows."""
         if self.name == "exact":
             return "exact"
         parts = {"k": self.k, "draws": self.draws, "max_new_tokens": self.max_new_tokens}
@@ -305,14 +305,14 @@ class CellShares:
     matched: int | None = None  # sampling: draws that said an expression
 
 
-def as_record(one: Any) -> dict[str, Any]:
-    """Name → value of a frozen record and of the records in its tuples: `asdict` without its copies.
+def as_record(record: Any) -> dict[str, Any]:
+    """Map name to value of a frozen record and of the records in its tuples: `asdict` without its copies.
 
     A large study has a million of them.
     """
-    found = {}
-    for name in one.__dataclass_fields__:
-        value = getattr(one, name)
+    values = {}
+    for name in record.__dataclass_fields__:
+        value = getattr(record, name)
         inside = isinstance(value, tuple) and bool(value) and hasattr(value[0], "__dataclass_fields__")
-        found[name] = [as_record(part) for part in value] if inside else value
-    return found
+        values[name] = [as_record(part) for part in value] if inside else value
+    return values

@@ -129,7 +129,7 @@ _TWINS = {("probe", "--occupations"): "--jobs", ("personas", "--jobs"): "--occup
 
 
 def _twin(error: click.UsageError) -> str:
-    """What the other engine's option is called here."""
+    """Name what the other engine's option is called here."""
     command = error.ctx.command.name if error.ctx else None
     option = error.option_name if isinstance(error, click.NoSuchOption) else ""
     twin = _TWINS.get((command or "", option))

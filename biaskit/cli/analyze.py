@@ -85,12 +85,12 @@ def command(
             # A stored run may be of the other engine, which needs nothing of this one.
             from biaskit.workflow.own_texts import analyze_texts
 
-            stated = read_study_file(study) if study else {}
-            known = PERSONAS_ANALYSIS_KEYS - {"summary", "papers"}
-            given = {key: value for key, value in stated.items() if key in known} | chosen | settings
+            of_file = read_study_file(study) if study else {}
+            taken = PERSONAS_ANALYSIS_KEYS - {"summary", "papers"}
+            keys = {key: value for key, value in of_file.items() if key in taken} | chosen | settings
             columns = {role: options.pop(f"{role}_col") for role in ("text", "gender", "occupation", "model")}
             result: RunResult = analyze_texts(
-                Path(texts), **columns, **options, settings=given, out=out, watcher=watcher
+                Path(texts), **columns, **options, settings=keys, out=out, watcher=watcher
             )
         else:
             for name, value in options.items():
@@ -114,7 +114,7 @@ def command(
                 path = paths[0]
             keys = {**(analysis_keys(study, path) if study else {}), **chosen, **settings}
             if merged is not None:
-                how = {"lock": keys.get("lock", "os"), "skip_bad": bool(keys.get("skip_bad_lines", False))}
-                path = merge(paths, merged, **how, watcher=watcher)
+                lock, skip_bad = keys.get("lock", "os"), bool(keys.get("skip_bad_lines", False))
+                path = merge(paths, merged, lock=lock, skip_bad=skip_bad, watcher=watcher)
             result = result_of(path, analyse(path, keys, watcher=watcher))
     print_result(result, output_format)

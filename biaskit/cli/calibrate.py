@@ -40,15 +40,16 @@ def command(run: str | None, output_format: str, **chosen: Any) -> None:
             emit(f"\nStudy file: {result.study_file} ({how})\n")
         return
     table = result.path / "tables" / "calibration.csv"
-    best, taken = result.found.recommended, result.found.prior
+    calibration = result.found
+    recommended, prior = calibration.recommended, calibration.prior
     emit_json(
         {
             "run": str(result.path),
-            "model": result.found.model,
-            "occupation": result.found.occupation,
-            "recommended": None if best is None else {"alpha": best.alpha, "c": best.constant},
-            "prior": None if taken is None else {"alpha": taken.alpha, "c": taken.constant},
-            "reason": result.found.reason,
+            "model": calibration.model,
+            "occupation": calibration.occupation,
+            "recommended": recommended and {"alpha": recommended.alpha, "c": recommended.constant},
+            "prior": prior and {"alpha": prior.alpha, "c": prior.constant},
+            "reason": calibration.reason,
             "study_file": None if result.study_file is None else str(result.study_file),
             "signature": result.signature,
             "warnings": list(result.warnings),

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from biaskit.cli.options import with_format
-from biaskit.cli.output import listed_table, print_document
+from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit, emit_json, width
 from biaskit.corpora.sources import SHIPPED, Corpus, CorpusFile, list_corpora, read_source
 from biaskit.errors import UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
-from biaskit.report.render.document import Document, TitledTable
+from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.report.render.text import fold
 from biaskit.study.config import describe_keys, load_study, study_names
 
@@ -64,7 +64,7 @@ def command(name: str | None, output_format: str) -> None:
 
 
 def _text_of(corpus: Corpus, file: CorpusFile) -> str:
-    """What a file says; of recorded texts the command that reads them."""
+    """Read what a file says; of recorded texts name the command that reads them."""
     if file.kind == "recorded":
         return f"biaskit analyze recorded:{file.path.partition('/')[0]} makes every table of it"
     return read_source(f"{SHIPPED}{corpus.name}/{file.path}", file.kind, ())[2]
@@ -92,9 +92,7 @@ def _study_table(name: str) -> TitledTable:
         value: object = study
         for part in key.split("."):
             value = value.get(part) if isinstance(value, dict) else None
-        shown = (
-            ", ".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
-        )
+        shown = "" if value is None else ", ".join(map(str, value if isinstance(value, tuple) else [value]))
         rows.append((key, shown, "" if shown == default or default == "(none)" else default, text))
     heads = ("key", "in this study", "default, if other", "meaning")
     return listed_table(f"Study {name}: {study['summary']}", heads, rows, 4)

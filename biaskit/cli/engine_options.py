@@ -63,7 +63,7 @@ _ASKING = """
 def asking_command(
     ask: Callable[..., RunResult], about: str, *options: Decorator, epilog: str
 ) -> click.Command:
-    """The command of an engine: its own options, then those of every run; `ask` gets them as keywords."""
+    """Make an engine's command: its own options, then those of every run; `ask` gets them as keywords."""
 
     @click.command(ask.__name__, help=about + _ASKING, epilog=epilog)
     @click.argument("models", nargs=-1, metavar="MODEL...")

@@ -44,8 +44,9 @@ def command(runs: tuple[str, ...], to: str, **chosen: Any) -> None:
     model is loaded.
     """
     paths = named_or_newest(runs)
-    given = {name: value for name, value in chosen.items() if value is not None}
+    options = {name: value for name, value in chosen.items() if value is not None}
     with closing(TerminalWatcher(assume_yes=True)) as watcher:
-        made = export(*paths, to=to, watcher=watcher, **given)
-    emit(f"{count(len(made.files), 'file')} in {visible(str(made.path.parent))}: {visible(made.path.name)}\n")
-    emit_notes(made.notes)
+        exported = export(*paths, to=to, watcher=watcher, **options)
+    folder, first = visible(str(exported.path.parent)), visible(exported.path.name)
+    emit(f"{count(len(exported.files), 'file')} in {folder}: {first}\n")
+    emit_notes(exported.notes)

@@ -56,13 +56,13 @@ def command(
     if output_format == "json":
         requirements = [
             {
-                "name": one.require.title,
-                "holds": one.holds,
-                "n_rows": one.n_rows,
-                "not_compared": list(one.not_compared),
-                "failing": [{"why": failing.why, "row": dict(failing.row)} for failing in one.failing],
+                "name": outcome.require.title,
+                "holds": outcome.holds,
+                "n_rows": outcome.n_rows,
+                "not_compared": list(outcome.not_compared),
+                "failing": [{"why": failing.why, "row": dict(failing.row)} for failing in outcome.failing],
             }
-            for one in result.outcomes
+            for outcome in result.outcomes
         ]
         emit_json({"holds": result.holds, "requirements": requirements})
     else:

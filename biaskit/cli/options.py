@@ -13,21 +13,21 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def examples(*lines: str) -> str:
-    """Command lines below a help text, each on a line of its own."""
+    """Lay out command lines below a help text, each on a line of its own."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def option(names: str, metavar: str | None, text: str | None, **more: Any) -> Decorator:
-    """A click option: flag (and parameter, where it is named otherwise), what it takes, its help."""
+    """Make a click option: flag (and parameter, where it is named otherwise), what it takes, its help."""
     return click.option(*names.split(), metavar=metavar, help=text, **more)
 
 
 def several(*options: Decorator) -> Decorator:
-    """Options as one decorator, in the order of the help text."""
+    """Join options to one decorator, in the order of the help text."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for one in reversed(options):
-            command = one(command)
+        for decorator in reversed(options):
+            command = decorator(command)
         return command
 
     return decorate
@@ -40,7 +40,7 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
 def with_settings(
     text: str = "Any key of the study (biaskit corpora STUDY lists them); repeatable.",
 ) -> Decorator:
-    """--set KEY=VALUE, repeatable."""
+    """Add --set KEY=VALUE, repeatable."""
     return option("--set settings", "KEY=VALUE", text, multiple=True, callback=_settings)
 
 
@@ -48,7 +48,7 @@ def with_format(
     text: str = "How the result is printed; the tables on disk are the same.",
     formats: tuple[str, ...] = ("text", "json", "csv", "latex"),
 ) -> Decorator:
-    """--format, by default text."""
+    """Add --format, by default text."""
     kind = click.Choice(formats)
     return option("--format output_format", None, text, type=kind, default="text", show_default=True)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from biaskit.cli.terminal import emit, emit_json, emit_notes, width
 from biaskit.report.render.data import render_csv, render_json
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text
@@ -24,7 +24,7 @@ N_FINDINGS = 3
 
 
 def named_or_newest(runs: Sequence[str]) -> list[Path]:
-    """The runs that a command names, else the newest one, which is told."""
+    """Find the runs that a command names, else the newest one, and say which that is."""
     if runs:
         return [find_run(run) for run in runs]
     newest = find_run(None)
@@ -32,15 +32,8 @@ def named_or_newest(runs: Sequence[str]) -> list[Path]:
     return [newest]
 
 
-def listed_table(
-    title: str, heads: Sequence[str], rows: Iterable[tuple[str, ...]], n_text: int
-) -> TitledTable:
-    """A table of one header line, the first `n_text` columns of words."""
-    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), n_text=n_text)
-
-
 def print_document(document: Document, output_format: str) -> None:
-    """A document of one table as text, JSON, CSV or LaTeX; of several tables CSV has the first."""
+    """Print a document as text, JSON, CSV or LaTeX; of several tables CSV has the first."""
     emit(_RENDERERS[output_format](document))
 
 
@@ -53,7 +46,7 @@ _RENDERERS: Mapping[str, Callable[[Document], str]] = {
 
 
 def print_result(result: RunResult, output_format: str) -> None:
-    """The paper's tables as text or LaTeX, every table as JSON, or the group table as CSV."""
+    """Print the paper's tables as text or LaTeX, every table as JSON, or the group table as CSV."""
     if output_format == "json":
         emit_json(
             {
@@ -65,7 +58,7 @@ def print_result(result: RunResult, output_format: str) -> None:
         )
     elif output_format == "csv":
         content = (result.path / "tables" / f"{result.headline}.csv").read_bytes()
-        # The file as it is where a program reads it; as any foreign text where a person does.
+        # A program gets the bytes of the file, a person sees it as any foreign text.
         if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
             emit(content.decode("utf-8", errors="surrogatepass"))
         else:
@@ -78,24 +71,23 @@ def print_result(result: RunResult, output_format: str) -> None:
 
 
 def _print_text(result: RunResult) -> None:
-    """Tables, the first findings in sentences, notes and signature, then where everything lies."""
+    """Print tables, the first findings in sentences, notes and signature, then where everything lies."""
     # Not at the top: it is a third of what `report` of one run would import.
     from biaskit.workflow.compare import BETWEEN, ComparisonResult
 
     document = result.document()
     emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
     if isinstance(result, ComparisonResult):
-        said = first_findings(result.content, width=width(), first=BETWEEN)
+        findings = first_findings(result.content, width=width(), first=BETWEEN)
     else:
-        content = stored_content(result.path)
-        said = first_findings(content, width=width(), most=N_FINDINGS)
-    emit(f"{said}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
+        findings = first_findings(stored_content(result.path), width=width(), most=N_FINDINGS)
+    emit(f"{findings}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
     emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
     emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
-    """How a command that asks models ends: the folder, the tables or the failures, and the exit code."""
+    """End a command that asks models: with the folder, the tables or the failures, and the exit code."""
     if dry_run:
         emit(f"Run folder: {result.path}\n")
     elif (result.path / "tables").is_dir():

@@ -48,23 +48,22 @@ def command(
 
     paths = named_or_newest(runs)
     with closing(TerminalWatcher(assume_yes=True)) as watcher:
-        made = report(*paths, texts=not no_texts, watcher=watcher, **chosen)
+        written = report(*paths, texts=not no_texts, watcher=watcher, **chosen)
     if output_format == "json":
         emit_json(
             {
-                "page": str(made.page),
-                "figures": [str(path) for path in made.figures],
-                "latex": [str(path) for path in made.latex],
-                "findings": [asdict(one) for one in made.findings],
+                "page": str(written.page),
+                "figures": [str(path) for path in written.figures],
+                "latex": [str(path) for path in written.latex],
+                "findings": [asdict(finding) for finding in written.findings],
             }
         )
     else:
-        shown = headline(made.content, width=width(), said=made.findings)
-        emit(shown + "\n")
-        emit(f"\nPage: {made.page}\n")
-        n_figures = len({path.stem for path in made.figures})
-        kinds = ", ".join(dict.fromkeys(path.suffix[1:].upper() for path in made.figures))
-        emit(f"Figures: {n_figures} ({kinds}) in {made.figures[0].parent}\n" if n_figures else "")
-        emit(f"LaTeX: {len(made.latex)} files in {made.latex[0].parent}\n" if made.latex else "")
+        emit(headline(written.content, width=width(), said=written.findings) + "\n")
+        emit(f"\nPage: {written.page}\n")
+        n_figures = len({path.stem for path in written.figures})
+        kinds = ", ".join(dict.fromkeys(path.suffix[1:].upper() for path in written.figures))
+        emit(f"Figures: {n_figures} ({kinds}) in {written.figures[0].parent}\n" if n_figures else "")
+        emit(f"LaTeX: {len(written.latex)} files in {written.latex[0].parent}\n" if written.latex else "")
     if open_it:
-        webbrowser.open(made.page.resolve().as_uri())
+        webbrowser.open(written.page.resolve().as_uri())

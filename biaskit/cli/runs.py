@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from biaskit.cli.options import with_format
-from biaskit.cli.output import listed_table, print_document
+from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit, emit_json, emit_notes
 from biaskit.errors import BiaskitError
-from biaskit.report.render.document import Document
+from biaskit.report.render.document import Document, listed_table
 from biaskit.runs.store import DEFAULT_PARENT, list_runs
 from biaskit.workflow.analyze import describe_run
 

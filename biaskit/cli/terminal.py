@@ -21,7 +21,7 @@ DEAR_RUN_USD = 5.0
 
 
 def printable(text: str) -> str:
-    """Foreign text as it may reach a terminal: no name can move the cursor or reorder a line."""
+    """Make foreign text fit for a terminal: no name can move the cursor or reorder a line."""
     return visible(text, keep="\n")
 
 
@@ -41,7 +41,7 @@ def emit_json(content: object) -> None:
 
 
 def width() -> int:
-    """Columns of the terminal that stdout is; 80 where it is none."""
+    """Count the columns of the terminal that stdout is; 80 where it is none."""
     return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else WIDTH
 
 
@@ -84,12 +84,12 @@ class TerminalWatcher(LineWatcher):
             raise Interrupted("Not started.")
 
     def detail(self, text: str) -> None:
-        """A request that was asked again and the like, where --verbose wants it; called from any thread."""
+        """Show a request that was asked again and the like, with --verbose; called from any thread."""
         if self._verbose:
             self._say(f"biaskit: {text}")
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """A bar where stderr is a terminal, else a line."""
+        """Show a bar where stderr is a terminal, else a line."""
         if not sys.stderr.isatty():
             super().progress(label, done, total)
             return
@@ -113,7 +113,7 @@ class TerminalWatcher(LineWatcher):
             self.close()
 
     def close(self) -> None:
-        """Give the line back."""
+        """Take the bar away."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None

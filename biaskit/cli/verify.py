@@ -66,14 +66,14 @@ def command(run: str | None, yes: bool, verbose: bool, output_format: str, **cho
     """
     path = find_run(run)
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
-        found = verify(path, watcher=watcher, **chosen)
+        verification = verify(path, watcher=watcher, **chosen)
     if output_format == "json":
-        emit_json(found.model_dump())
+        emit_json(verification.model_dump())
     else:
         lines: list[str] = []
-        for check in found.checks:
+        for check in verification.checks:
             first = f"{_SAID[check.outcome]:11}  {f'{check.name} {check.model}'.strip():12}  "
             lines += fold(check.text, width(), first=first, then=" " * len(first))
-        lines += fold(f"{_VERDICT[found.outcome]} (seed {found.seed}).", width())
+        lines += fold(f"{_VERDICT[verification.outcome]} (seed {verification.seed}).", width())
         emit("\n".join(lines) + "\n")
-    sys.exit(EXIT_CODES[found.outcome])
+    sys.exit(EXIT_CODES[verification.outcome])

@@ -35,13 +35,13 @@ _TEMPORARY, _JOURNAL = "tmp", "set"
 
 
 def data_dir(name: str) -> Path:
-    """`corpora` or `configs`: inside the installed package, else beside it in a checkout."""
+    """Find `corpora` or `configs`: inside the installed package, else beside it in a checkout."""
     packaged = _HERE / "_data" / name
     return packaged if packaged.is_dir() else _HERE.parent / name
 
 
 def cache_dir() -> Path:
-    """Where converted models and trained vectors are: `$XDG_CACHE_HOME/biaskit`, else `~/.cache/biaskit`.
+    """Find the folder of converted models and trained vectors: in `$XDG_CACHE_HOME`, else in `~/.cache`.
 
     Raises `UsageError` for a user without a home, as in some containers.
     """
@@ -59,12 +59,12 @@ def cache_dir() -> Path:
 
 
 def may_write(folder: Path) -> bool:
-    """Whether this user can put files into a folder that is there."""
+    """Tell whether this user can put files into a folder that is there."""
     return os.access(folder, os.W_OK | os.X_OK)
 
 
 def refuse_link(path: Path) -> None:
-    """A link would lead a write to somebody else's file. Raises `RunError`."""
+    """Refuse a link, which would lead a write to somebody else's file. Raises `RunError`."""
     if path.is_symlink():
         raise RunError(
             f"{path} is a symbolic link, and biaskit writes through none: remove it, or choose another --out."
@@ -72,7 +72,7 @@ def refuse_link(path: Path) -> None:
 
 
 def check_folder(path: Path) -> None:
-    """A folder of ours is a folder or not there yet, and no link. Raises `RunError`."""
+    """Refuse a place of a folder that is a link or anything but a folder. Raises `RunError`."""
     refuse_link(path)
     if path.exists() and not path.is_dir():
         raise RunError(f"{path} is no folder: move it away, or choose another --out.")
@@ -81,7 +81,7 @@ def check_folder(path: Path) -> None:
 def check_replaceable(
     path: Path, what: str, suffixes: Collection[str], is_ours: Callable[[bytes], bool]
 ) -> None:
-    """A file that a user names or that has its place in a run: new, or one of the same kind made before.
+    """Refuse to replace a file, named by a user or in a run, unless it is of the same kind and ours.
 
     Args:
         what: the kind of file in words, such as "page".
@@ -126,7 +126,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def write_or_refuse(path: Path, content: bytes) -> None:
-    """`write_atomically` for a place that a user named. Raises `RunError`."""
+    """Do what `write_atomically` does for a place that a user named. Raises `RunError`."""
     try:
         write_atomically(path, content)
     except OSError as error:
@@ -135,7 +135,7 @@ def write_or_refuse(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def streamed(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes its place at the end, whole or not at all; not where it is empty.
+    """Open a file to write to, which takes its place at the end, whole or not at all; not if it is empty.
 
     Raises `RunError`.
     """
@@ -154,7 +154,7 @@ def streamed(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _written(path: Path, content: bytes, kind: str = _TEMPORARY) -> Iterator[Path]:
-    """The content, synced, in a temporary file beside its place; gone at the end unless it was renamed."""
+    """Write content, synced, to a temporary file beside its place; gone at the end unless it was renamed."""
     with _temporary(path, kind) as (temporary, file):
         file.write(content)
         _finish(temporary, file)
@@ -213,8 +213,8 @@ def write_set(
         record: the record's name; a JSON file.
         gone: names that are removed unless they are among the files.
 
-    Returns what stands where of files that somebody else changed or put there: none is replaced, each is
-    kept as `NAME.changed-N`. Raises `RunError` for links, `OSError` where nothing can be written.
+    Returns a note for each file that somebody else changed or put there: none is replaced, each is kept as
+    `NAME.changed-N`. Raises `RunError` for links, `OSError` where nothing can be written.
     """
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -224,7 +224,8 @@ def write_set(
         # A set that a kill interrupted has its record beside its place still: its files are ours too.
         journals = sorted(folder.glob(f".*.biaskit-????????.{_JOURNAL}"))
         last = read_record(folder / record) or {}
-        known = {d for one in (last, *map(read_record, journals)) for d in files_of(one or {}).values()}
+        records = (last, *map(read_record, journals))
+        ours = {sha256 for written in records for sha256 in files_of(written or {}).values()}
         digests = {name: d for name, d in files_of(last).items() if name not in {*files, *gone}}
         digests |= {name: digest_of(content) for name, content in files.items()}
         temporaries = {
@@ -232,29 +233,29 @@ def write_set(
         }
         journal = _written(folder / record, _as_record({**about, FILES: digests}), _JOURNAL)
         next_record = stack.enter_context(journal)
-        kept = []
+        notes = []
         for name in (*files, *(name for name in gone if name not in files)):
             target = folder / name
             if os.path.lexists(target):
-                if digest_of_file(target) not in {*known, digests.get(name)}:
-                    kept.append(_keep(target))
+                if digest_of_file(target) not in {*ours, digests.get(name)}:
+                    notes.append(_keep(target))
                 elif name not in files:
                     target.unlink()
             if name in files:
                 temporaries[name].replace(target)
         sync_directory(folder)
         if (folder / record).exists() and not is_intact(last):
-            kept.append(_keep(folder / record))
+            notes.append(_keep(folder / record))
         next_record.replace(folder / record)
         sync_directory(folder)
         if alone:  # what is left here is of processes that were killed
             for path in (*journals, *folder.glob(f".*.biaskit-????????.{_TEMPORARY}")):
                 path.unlink(missing_ok=True)
-    return kept
+    return notes
 
 
 def _keep(path: Path) -> str:
-    """Move a file aside under the first free name; returns "NAME is kept as NAME.changed-N"."""
+    """Move a file aside under the first free NAME.changed-N; returns the note that says so."""
     n = 1
     while os.path.lexists(aside := path.with_name(f"{path.name}.changed-{n}")):
         n += 1
@@ -263,8 +264,8 @@ def _keep(path: Path) -> str:
 
 
 def _as_record(content: Mapping[str, object]) -> bytes:
-    whole = {**content, SUM: _sum(content)}
-    return (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode("ascii")
+    signed = {**content, SUM: _sum(content)}
+    return (json.dumps(signed, indent=1, sort_keys=True) + "\n").encode("ascii")
 
 
 def _sum(content: Mapping[str, object]) -> str:
@@ -274,7 +275,7 @@ def _sum(content: Mapping[str, object]) -> str:
 
 
 def read_record(path: Path) -> dict[str, object] | None:
-    """A record as it stands in its file; None where there is none."""
+    """Read a record; None where there is none that can be read."""
     try:
         content = _RECORD.json(path)
     except RunError:
@@ -283,24 +284,24 @@ def read_record(path: Path) -> dict[str, object] | None:
 
 
 def files_of(record: Mapping[str, object]) -> dict[str, str]:
-    """Name → digest, as a record names the files of its set."""
+    """Map name to digest, as a record names the files of its set."""
     files = record.get(FILES)
     return {str(name): str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}
 
 
 def is_intact(record: Mapping[str, object]) -> bool:
-    """Whether a record is as biaskit wrote it."""
+    """Tell whether a record is as biaskit wrote it."""
     return record.get(SUM) == _sum(record)
 
 
 def read_together(folder: Path, names: Collection[str]) -> dict[str, bytes | None]:
-    """Files of one folder as they stand at one moment: name → content, None where it is not there."""
+    """Read files of one folder as they are at one moment: name → content, None where it is not there."""
     with _locked(folder):
         return {name: (folder / name).read_bytes() if (folder / name).is_file() else None for name in names}
 
 
 def digest_of(content: bytes) -> str:
-    """How a record names a file of this content."""
+    """Compute the SHA-256 of content, by which a record names a file."""
     return hashlib.sha256(content).hexdigest()
 
 

@@ -17,24 +17,18 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
 _MARKUP = frozenset("\\`*_{}[]<>#+|~&$@")
-"""What Markdown may read as its own; a bracket that is round does nothing after one that was escaped."""
+"""What Markdown may read as its own; a round bracket does nothing after an escaped square one."""
 
 
-def visible(
-    text: str,
-    *,
-    keep: str = "",
-    joiners: bool = True,
-    longest: int | None = None,
-) -> str:
-    r"""The text with every hidden character shown as an escape, such as \u202e: it cannot move or reorder.
+def visible(text: str, *, keep: str = "", joiners: bool = True, longest: int | None = None) -> str:
+    r"""Show every hidden character of a text as an escape, such as \u202e, so that none moves or reorders.
 
     The defaults are for one line of a terminal or a table.
 
     Args:
         keep: hidden characters that the medium can take, such as line feeds.
         joiners: False shows joiners as escapes too, where every character must have a width.
-        longest: characters that are looked at: beyond them the beginning and the end, with … between.
+        longest: characters that are shown: of a longer text the beginning and the end, with … between.
     """
     if longest is not None and len(text) > longest:
         text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"
@@ -47,12 +41,12 @@ def visible(
 
 
 def markdown(text: str) -> str:
-    """Foreign text as words inside Markdown: no markup of its own, no new cell of a table, no new line."""
+    """Escape foreign text inside Markdown: no markup of its own, no new cell of a table, no new line."""
     return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in visible(text))
 
 
 def fenced(text: str) -> str:
-    """Foreign lines as a block of code in Markdown, behind a fence that none of them can close."""
+    """Put foreign lines into a block of code in Markdown, behind a fence that none of them can close."""
     shown = visible(text, keep="\n")
     longest = max(map(len, re.findall("`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -60,5 +54,5 @@ def fenced(text: str) -> str:
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet may run a cell that holds this text."""
+    """Tell whether a spreadsheet may run a cell that holds this text."""
     return text.startswith(FORMULA_STARTS)

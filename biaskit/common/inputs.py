@@ -44,7 +44,7 @@ class Inputs:
     remedy: str = "Give the path of a readable file."
 
     def content(self, path: Path, where: str | None = None) -> bytes:
-        """What a file holds. `where` is how messages name it; by default by its path."""
+        """Read what a file holds. `where`: how messages name it, by default by its path."""
         where = one_line(str(path)) if where is None else where
         with self.saying(where), opened(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -53,22 +53,22 @@ class Inputs:
             return file.read()
 
     def text(self, path: Path, where: str | None = None) -> str:
-        """A file as text: UTF-8 with or without a byte order mark; never a guess."""
+        """Read a file as text: UTF-8 with or without a byte order mark; never a guess."""
         where = one_line(str(path)) if where is None else where
         return self.decoded(self.content(path, where), where)
 
     def json(self, path: Path, where: str | None = None) -> Any:
-        """A file of one JSON value."""
+        """Read a file of one JSON value."""
         where = one_line(str(path)) if where is None else where
         return self.parsed_json(self.text(path, where), where)
 
     def toml(self, path: Path, where: str | None = None) -> dict[str, Any]:
-        """A TOML document."""
+        """Read a TOML document."""
         where = one_line(str(path)) if where is None else where
         return self.parsed_toml(self.text(path, where), where)
 
     def decoded(self, content: bytes, where: str) -> str:
-        """UTF-8 that is at hand; UTF-16 is named, any other byte by its line."""
+        """Decode UTF-8; the error names UTF-16 as such, and any other byte with its line."""
         try:
             return decode(content)
         except UnicodeDecodeError as error:
@@ -82,14 +82,14 @@ class Inputs:
             raise self.error(f"{where}, line {line} is not UTF-8: {byte}. Save the file as UTF-8.") from None
 
     def parsed_json(self, text: str, where: str) -> Any:
-        """JSON that is at hand."""
+        """Parse JSON."""
         try:
             return parse_json(text)
         except ValueError as error:
             raise self.error(f"{where} is not valid JSON: {_reason(error)}. {self.remedy}") from None
 
     def parsed_toml(self, text: str, where: str) -> dict[str, Any]:
-        """TOML that is at hand."""
+        """Parse TOML."""
         try:
             return parse_toml(text)
         except ValueError as error:
@@ -97,7 +97,7 @@ class Inputs:
 
     @contextlib.contextmanager
     def saying(self, where: str) -> Iterator[None]:
-        """Whatever keeps a file from being opened, read or unpacked inside, as one line."""
+        """Turn whatever keeps a file from being opened, read or unpacked inside into an error of one line."""
         try:
             yield
         except FileNotFoundError:
@@ -112,12 +112,12 @@ class Inputs:
 
 
 def one_line(name: str) -> str:
-    """A file's name inside a message of one line."""
+    """Write a file's name so that a message keeps to one line."""
     return name if name.isprintable() else repr(name)
 
 
 def expanded(path: str | Path) -> Path:
-    """A path with the home that its ~ stands for. Raises `UsageError` where that has none."""
+    """Put the home that ~ stands for into a path. Raises `UsageError` where a user has none."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -129,7 +129,7 @@ def expanded(path: str | Path) -> Path:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[io.BufferedReader]:
-    """A regular file, open. Raises `OSError`, also for a pipe or a device, which might wait without end."""
+    """Open a regular file. Raises `OSError`, also for a pipe or a device, which might wait without end."""
     if path.exists() and not path.is_file():
         raise OSError(0, f"it is {'a folder' if path.is_dir() else 'a pipe or device'}, not a regular file")
     with path.open("rb") as file:
@@ -137,14 +137,14 @@ def opened(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def digest_of_file(path: Path) -> str:
-    """SHA-256 of a file, compressed or not. Raises `OSError`."""
+    """Compute the SHA-256 of a file's bytes. Raises `OSError`."""
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
 def unpacked(path: Path) -> Iterator[io.BufferedReader]:
-    """A regular file as a stream, unpacked where its name ends in .gz.
+    """Open a regular file as a stream, unpacked where its name ends in .gz.
 
     Raises `OSError`, and what gzip raises for broken data.
     """
@@ -157,12 +157,12 @@ def unpacked(path: Path) -> Iterator[io.BufferedReader]:
 
 
 def decode(content: bytes) -> str:
-    """UTF-8 with or without a byte order mark. Raises `UnicodeDecodeError`."""
+    """Decode UTF-8 with or without a byte order mark. Raises `UnicodeDecodeError`."""
     return content.removeprefix(codecs.BOM_UTF8).decode("utf-8")
 
 
 def parse_json(text: str | bytes, **how: Any) -> Any:
-    """A JSON value without NaN and infinity; bytes are UTF-8. `how` goes to `json.loads`.
+    """Parse a JSON value without NaN and infinity; bytes are UTF-8. `how` goes to `json.loads`.
 
     Raises `ValueError`, and nothing else.
     """
@@ -174,7 +174,7 @@ def parse_json(text: str | bytes, **how: Any) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """A TOML document. Raises `ValueError` and nothing else."""
+    """Parse a TOML document. Raises `ValueError` and nothing else."""
     try:
         return tomllib.loads(text)
     except RecursionError:

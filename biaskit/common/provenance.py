@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -21,39 +22,37 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 
 def canonical_json(value: object) -> str:
-    """JSON with one spelling for each value: sorted keys, no spaces, ASCII, no NaN."""
+    """Write JSON with one spelling for each value: sorted keys, no spaces, ASCII, no NaN."""
     return _CANONICAL.encode(value)
 
 
 def digest(value: object) -> str:
-    """SHA-256 of the canonical JSON of `value`, in hex."""
-    found = hashlib.sha256()
+    """Compute the SHA-256 of the canonical JSON of `value`, in hex."""
+    sha256 = hashlib.sha256()
     for part in _CANONICAL.iterencode(value):  # long lists are not held twice
-        found.update(part.encode("ascii"))
-    return found.hexdigest()
+        sha256.update(part.encode("ascii"))
+    return sha256.hexdigest()
 
 
 def key_of(value: object) -> str:
-    """A row's key: the first 32 hex digits of the digest of everything its numbers depend on."""
+    """Compute a row's key: the first 32 hex digits of the digest of everything its numbers depend on."""
     return key_of_json(canonical_json(value))
 
 
 def key_of_json(content: str) -> str:
-    """The same from canonical JSON."""
+    """Compute the same key from canonical JSON."""
     return hashlib.sha256(content.encode("ascii")).hexdigest()[:32]
 
 
 def versions() -> dict[str, str]:
-    """Installed versions of what computes numbers; what is not installed is left out."""
-    found = {}
+    """Look up the installed versions of what computes numbers; what is not installed is left out."""
+    installed = {}
     for name in MEASURED:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+        with contextlib.suppress(PackageNotFoundError):
+            installed[name] = version(name)
+    return installed
 
 
 def signature(parts: Mapping[str, str]) -> str:
-    """One line that stands beside a number: `name=value` in the order given, empty values left out."""
+    """Write the line that stands beside a number: `name=value` in the order given, without empty values."""
     return " | ".join(f"{name}={value}" for name, value in parts.items() if value)

@@ -24,9 +24,9 @@ class Computed(Sequence[T], Generic[T]):
     @overload
     def __getitem__(self, place: slice) -> list[T]: ...
     def __getitem__(self, place: int | slice) -> T | list[T]:
-        """One entry, or a list of those of a slice."""
-        found = range(self._n)[place]
-        return self._at(found) if isinstance(found, int) else [self._at(i) for i in found]
+        """Make one entry, or a list of those of a slice."""
+        places = range(self._n)[place]
+        return self._at(places) if isinstance(places, int) else [self._at(i) for i in places]
 
     def __iter__(self) -> Iterator[T]:
         return map(self._at, range(self._n))
@@ -40,5 +40,5 @@ class Computed(Sequence[T], Generic[T]):
 
 
 def cut(entries: Sequence[T], size: int) -> Computed[tuple[T, ...]]:
-    """The entries in order, so many at a time; the last has what is left."""
+    """Cut entries, in their order, into tuples of `size`; the last has what is left."""
     return Computed(-(-len(entries) // size), lambda i: tuple(entries[i * size : (i + 1) * size]))

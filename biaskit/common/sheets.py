@@ -32,28 +32,28 @@ class Sheet:
     others: tuple[str, ...]  # the names of the other sheets
 
     def rows(self, columns: Mapping[str, int]) -> Iterator[tuple[int, Mapping[str, object]]]:
-        """The rows that are not empty, numbered as the spreadsheet does; an empty cell is an empty text.
+        """Yield the rows that are not empty, numbered as in the spreadsheet; an empty cell is an empty text.
 
-        `columns`: what is wanted → where it stands, from 0.
+        `columns`: name → place, from 0.
         """
         for number, row in enumerate(self.cells, start=self.first):
             if any(row):
-                yield number, {role: row[place] for role, place in columns.items()}
+                yield number, {name: row[place] for name, place in columns.items()}
 
 
 def split_sheet(name: str) -> tuple[str, str | None]:
-    """FILE.xlsx#SHEET as file and sheet; None where no sheet is named."""
+    """Split FILE.xlsx#SHEET into file and sheet; None where no sheet is named."""
     path, mark, sheet = name.partition(f"{XLSX}{_SHEET}")
     return (f"{path}{XLSX}", sheet) if mark and not Path(name).exists() else (name, None)
 
 
 def is_sheet(name: str) -> bool:
-    """Whether a file's name is that of a workbook, with or without a sheet."""
+    """Tell whether a file's name is that of a workbook, with or without a sheet."""
     return split_sheet(name)[0].lower().endswith(XLSX)
 
 
 def open_sheet(path: Path, where: str, wanted: str | None) -> Sheet:
-    """The sheet of that name, else the first; its header is the first row that is not empty."""
+    """Open the sheet of that name, else the first; its header is the first row that is not empty."""
     names, name, cells = _read(path, where, wanted)
     for place, row in enumerate(cells):
         if any(row):
@@ -65,7 +65,7 @@ def open_sheet(path: Path, where: str, wanted: str | None) -> Sheet:
 
 
 def _read(path: Path, where: str, wanted: str | None) -> tuple[list[str], str, list[list[str]]]:
-    """Names of all sheets, and the cells of the one that is wanted; what is wrong with it is one line."""
+    """Read the names of all sheets, and name and cells of the wanted one. Raises errors of one line."""
     import pandas as pd
 
     content = BytesIO(_WORKBOOK.content(path, where))
@@ -97,7 +97,7 @@ def _read(path: Path, where: str, wanted: str | None) -> tuple[list[str], str, l
 
 
 def _text(value: object) -> str:
-    """A cell as text: a date without its midnight, a number with the digits that a spreadsheet keeps."""
+    """Write a cell as text: a date without its midnight, a number with the digits a spreadsheet keeps."""
     if isinstance(value, datetime) and value.time() == time():
         return str(value.date())
     if isinstance(value, float):

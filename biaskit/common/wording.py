@@ -15,12 +15,12 @@ PEOPLE: Mapping[str, str] = MappingProxyType(
 
 
 def people(gender: str) -> str:
-    """A gender as users read it; a study's own group stands in quotation marks."""
+    """Name a gender as users read it; a study's own group stands in quotation marks."""
     return PEOPLE.get(gender, f"“{short(gender)}”")
 
 
 def short(text: object, longest: int = LONGEST_QUOTE) -> str:
-    """Foreign text on one line, cut with … at `longest` characters, else as it is."""
+    """Put foreign text on one line, cut with … at `longest` characters."""
     line = " ".join(str(text).split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
 
@@ -37,7 +37,7 @@ def first_words(words: Sequence[str], most: int, separator: str = " ") -> str:
 
 
 def percent(fraction: float) -> str:
-    """A share in percent without its sign: whole, but one decimal below 1 and above 99.
+    """Write a share in percent without its sign: whole, but one decimal below 1 and above 99.
 
     Rounding never makes 0 or 100 of what is neither.
     """
@@ -73,7 +73,7 @@ def _signed(number: str) -> str:
 
 
 def point_number(fraction: float, decimals: int = 0) -> str:
-    """A difference of shares in points: whole, with decimals where it would round to 0.
+    """Write a difference of shares in points: whole, with decimals where it would round to 0.
 
     A number that is not 0 is never written as 0: an interval that just excludes 0 must not seem to touch it.
     """
@@ -110,7 +110,7 @@ def fine_points_range(low: float, high: float) -> str:
 
 
 def plain_number(value: float) -> str:
-    """A score or a coefficient with two decimals, more where it would round to 0."""
+    """Write a score or a coefficient with two decimals, more where it would round to 0."""
     if value == 0:
         return "0"
     return _signed(f"{value:.2f}" if abs(value) >= 0.005 else f"{value:.1g}")

@@ -1,4 +1,4 @@
-"""Items, templates, instructions, dialogues, expressions and words, read and checked.
+"""Reads and checks items, templates, instructions, dialogues, expressions and words.
 
 A source is `corpus:NAME/FILE`, a shipped file whose digest is checked, or the path of a user's own
 file. Whatever is wrong with one is a `CorpusError` of one line: what, where, and what to do.
@@ -20,13 +20,13 @@ from pydantic import BeforeValidator, Field
 
 from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import (
+    LISTS,
     Filled,
     Label,
     ListEntry,
     Text,
     check_label,
     entry_of,
-    parse_toml,
     read_source,
     shown,
 )
@@ -40,7 +40,7 @@ Forms = Literal["both", "as-listed"]
 BIAS_TYPES: tuple[BiasType, ...] = get_args(BiasType)
 
 _DECIMAL_COMMA = re.compile(r"0,[0-9]+|1,0{1,2}")
-"""What can be nothing else: the comma of 1,000 may part thousands."""
+"""Numbers whose comma can only be a decimal one; that of 1,000 may part thousands."""
 _BRACKETED = re.compile(r"\[[^\[\]]+\]")
 
 
@@ -137,7 +137,7 @@ _CATEGORIES = SourceLayout("categories", "word", _Category, csv=True)
 
 
 def load_items(source: str | Path) -> tuple[Item, ...]:
-    """Jobs, fields, anything that fills a slot, in file order.
+    """Read jobs, fields, anything that fills a slot, in file order.
 
     .csv with the columns item, group and, where wanted, share, article, year (others are ignored);
     .txt with one item a line, all in the group "all"; .toml with `[[item]]` tables of the same keys.
@@ -158,7 +158,7 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
 
 
 def load_templates(source: str | Path) -> Templates:
-    """Templates with their ids, which count within a bias type, and their slot.
+    """Read templates, with ids that count within a bias type, and their slot.
 
     .toml with `slot` and `[[template]]` tables of bias_type, question, opening, expressions and frame;
     .csv with these columns; .txt with a template a line, where a tab parts the question from the opening of
@@ -181,13 +181,13 @@ def load_templates(source: str | Path) -> Templates:
 
 
 def load_instructions(source: str | Path) -> tuple[Instruction, ...]:
-    """Debiasing instructions, ids from 1 on: .toml (`[[instruction]]`), .csv (text, level) or .txt."""
+    """Read debiasing instructions, ids from 1 on: .toml (`[[instruction]]`), .csv (text, level) or .txt."""
     entries = read_list(source, _INSTRUCTIONS).entries
     return tuple(Instruction(number, entry.text, entry.level) for number, (_, entry) in enumerate(entries, 1))
 
 
 def load_dialogue(source: str | Path) -> Dialogue:
-    """An opening line and the turns that precede the question: .toml with `[[turn]]` tables."""
+    """Read an opening line and the turns that precede the question: .toml with `[[turn]]` tables."""
     table = read_list(source, _DIALOGUE)
     opening = entry_of(_Opening, table.top, table.where)
     return Dialogue(
@@ -196,12 +196,12 @@ def load_dialogue(source: str | Path) -> Dialogue:
 
 
 def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
-    """Expression sets by name, in file order.
+    """Read expression sets by name, in file order.
 
     .toml with `[sets.NAME]` tables, or with one `[groups]` table: a single set, named after the file.
     """
     where, _, text = read_source(source, "expressions", (".toml",))
-    top = parse_toml(text, where)
+    top = LISTS.parsed_toml(text, where)
     if "sets" not in top and top:
         return {Path(source).stem: _expression_set(Path(source).stem, top, where)}
     if len(top) > 1:
@@ -215,16 +215,15 @@ def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
 
 
 def load_word_list(source: str | Path) -> tuple[str, ...]:
-    """Words as they are written, in file order: .txt with one a line, .csv with the column word, or .toml."""
+    """Read words unchanged, in file order: .txt with one a line, .csv with the column word, or .toml."""
     return tuple(entry.word for _, entry in read_list(source, _WORDS).entries)
 
 
 def load_categories(source: str | Path) -> dict[str, str]:
-    """Word → category: .csv (word, category) or .toml (`[[word]]`); a word has one category."""
+    """Map word to category: .csv (word, category) or .toml (`[[word]]`); a word has one category."""
     category_of: dict[str, str] = {}
     for where, entry in read_list(source, _CATEGORIES).entries:
-        other = category_of.setdefault(entry.word, entry.category)
-        if other != entry.category:
+        if (other := category_of.setdefault(entry.word, entry.category)) != entry.category:
             raise CorpusError(
                 f"{where}: {entry.word!r} has two categories, {other!r} and {entry.category!r}."
             )
@@ -232,7 +231,7 @@ def load_categories(source: str | Path) -> dict[str, str]:
 
 
 def load_word_groups(source: str | Path) -> dict[str, str]:
-    """Word → name of its group, in file order: .toml with `[[group]]` tables; a word stands in one group."""
+    """Map word to the name of its group, in file order: .toml with `[[group]]` tables; a word is in one."""
     group_of: dict[str, str] = {}
     for where, entry in read_list(source, _WORD_GROUPS).entries:
         for word in entry.words:
@@ -242,7 +241,7 @@ def load_word_groups(source: str | Path) -> dict[str, str]:
 
 
 def load_word_counts(source: str | Path) -> dict[str, int]:
-    """Word → how often it occurs, in file order: .csv with the header word,count."""
+    """Map word to how often it occurs, in file order: .csv with the header word,count."""
     where, _, text = read_source(source, "counts", (".csv",))
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
@@ -254,7 +253,7 @@ def load_word_counts(source: str | Path) -> dict[str, int]:
 
 
 def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, int]:
-    """Lower-cased words of the Brown corpus → how often they occur (docs/methods.md#hybrid-prior).
+    """Count the lower-cased words of the Brown corpus (docs/methods.md#hybrid-prior).
 
     Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
     where NLTK has it, else an error of one line. A test holds the two equal.
@@ -278,13 +277,13 @@ def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, i
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
-    """The surface forms that are scored, each once, group by group (docs/methods.md#expression-sets).
+    """List the surface forms that are scored, each once, by group (docs/methods.md#expression-sets).
 
     `both`: as listed with a capital first letter, then all in lower case; `as-listed`: nothing else.
     """
     forms: dict[Expression, None] = {}  # an ordered set
-    for group, listed in expression_set.groups:
-        for text in listed:
+    for group, texts in expression_set.groups:
+        for text in texts:
             both = (text[:1].upper() + text[1:], text.lower())
             for form in both if expression_set.forms == "both" else (text,):
                 forms[Expression(group, form)] = None
@@ -317,12 +316,11 @@ def _expression_set(name: str, values: object, where: str) -> ExpressionSet:
     entry = entry_of(_Set, values, where)
     if len(entry.groups) < 2:
         raise CorpusError(f"{where} needs at least two groups, each with a list of texts, under groups.")
-    groups = [(check_label(group, f"{where}: group"), tuple(own)) for group, own in entry.groups.items()]
+    groups = [(check_label(group, f"{where}: group"), tuple(texts)) for group, texts in entry.groups.items()]
     result = ExpressionSet(name, tuple(groups), entry.forms)
     group_of: dict[str, str] = {}
     for expression in render_forms(result):
-        other = group_of.setdefault(expression.text, expression.group)
-        if other != expression.group:
+        if (other := group_of.setdefault(expression.text, expression.group)) != expression.group:
             raise CorpusError(
                 f"{where}: {shown(expression.text)} stands in two groups, {shown(other)} and"
                 f" {shown(expression.group)}. Remove it from one (forms = {result.forms})."

@@ -63,7 +63,7 @@ class OutcomeRules:
     top: Mapping[str, str]
 
     def first(self, readings: Mapping[str, Sequence[str]]) -> tuple[OutcomeRule, re.Match[str]] | None:
-        """The rule that decides, and what it found; None: no rule fires.
+        """Find the rule that decides, and its match; None: no rule fires.
 
         `readings`: what a rule may read → its pieces in order. Rules that stand together and read the same
         are tried piece by piece, so that what is said first decides, then in their order.
@@ -72,8 +72,8 @@ class OutcomeRules:
             block = tuple(rules)
             for piece in readings[reads]:
                 for rule in block:
-                    if found := rule.compiled.search(piece):
-                        return rule, found
+                    if match := rule.compiled.search(piece):
+                        return rule, match
         return None
 
 
@@ -97,29 +97,29 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def plain(text: str, longest: int) -> str:
-    """The beginning of a foreign text as patterns read it: `longest` characters, marks and hidden ones gone.
+    """Prepare the beginning of a foreign text for patterns: `longest` characters, without markup.
 
     Markdown, tags of inline HTML and of models, quotation marks and characters without a shape are left out,
     apostrophes are straight, white space is one space or, where a line ends, one line feed. Case stays.
     """
     text = text.lstrip()
-    kept = text[:longest]
-    if not kept.replace("\n", "").isprintable():
+    beginning = text[:longest]
+    if not beginning.replace("\n", "").isprintable():
         shapes = (c for c in text if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
-        kept = "".join(islice(shapes, longest))
-    kept = kept.replace("\t", " ")
-    for apostrophe in _APOSTROPHES:  # a translation looks every character up
-        kept = kept.replace(apostrophe, "'")
-    lines = _MARKUP.sub("", _TAGS.sub(" ", kept)).split("\n")
+        beginning = "".join(islice(shapes, longest))
+    beginning = beginning.replace("\t", " ")
+    for apostrophe in _APOSTROPHES:  # faster than a translation, which looks every character up
+        beginning = beginning.replace(apostrophe, "'")
+    lines = _MARKUP.sub("", _TAGS.sub(" ", beginning)).split("\n")
     return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a plain text with their ends; a line is one at least."""
-    return [found[0].strip() for found in _SENTENCE.finditer(text) if found[0].strip()]
+    """Split a plain text into sentences with their ends; a line is at least one."""
+    return [sentence.strip() for sentence in _SENTENCE.findall(text) if sentence.strip()]
 
 
 def word_alternatives(words: Iterable[str]) -> str:
-    """A pattern of whole words, the longest first, as `biaskit.models.matching` ends a word."""
+    """Build a pattern of whole words, the longest first, that end as in `biaskit.models.matching`."""
     longest_first = sorted(set(words), key=len, reverse=True)
     return rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first))})(?![^\W_]|\ufffd)"

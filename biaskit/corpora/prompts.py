@@ -41,14 +41,14 @@ class PersonaPrompt:
     gender_slot: str
 
     def text(self, item: Item, gender: str | None, articles: str) -> str:
-        """The prompt for one occupation; with a gender where one is specified."""
+        """Write the prompt for one occupation, with a gender where one is specified."""
         chosen = self.open if gender is None else (self.specified or "")
         text = fill(chosen, item, self.occupation_slot, articles)
         return text if gender is None else text.replace(self.gender_slot, dict(self.genders)[gender])
 
 
 def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
-    """Every prompt of a file, in file order: `[[prompt]]` tables of a .toml."""
+    """Read every prompt of a file, in file order: `[[prompt]]` tables of a .toml."""
     table = read_list(source, _PROMPTS)
     slot = str(table.top.get("occupation_slot", "[OCCUPATION]"))
     gender_slot = str(table.top.get("gender_slot", "[GENDER]"))
@@ -69,23 +69,23 @@ def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
     return tuple(prompts.values())
 
 
-def raw_text(question: str, opening: str, said: str, dialogue: Dialogue | None, place: str) -> str:
-    """A raw prompt, to the character of docs/methods.md#exact-strings.
+def raw_text(question: str, opening: str, instruction: str, dialogue: Dialogue | None, place: str) -> str:
+    """Write a raw prompt, to the character of docs/methods.md#exact-strings.
 
-    `said` is the instruction (empty: none); `place` is where it stands in the plain setting, `own-line`
-    before the question's line (OccuGender) or `in-question` (Mattern).
+    `instruction`: empty for none; `place`: where it stands in the plain setting, `own-line` before the
+    question's line (OccuGender) or `in-question` (Mattern).
     """
     answer = join("A:", opening, " ")
     if dialogue:
         turns = "".join(f"Q: {turn.question}\nA: {turn.answer}\n\n" for turn in dialogue.turns)
-        return f"{join(dialogue.opening_line, said, ' ')}\n\n{turns}Q: {question}\n{answer}"
+        return f"{join(dialogue.opening_line, instruction, ' ')}\n\n{turns}Q: {question}\n{answer}"
     if place == "in-question":
-        return f"Q: {join(said, question, ' ')}\n{answer}"
-    return join(said, f"Q: {question}\n{answer}", "\n")
+        return f"Q: {join(instruction, question, ' ')}\n{answer}"
+    return join(instruction, f"Q: {question}\n{answer}", "\n")
 
 
 def join(first: str, second: str, between: str) -> str:
-    """Both with their separator, or the one that is there."""
+    """Join both with their separator, or return the one that is not empty."""
     return f"{first}{between}{second}" if first and second else first or second
 
 

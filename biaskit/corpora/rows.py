@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
@@ -17,14 +17,15 @@ from biaskit.corpora.sources import (
     SHIPPED,
     E,
     ListEntry,
-    entries_of,
     entry_of,
-    parse_toml,
     read_source,
     shown,
     unlimited_fields,
 )
 from biaskit.errors import CorpusError, nearest
+
+Rows = Iterator[tuple[str, dict[str, Any]]]
+"""Places in a file, as messages name them, and the values there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class SourceLayout(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class SourceTable(Generic[E]):
-    """The entries of a file, each with its place, read once; and what stands beside them (TOML only)."""
+    """The entries of a file, each with its place, read once; `top`: the keys beside them (TOML only)."""
 
     where: str
     top: dict[str, Any]
@@ -54,7 +55,7 @@ class SourceTable(Generic[E]):
 
 
 def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
-    """Read a list in any of the formats its layout allows; an empty one is an error."""
+    """Read a list in any of the formats that its layout allows; an empty one is a `CorpusError`."""
     formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
     top: dict[str, Any] = {}
     if ".csv" in formats and is_sheet(str(source)) and not str(source).startswith(SHIPPED):
@@ -63,7 +64,7 @@ def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
         formats += (XLSX,) if ".csv" in formats else ()
         where, suffix, text = read_source(source, layout.kind, formats)
         if suffix == ".toml":
-            top = parse_toml(text, where)
+            top = LISTS.parsed_toml(text, where)
             rows = _toml_rows(top, where, layout)
             top.pop(layout.table, None)
         elif suffix == ".txt" and layout.from_line:
@@ -83,10 +84,6 @@ def _entries(rows: Rows, where: str, layout: SourceLayout[E]) -> Iterator[tuple[
         raise CorpusError(f"{where} holds no {layout.kind}. Write at least one {layout.table}.")
 
 
-Rows = Iterator[tuple[str, dict[str, Any]]]
-"""Places and what stands there."""
-
-
 def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Rows:
     known = (*layout.top, layout.table)
     for key in top:
@@ -94,7 +91,9 @@ def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Rows
             raise CorpusError(
                 f"{where}: unknown key {shown(key)}.{nearest(key, known)} Known: {', '.join(known)}."
             )
-    entries = entries_of(top, layout.table, where)
+    entries = top.get(layout.table, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CorpusError(f"{where}: write each {layout.table} as a table under [[{layout.table}]].")
     return ((f"{where}, {layout.table} {n}", dict(entry)) for n, entry in enumerate(entries, start=1))
 
 
@@ -114,23 +113,19 @@ def _csv_rows(text: str, where: str, layout: SourceLayout[E]) -> Rows:
                         f" Put a text that holds {_CALLED[delimiter]} in double quotes."
                     )
                 if values:
-                    yield f"{where}, line {line}", _filled(layout.entry, header, values)
+                    yield f"{where}, line {line}", _filled(layout.entry, zip(header, values, strict=True))
                 line = reader.line_num + 1
         except csv.Error as error:
             raise CorpusError(f"{where}, line {line} is not valid CSV: {error}. Check its quotes.") from None
 
 
-def _filled(entry: type[ListEntry], header: Sequence[str], values: Sequence[object]) -> dict[str, Any]:
-    """The known columns of a row; an empty cell is none."""
-    return {
-        name: value
-        for name, value in zip(header, values, strict=True)
-        if name in entry.model_fields and value != ""
-    }
+def _filled(entry: type[ListEntry], cells: Iterable[tuple[str, object]]) -> dict[str, Any]:
+    """Keep the known columns of a row; an empty cell is left out."""
+    return {name: value for name, value in cells if name in entry.model_fields and value != ""}
 
 
 def _sheet_rows(source: str, layout: SourceLayout[E]) -> tuple[str, Rows]:
-    """How messages name a workbook, and the rows of its sheet; of several one must be named."""
+    """Read a sheet of a workbook: how messages name the file, and the rows."""
     name, wanted = split_sheet(source)
     path, where = expanded(name), one_line(name)
     with LISTS.saying(where), opened(path):  # a regular file, else a line that says so
@@ -141,9 +136,7 @@ def _sheet_rows(source: str, layout: SourceLayout[E]) -> tuple[str, Rows]:
     _check_header(list(sheet.header), where, layout)
     columns = {column: place for place, column in enumerate(sheet.header) if column}
     rows = sheet.rows(columns)
-    return where, (
-        (f"{where}, row {n}", _filled(layout.entry, [*values], [*values.values()])) for n, values in rows
-    )
+    return where, ((f"{where}, row {n}", _filled(layout.entry, values.items())) for n, values in rows)
 
 
 _CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
@@ -151,18 +144,17 @@ _CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 
 
 def _delimiter(text: str, layout: SourceLayout[E]) -> str:
-    """Commas, unless by these the header lacks a column, and by semicolons or tabs alone it has all."""
+    """Choose commas, unless with them the header lacks a column and with one of the others it has all."""
     first = text.partition("\n")[0]
     fits = []
     for delimiter in _CALLED:
-        with contextlib.suppress(csv.Error):  # the reading proper says so with its line
+        with contextlib.suppress(csv.Error):  # reported with its line when the rows are read
             if set(layout.required) <= set(next(csv.reader([first], delimiter=delimiter), [])):
                 fits.append(delimiter)
     return fits[0] if len(fits) == 1 else ","
 
 
 def _check_header(header: list[str], where: str, layout: SourceLayout[E]) -> None:
-    known = list(layout.entry.model_fields)
     for column in layout.required:
         if column not in header:
             fields = ", ".join(map(shown, header[:12])) or "empty"
@@ -170,6 +162,6 @@ def _check_header(header: list[str], where: str, layout: SourceLayout[E]) -> Non
                 f"{where} has no column {column!r}; its first line is {fields}.{nearest(column, header)}"
                 f" Write the header {','.join(layout.required)}, with other columns as you need them."
             )
-    for column in known:
+    for column in layout.entry.model_fields:
         if header.count(column) > 1:
             raise CorpusError(f"{where} has the column {column!r} twice. Remove or rename one.")

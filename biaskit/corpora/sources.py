@@ -76,12 +76,12 @@ E = TypeVar("E", bound=ListEntry)
 
 
 def entry_of(kind: type[E], values: object, where: str) -> E:
-    """Check an entry; what is wrong first is named with its place, an unknown key before all else."""
+    """Check an entry; the error names the first fault with its place, an unknown key before all others."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:
         problems = error.errors()
-        first = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
+        first = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
         raise CorpusError(f"{where}{_explained(first, kind)}") from None
 
 
@@ -107,7 +107,7 @@ def _explained(problem: Mapping[str, Any], kind: type[ListEntry]) -> str:
 
 
 def check_label(text: str, what: str) -> str:
-    """`text` if it can stand in a public table: a name that no spreadsheet takes for a formula.
+    """Return `text` if it can stand in a public table: a name that no spreadsheet takes for a formula.
 
     `what` opens the message, such as "The model label" or "jobs.csv, line 3: item".
     """
@@ -118,7 +118,7 @@ def check_label(text: str, what: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A foreign value inside a message: quoted, escaped, one line, and not too long."""
+    """Show a foreign value inside a message: quoted, escaped, on one line, and not too long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:70]}...{text[-1]}"
 
@@ -149,12 +149,12 @@ class Corpus(ListEntry):
 
 
 def list_corpora() -> list[Corpus]:
-    """Every shipped corpus, by name; each file is held against its digest."""
+    """Load every shipped corpus, by name; each file is held against its digest."""
     return [load_corpus(name) for name in _shipped_names()]
 
 
 def load_corpus(name: str) -> Corpus:
-    """One shipped corpus; a file that differs from its digest is an error."""
+    """Load one shipped corpus; a file that differs from its digest is an error."""
     corpus = _read_manifest(name)
     for file in corpus.files:
         _read_shipped(corpus, file)
@@ -188,7 +188,7 @@ def _read_shipped(corpus: Corpus, file: CorpusFile) -> bytes:
 
 
 def source_digest(source: str | Path) -> str:
-    """SHA-256 of what a source holds, shipped or the user's: for the manifest."""
+    """Compute the SHA-256 of what a source holds, shipped or the user's: for the manifest."""
     if str(source).startswith(SHIPPED):
         name, _, path = str(source).removeprefix(SHIPPED).partition("/")
         return next((file.sha256 for file in _read_manifest(name).files if file.path == path), "")
@@ -197,20 +197,9 @@ def source_digest(source: str | Path) -> str:
     return sha256 if sheet is None else hashlib.sha256(f"{sha256}#{sheet}".encode()).hexdigest()
 
 
-# --- from files to rows --------------------------------------------------------------------------
-
-
-def entries_of(values: Mapping[str, Any], table: str, where: str) -> list[Mapping[str, Any]]:
-    """The `[[table]]` entries of a TOML document."""
-    entries = values.get(table, [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise CorpusError(f"{where}: write each {table} as a table under [[{table}]].")
-    return entries
-
-
 @contextlib.contextmanager
 def unlimited_fields() -> Iterator[None]:
-    """Csv refuses fields of over 131,072 characters unless told otherwise, for the whole process."""
+    """Let csv read fields of over 131,072 characters, which it else refuses; this is of the whole process."""
     before = csv.field_size_limit(_ANY_FIELD_LENGTH)
     try:
         yield
@@ -222,7 +211,7 @@ def unlimited_fields() -> Iterator[None]:
 
 
 def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tuple[str, str, str]:
-    """How messages name the source, its suffix in lower case, and its text."""
+    """Read a source: how messages name it, its suffix in lower case, and its text."""
     source = str(source)
     where = one_line(source)
     suffix = Path(source).suffix.lower()
@@ -248,7 +237,7 @@ def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tupl
 
 
 def read_text(path: str) -> str:
-    """A user's text file without the white space around it; an empty one is an error."""
+    """Read a user's text file without the white space around it; an empty one is an error."""
     where = one_line(path)
     text = LISTS.decoded(_read_bytes(expanded(path), where), where).strip()
     if not text:
@@ -261,8 +250,3 @@ def _read_bytes(path: Path, where: str) -> bytes:
     if named and not os.path.lexists(path) and (data_dir("corpora") / path).is_file():
         raise CorpusError(f"There is no file {where}. Did you mean '{SHIPPED}{where}'?")
     return LISTS.content(path, where)
-
-
-def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """A TOML document, or one line that says where it breaks."""
-    return LISTS.parsed_toml(text, where)

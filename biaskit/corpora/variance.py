@@ -45,10 +45,10 @@ _TEXTS = SourceLayout("variance of texts", "model", TextVariance, csv=True)
 
 
 def load_cell_variance(source: str | Path = OF_CELLS) -> tuple[CellVariance, ...]:
-    """One row for each bias type and group of jobs, of a run without instructions."""
+    """Read a row for each bias type and group of jobs, of a run without instructions."""
     return tuple(entry for _, entry in read_list(source, _CELLS).entries)
 
 
 def load_text_variance(source: str | Path = OF_TEXTS) -> tuple[TextVariance, ...]:
-    """One row for each model."""
+    """Read a row for each model."""
     return tuple(entry for _, entry in read_list(source, _TEXTS).entries)

@@ -21,13 +21,13 @@ _ASKED = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 
 
 def as_card(source: Source) -> ExportFiles:
-    """One section; headings begin at the second level."""
+    """Make one section, whose headings begin at the second level."""
     source.takes_only()
     return ExportFiles({"card.md": card(source.content).encode()}, "card.md", (NOTE,))
 
 
 def card(content: Content) -> str:
-    """The section of what stored runs say."""
+    """Write the section of what stored runs say."""
     return "\n".join([HEADING, "", *_lines(content)]) + "\n"
 
 
@@ -49,16 +49,16 @@ def _lines(content: Content) -> Iterator[str]:
     yield from (f"- {markdown(line)}" for line in content.verified)
     for part in content.parts:
         yield from _numbers(part)
-    said = say(content)
-    found = [finding for finding in said.findings if finding.verdict != "not-measured"]
+    statements = say(content)
+    findings = [finding for finding in statements.findings if finding.verdict != "not-measured"]
     yield from ("", "### What the numbers say", "")
-    for finding in found[:MOST_SENTENCES]:
+    for finding in findings[:MOST_SENTENCES]:
         verdict = VERDICTS.get(finding.verdict, finding.verdict)
         yield f"- {markdown(finding.text)}" + (f" *({markdown(verdict)})*" if verdict else "")
-    if len(found) > MOST_SENTENCES:
-        yield f"- {count(len(found) - MOST_SENTENCES, 'sentence')} more on the page of `biaskit report`."
-    yield from ("", markdown(said.reading), "", "### What they cannot show", "")
-    yield from (f"- {markdown(limit)}" for limit in said.limits)
+    if len(findings) > MOST_SENTENCES:
+        yield f"- {count(len(findings) - MOST_SENTENCES, 'sentence')} more on the page of `biaskit report`."
+    yield from ("", markdown(statements.reading), "", "### What they cannot show", "")
+    yield from (f"- {markdown(limit)}" for limit in statements.limits)
     yield from ("", "### Repeat and cite", "")
     commands = dict.fromkeys(command for part in content.parts for command in part.commands if command)
     signed = dict.fromkeys(line for part in content.parts for line in part.signatures if line)
@@ -69,7 +69,7 @@ def _lines(content: Content) -> Iterator[str]:
 
 
 def _numbers(part: Part) -> Iterator[str]:
-    """A small table of one engine."""
+    """Yield the lines of a small table of one engine."""
     if part.engine == "probe":
         yield from ("", "### What it says of a job", "")
         yield "Shares of the probability on the listed words, with 95 % intervals over jobs and templates;"
@@ -100,9 +100,9 @@ def _probe(part: Part) -> Sequence[Sequence[str]]:
             for row in map(by_group.__getitem__, part.groups)
         ]
         first = next(iter(by_group.values()))
-        held = "–" if first["coverage"] is None else f"{percent(first['coverage'])} %"
+        coverage = "–" if first["coverage"] is None else f"{percent(first['coverage'])} %"
         asked = _ASKED.get(bias_type, bias_type)
-        shown.append([model, asked, f"{jobs} ({first['n_jobs']})", *shares, held])
+        shown.append([model, asked, f"{jobs} ({first['n_jobs']})", *shares, coverage])
     return shown
 
 

@@ -1,19 +1,18 @@
 """Results as JSON by the schema of Every Eval Ever, 0.3.0.
 
-The schema asks for `lower_is_better`, which a share has not: it is said where it stands. Numbers that are
-undefined are left out, since the schema takes none.
+The schema asks for `lower_is_better`, which makes no sense of a share: `direction` beside it says so.
+Undefined numbers are left out, since the schema takes none.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from biaskit.common.provenance import canonical_json
+from biaskit.common.provenance import digest
 from biaskit.exchange.results import NO_DIRECTION, Result, models, nothing_defined, results_of
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.runs.collection import Model, StoredRun
@@ -25,7 +24,7 @@ UNSTATED = "unknown"
 
 
 def as_every_eval_ever(source: Source) -> ExportFiles:
-    """For each model its results, as `UUID.json`.
+    """Write the results of each model, as `UUID.json`.
 
     Option: `organization`, who evaluated. Raises `UsageError` where no share is defined.
     """
@@ -35,11 +34,11 @@ def as_every_eval_ever(source: Source) -> ExportFiles:
     files: dict[str, bytes] = {}
     for run, model in models(source):
         if results := results_of(run, model, notes):
-            whole = _whole(run, model, results, organization)
             # The same for the same run and model, in the form of version 4 that the schema asks for.
-            said = canonical_json([run.manifest["signature"], run.analysis["rows_digest"], model.label])
-            name = uuid.UUID(bytes=hashlib.sha256(said.encode("ascii")).digest()[:16], version=4)
-            text = json.dumps(whole, indent=1, ensure_ascii=True, allow_nan=False)
+            identity = digest([run.manifest["signature"], run.analysis["rows_digest"], model.label])
+            name = uuid.UUID(bytes=bytes.fromhex(identity)[:16], version=4)
+            document = _document(run, model, results, organization)
+            text = json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
             files[f"{name}.json"] = f"{text}\n".encode("ascii")
     if not files:
         raise nothing_defined(notes)
@@ -48,7 +47,7 @@ def as_every_eval_ever(source: Source) -> ExportFiles:
     return ExportFiles(files, next(iter(files)), tuple(notes))
 
 
-def _whole(run: StoredRun, model: Model, results: Sequence[Result], organization: str) -> dict[str, Any]:
+def _document(run: StoredRun, model: Model, results: Sequence[Result], organization: str) -> dict[str, Any]:
     kind, _, name = model.spec.partition(":")
     now = str(int(time.time()))
     study = run.manifest["study"]
@@ -120,6 +119,9 @@ def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
-    """What the schema wants as texts; nothing of what has no value."""
-    kept = {name: value for name, value in values.items() if value not in (None, "")}
-    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in kept.items()}
+    """Turn values into texts, as the schema wants them; what has no value is left out."""
+    return {
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in values.items()
+        if value not in (None, "")
+    }

@@ -14,7 +14,7 @@ _WHY = "--to hf"
 
 
 def as_hub(source: Source) -> ExportFiles:
-    """A file for each model, through huggingface_hub's own classes.
+    """Write a file for each model, through huggingface_hub's own classes.
 
     Options: `dataset`, the hub's data set that the results are listed under (ORG/NAME or ORG/NAME@REVISION),
     which the format requires; `url`, of a page that shows them. Raises `UsageError`.
@@ -25,9 +25,9 @@ def as_hub(source: Source) -> ExportFiles:
     given, url = str(source.options.get("dataset") or ""), source.options.get("url")
     dataset = re.fullmatch(r"([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", given, re.ASCII)
     if dataset is None:
-        said = f"{given!r} is none" if given else "none is given"
+        problem = f"{given!r} is none" if given else "none is given"
         raise UsageError(
-            f"A model page lists results under a data set of the hub, and {said}: --dataset ORG/NAME or"
+            f"A model page lists results under a data set of the hub, and {problem}: --dataset ORG/NAME or"
             " --dataset ORG/NAME@REVISION."
         )
     if url is not None and not re.fullmatch(r"https?://[!-~]+", str(url)):
@@ -45,15 +45,14 @@ def as_hub(source: Source) -> ExportFiles:
                 date=model.last_answered,
                 source_url=url,
                 source_name="biaskit" if url else None,
-                notes=_said(run, model, result),
+                notes=_notes(run, model, result),
             )
             for result in results_of(run, model, notes)
         ]
         if entries:
-            shown = yaml.safe_dump(
-                hub.eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True, width=10_000
-            )
-            files[f"{slug(run.engine)}-{slug(model.label)}.yaml"] = shown.encode("utf-8")
+            content = hub.eval_result_entries_to_yaml(entries)
+            text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
+            files[f"{slug(run.engine)}-{slug(model.label)}.yaml"] = text.encode("utf-8")
     if not files:
         raise nothing_defined(notes)
     if url is None:
@@ -62,7 +61,7 @@ def as_hub(source: Source) -> ExportFiles:
     return ExportFiles(files, next(iter(files)), tuple(notes))
 
 
-def _said(run: StoredRun, model: Model, result: Result) -> str:
+def _notes(run: StoredRun, model: Model, result: Result) -> str:
     where = "over jobs and templates" if run.engine == "probe" else "over texts"
     ends = result.interval
     beside = {

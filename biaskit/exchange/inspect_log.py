@@ -30,7 +30,7 @@ Sample = tuple[Sequence[Row], Row]
 
 
 def as_inspect(source: Source) -> ExportFiles:
-    """Every run of a source as logs, written by Inspect's own writer."""
+    """Write every run of a source as logs, with Inspect's own writer."""
     source.takes_only()
     files: dict[str, bytes] = {}
     for run in source.collection.runs:
@@ -41,25 +41,25 @@ def as_inspect(source: Source) -> ExportFiles:
 
 
 def _samples(source: Source, run: StoredRun) -> dict[tuple[str, str], list[Sample]]:
-    """The answered cells of each model and bias type, or the texts of each model."""
-    found: dict[tuple[str, str], list[Sample]] = {}
+    """Collect the answered cells of each model and bias type, or the texts of each model."""
+    samples: dict[tuple[str, str], list[Sample]] = {}
     if run.engine == "probe":
         rows: dict[tuple[Any, ...], list[Row]] = {}
         for cell, row in source.cells(run):
             rows.setdefault((cell.model, *(getattr(cell, name) for name in CELL)), []).append(row)
-        for said in run.tables.get("probe_cells", ()):
-            if own := rows.get((said["model"], *(said[name] for name in CELL))):
-                found.setdefault((said["model"], said["bias_type"]), []).append((own, said))
-        return found
+        for of_cell in run.tables.get("probe_cells", ()):
+            if stored := rows.get((of_cell["model"], *(of_cell[name] for name in CELL))):
+                samples.setdefault((of_cell["model"], of_cell["bias_type"]), []).append((stored, of_cell))
+        return samples
     associated = {row["key"]: row for row in run.tables.get("associations", ())}
     for row in source.rows(run):
         if (of_text := associated.get(row["key"])) is not None:
-            found.setdefault((of_text["model"], TEXTS), []).append(([row], of_text))
-    return found
+            samples.setdefault((of_text["model"], TEXTS), []).append(([row], of_text))
+    return samples
 
 
 def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> bytes:
-    """A log as Inspect writes it."""
+    """Write a log of one model and kind of sample."""
     logs = package("inspect_ai.log", "inspect", _WHY)
     viewer = package("inspect_ai.viewer", "inspect", _WHY)
     entry = run.manifest["models"][label]
@@ -67,7 +67,7 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
     ident = key_of([signature, run.analysis["rows_digest"], label, kind])[:22]
     stored = [row for rows, _ in samples for row in rows]
     times = sorted(str(row["answered_at"]) for row in stored if row.get("answered_at")) or [_NEVER]
-    told = {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_form", "estimator")}
+    about = {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_form", "estimator")}
     log = logs.EvalLog(
         status="success",
         eval=logs.EvalSpec(
@@ -82,7 +82,7 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
             # What models wrote is shown as it is: no markup, no links, no pictures.
             viewer=viewer.ViewerConfig(trust_content=False),
             packages={str(name): str(number) for name, number in run.manifest["versions"].items()},
-            metadata={"label": label, "signature": signature, "notes": run.analysis["notes"], **told},
+            metadata={"label": label, "signature": signature, "notes": run.analysis["notes"], **about},
         ),
         plan=logs.EvalPlan(name=SCORER),
         results=logs.EvalResults(
@@ -99,7 +99,7 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
         return path.read_bytes()
 
 
-def _sample(number: int, rows: Sequence[Row], said: Row, model: str) -> Any:
+def _sample(number: int, rows: Sequence[Row], of_table: Row, model: str) -> Any:
     logs, models = package("inspect_ai.log", "inspect", _WHY), package("inspect_ai.model", "inspect", _WHY)
     answers: list[tuple[str, str | None]] = []
     for row in rows:
@@ -118,45 +118,45 @@ def _sample(number: int, rows: Sequence[Row], said: Row, model: str) -> Any:
         )
         for text, end in answers
     ]
-    value: Any = said.get("gender") or "none"
-    if "coverage" in said:
-        shares = {name.replace("_", " "): share for name, share in said.items() if name.endswith("_share")}
-        value = {**shares, "coverage": said["coverage"]}
+    value: Any = of_table.get("gender") or "none"
+    if "coverage" in of_table:
+        value = {name.replace("_", " "): x for name, x in of_table.items() if name.endswith("_share")}
+        value["coverage"] = of_table["coverage"]
     prompt = str(rows[0].get("prompt") or "")
-    asked = models.ChatMessageUser(content=prompt, source="input")
+    question = models.ChatMessageUser(content=prompt, source="input")
     return logs.EvalSample(
         id=f"{number:06d}-{rows[0]['key']}",
         epoch=1,
         input=prompt,
         target="",
-        messages=[asked, *(choice.message for choice in choices[:1])],
+        messages=[question, *(choice.message for choice in choices[:1])],
         output=models.ModelOutput(model=model, choices=choices),
         scores={SCORER: package("inspect_ai.scorer", "inspect", _WHY).Score(value=value)},
-        metadata=dict(said),
+        metadata=dict(of_table),
     )
 
 
 def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[Any]:
-    """A score for each group: means over jobs and templates, or of texts, with their intervals."""
+    """Yield a score for each group: means over jobs and templates, or of texts, with their intervals."""
     logs = package("inspect_ai.log", "inspect", _WHY)
-    named: Mapping[str, tuple[Sequence[Row], str]]
+    scores: Mapping[str, tuple[Sequence[Row], str]]  # name → the rows of its metrics, and their column
     if kind == TEXTS:
-        named = {"women share": (where(run.tables.get("representation", ()), model=label), "female_share")}
+        scores = {"women share": (where(run.tables.get("representation", ()), model=label), "female_share")}
     else:
-        rows = where(run.tables.get("probe_groups", ()), model=label, bias_type=kind)
-        groups = dict.fromkeys(row["gender"] for row in rows)
-        named = {f"{group} share": (where(rows, gender=group), "share") for group in groups}
-    for name, (own, column) in named.items():
-        varying = [c for c in _WHICH if c == "job_group" or len({row.get(c) for row in own}) > 1]
+        shares = where(run.tables.get("probe_groups", ()), model=label, bias_type=kind)
+        groups = dict.fromkeys(row["gender"] for row in shares)
+        scores = {f"{group} share": (where(shares, gender=group), "share") for group in groups}
+    for name, (rows, column) in scores.items():
+        varying = [c for c in _WHICH if c == "job_group" or len({row.get(c) for row in rows}) > 1]
         metrics, missing = {}, []
-        for row in own:
+        for row in rows:
             place = ", ".join(f"{row[c]}" for c in varying if row.get(c) is not None)
             if row[column] is None:  # a metric has to be a number
                 missing.append(f"{place}: {row['reason']}")
             else:
                 title = f"{name} in {place}" if place else name
-                said = {key: value for key, value in row.items() if value is not None}
-                metrics[title] = logs.EvalMetric(name=title, value=row[column], metadata=said)
+                defined = {key: value for key, value in row.items() if value is not None}
+                metrics[title] = logs.EvalMetric(name=title, value=row[column], metadata=defined)
         about = {"not measured": json.dumps(missing)} if missing else None
         yield logs.EvalScore(
             name=name, scorer=SCORER, scored_samples=n_samples, metrics=metrics, metadata=about

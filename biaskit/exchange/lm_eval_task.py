@@ -34,30 +34,30 @@ Lines = dict[str, list[dict[str, Any]]]
 
 
 def as_lm_eval(source: Source) -> ExportFiles:
-    """A task for each bias type, group of jobs, instruction and setting, and a group of them for each study.
+    """Make a task for each bias type, group of jobs, instruction and setting, and for each study their group.
 
     Models that were asked the same texts in the same words share their tasks. Raises `UsageError` for runs of
     texts and for cells that the harness cannot ask.
     """
     source.takes_only()
     notes: list[str] = []
-    asked: list[tuple[str, str, Lines, list[str]]] = []  # study, model, lines, groups
+    suites: list[tuple[str, str, Lines, list[str]]] = []  # study, model, lines, groups
     for run in source.collection.runs:
         for label, lines, groups in _models(source, run, notes):
             study = str(run.manifest["study"])
-            if not any((study, lines, groups) == (one[0], *one[2:]) for one in asked):
-                asked.append((study, label, lines, groups))
-    if not asked:
+            if not any((study, lines, groups) == (suite[0], *suite[2:]) for suite in suites):
+                suites.append((study, label, lines, groups))
+    if not suites:
         raise UsageError(f"Nothing is left that lm-evaluation-harness could ask: {'; '.join(notes)}.")
     files: dict[str, bytes] = {"utils.py": UTILS.read_bytes()}
     tops = []
-    for study, label, lines, groups in asked:
-        alone = sum(one[0] == study for one in asked) == 1
+    for study, label, lines, groups in suites:
+        alone = sum(suite[0] == study for suite in suites) == 1
         top = f"biaskit_{slug(study)}" + ("" if alone else f"_{slug(label)}")
         listed = "".join(f'  - "{top}_{name}"\n' for name in lines)
         files[f"{top}.yaml"] = f'group: "{top}"\ntask:\n{listed}metadata:\n  version: 1.0\n'.encode()
-        for name, own in lines.items():
-            content = "".join(f"{json.dumps(line)}\n" for line in own)
+        for name, lines_of_task in lines.items():
+            content = "".join(f"{json.dumps(line)}\n" for line in lines_of_task)
             files[f"{top}_{name}.jsonl"] = content.encode("ascii")
             files[f"{top}_{name}.yaml"] = _task(f"{top}_{name}", groups)
         tops.append(top)
@@ -68,7 +68,7 @@ def as_lm_eval(source: Source) -> ExportFiles:
 
 
 def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[str, Lines, list[str]]]:
-    """Each model of a run with its cells as lines; what cannot be asked is left out with a note."""
+    """Yield each model of a run with its cells as lines; what cannot be asked is left out with a note."""
     if run.engine != "probe":
         raise UsageError(
             f"{run.path} is a run of texts, and --to lm-eval makes tasks of a probe's cells: name one."
@@ -99,13 +99,13 @@ def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[
             notes.append(f"{label} was asked with messages that its server puts together: no tasks for it")
             continue
         lines: Lines = {}
-        for cell, asked, expressions in cells(design, label, form):
-            prompt = asked.text if form == "raw" else prompts.get(cell)
+        for cell, unrendered, expressions in cells(design, label, form):
+            prompt = unrendered.text if form == "raw" else prompts.get(cell)
             if prompt is None:
                 continue
             words = words_of.get((label, cell.bias_type, cell.template_id)) or [
                 {"group": e.group, "text": text}
-                for e, text in forms_of(ScoreRequest("", asked, expressions), prompt)
+                for e, text in forms_of(ScoreRequest("", unrendered, expressions), prompt)
             ]
             bare = prompt.rstrip()
             space = prompt[len(bare) :]

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def cells(file: str, **_: Any) -> dict[str, Any]:
-    """The cells of a task as the split `test`; `file` lies beside this one."""
+    """Read the cells of a task as the split `test`; `file` lies beside this one."""
     from datasets import Dataset
 
     lines = (Path(__file__).resolve().parent / file).read_text(encoding="ascii").splitlines()
@@ -20,7 +20,7 @@ def cells(file: str, **_: Any) -> dict[str, Any]:
 
 
 def process_results(doc: dict[str, Any], results: list[tuple[float, bool]]) -> dict[str, float]:
-    """One cell: each group's mass and share, and the coverage; a share is NaN where no word has any mass.
+    """Score one cell: each group's mass and share, and the coverage; a share is NaN where no word has mass.
 
     `boundary`: the prompt ended in white space, which the harness would move into every choice. So it stands
     there, and the first choice is the white space alone: the others are divided by its probability.
@@ -37,18 +37,18 @@ def process_results(doc: dict[str, Any], results: list[tuple[float, bool]]) -> d
         sums[group] += max(0.0, value - math.fsum(relative[i] for i in longer))
     total = math.fsum(sums.values())
     scale = math.exp(peak - before) if total else 0.0
-    found = {"coverage": total * scale}
+    numbers = {"coverage": total * scale}
     for group, value in sums.items():
-        found[f"{group}_mass"] = value * scale
-        found[f"{group}_share"] = value / total if total else math.nan
-    return found
+        numbers[f"{group}_mass"] = value * scale
+        numbers[f"{group}_share"] = value / total if total else math.nan
+    return numbers
 
 
 def crossed_mean(values: list[float]) -> float:
-    """The mean over the full product of jobs and templates; cells without a share are left out of it.
+    """Take the mean over the full product of jobs and templates; cells without a share are left out.
 
     Not the harness's own mean: that would come with a standard error for independent cells, and cells that
     share a job or a template are not.
     """
-    known = [value for value in values if not math.isnan(value)]
-    return math.fsum(known) / len(known) if known else math.nan
+    defined = [value for value in values if not math.isnan(value)]
+    return math.fsum(defined) / len(defined) if defined else math.nan

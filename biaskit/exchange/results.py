@@ -47,14 +47,14 @@ class Result:
 
 
 def models(source: Source) -> Iterator[tuple[StoredRun, Model]]:
-    """Every model of every run, in their order."""
+    """Yield every model of every run, in their order."""
     for part in source.collection.parts:
-        own = {str(run.path): run for run in source.collection.runs_of(part)}
-        yield from ((own[model.run], model) for model in part.models)
+        run_at = {str(run.path): run for run in source.collection.runs_of(part)}
+        yield from ((run_at[model.run], model) for model in part.models)
 
 
 def results_of(run: StoredRun, model: Model, notes: list[str]) -> list[Result]:
-    """A model's shares in the order of their table; an undefined one is left out, with a note."""
+    """List a model's shares in the order of their table; an undefined one is left out, with a note."""
     table, share = ("probe_groups", "share") if run.engine == "probe" else ("representation", "female_share")
     rows = where(run.tables.get(table, ()), model=model.label)
     if undefined := [row for row in rows if row[share] is None]:
@@ -75,13 +75,12 @@ def _result(run: StoredRun, row: Row, share: float) -> Result:
         gender, name = "female", f"texts/{row['occupation']}/{row['template_id']}{arm}/female"
         n = row["n_female"] + row["n_male"] + row["n_nonbinary"]
         method = "mean of the prompts' shares" if row["template_id"] == "all" else "Wilson"
+    interval = None if low is None or high is None else (low, high)
     beside = {name: row[name] for name in _BESIDE if row.get(name) not in (None, "")}
-    return Result(
-        name, gender, share, None if low is None or high is None else (low, high), n, method, beside
-    )
+    return Result(name, gender, share, interval, n, method, beside)
 
 
 def nothing_defined(notes: Sequence[str]) -> UsageError:
-    """What an export of shares says where there is none."""
+    """Make the error of an export of shares where there is none."""
     why = "; ".join(notes) or "their tables are empty"
     return UsageError(f"No share is defined in these runs: {why}.")

@@ -1,4 +1,4 @@
-"""What an export is made from, and what it comes to."""
+"""What an export is made from, and the files that it makes."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Source:
     options: Mapping[str, Any]
 
     def rows(self, run: StoredRun) -> Iterator[dict[str, Any]]:
-        """The rows of a run in the order in which they were stored; none where the file is gone."""
+        """Read the rows of a run in the order in which they were stored; none where the file is gone."""
         file = rows_file(run.path, run.engine)
         skip = bool(run.manifest["resolved"]["study"].get("skip_bad_lines", False))
         return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
 
     def cells(self, run: StoredRun) -> Iterator[tuple[Cell, dict[str, Any]]]:
-        """(cell, row) for every stored row of a run's own question, in the order of the rows.
+        """Yield (cell, row) for every stored row of a run's own question, in the order of the rows.
 
-        Cells are named as in the collection. A row of two labels of one model comes twice, a drawn cell once
-        for each round; rows of other questions in the folder are passed over, as in the analysis.
+        Models have their names of the collection. A row that two labels of one model share comes twice, a
+        drawn cell once for each round; rows of other questions are passed over, as in the analysis.
         """
         cells, places = places_of(run.manifest, read_design(run.manifest["resolved"]))
         for row in self.rows(run):
@@ -55,8 +55,8 @@ class Source:
         flags = {name: _FLAGS.get(name, f"--{name}") for name in (*names, *self.options)}
         for name in self.options:
             if name not in names:
-                known = f"takes {listed([flags[one] for one in names])}" if names else "takes no option"
-                raise UsageError(f"This format {known}, not {flags[name]}.")
+                takes = f"takes {listed([flags[n] for n in names])}" if names else "takes no option"
+                raise UsageError(f"This format {takes}, not {flags[name]}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class ExportFiles:
 
 
 def package(name: str, extra: str, why: str) -> ModuleType:
-    """A package of an extra. Raises `UsageError` with the line that installs it."""
+    """Import a package of an extra. Raises `UsageError` with the line that installs it."""
     try:
         return import_module(name)
     except ImportError as error:

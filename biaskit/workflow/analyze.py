@@ -21,7 +21,7 @@ from biaskit.workflow.result import RunResult, run_path
 def analyse(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
-    """Every table of a run from its rows, rows between models included; returns the notes."""
+    """Write every table of a run from its rows, rows between models included; returns the notes."""
     engine = _engine(run)
     refuse_shard(run, read_manifest(run))
     # Only the engine that is asked for is imported: all of both took a tenth of a small report.
@@ -35,7 +35,7 @@ def analyse(
 
 
 def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
-    """Tables that are not as they were written are made again, from the rows and with the stored choices.
+    """Make tables again that are not as they were written, from the rows and with the stored choices.
 
     Raises `UnfitError` where there are no rows or the choices cannot be trusted, and `RunError` where the
     tables cannot be made.
@@ -63,7 +63,7 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
 
 
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
-    """The result object of a run's engine."""
+    """Make the result object of a run's engine."""
     if _engine(run) == "personas":
         from biaskit.workflow.personas import PersonasResult
 
@@ -74,7 +74,7 @@ def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
 
 
 def load(run: str | Path | RunResult, *, watcher: Watcher | None = None) -> RunResult:
-    """A stored run's tables, made again from its rows; needs no model.
+    """Make a stored run's tables again from its rows; needs no model.
 
     Args:
         run: a run's folder, or an earlier result.
@@ -97,7 +97,7 @@ def merge(
     skip_bad: bool = False,
     watcher: Watcher | None = None,
 ) -> Path:
-    """Rows of several runs, or shards, of one engine and one study in a folder of their own."""
+    """Put rows of several runs, or shards, of one engine and one study into a folder of their own."""
     engines = {_engine(run) for run in runs}
     if len(engines) > 1:
         raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
@@ -124,36 +124,42 @@ def _engine(run: Path) -> str:
 
 
 def analysis_keys(study: str, run: Path) -> dict[str, Any]:
-    """The analysis keys that a study file states; any other key must be stated as the run has it."""
+    """Return the analysis keys that a study file states; any other key must be stated as the run has it.
+
+    Raises `StudyError` where one is not.
+    """
     stated = read_study_file(study)
     manifest = read_manifest(run)
     stored = manifest["resolved"]["study"]
-    whole = {
+    completed = {
         name: {**stored[name], **value}
         if isinstance(value, dict) and isinstance(stored.get(name), dict)
         else value
         for name, value in stated.items()
     }
-    asked = build_study({**stored, **whole}, {}, study).model_dump(mode="json")
-    known = ANALYSIS_KEYS[manifest["engine"]]
-    for key in (key for key in stated if key not in known | {"name", "models"}):
-        if (difference := _stated_otherwise(stated[key], asked[key], stored.get(key))) is not None:
+    of_file = build_study({**stored, **completed}, {}, study).model_dump(mode="json")
+    analysis = ANALYSIS_KEYS[manifest["engine"]]
+    for key in (key for key in stated if key not in analysis | {"name", "models"}):
+        if (difference := _stated_otherwise(stated[key], of_file[key], stored.get(key))) is not None:
             raise StudyError(
                 f"{study}: {key} is {difference[0]!r}, the run's is {difference[1]!r}: ask anew."
             )
-    return {key: asked[key] for key in stated if key in known}
+    return {key: of_file[key] for key in stated if key in analysis}
 
 
-def _stated_otherwise(stated: Any, asked: Any, stored: Any) -> tuple[Any, Any] | None:
-    """(asked, stored) where they differ in what the file states; a table's unstated entries do not count."""
-    if isinstance(stated, dict) and isinstance(asked, dict) and isinstance(stored, dict):
-        apart = (_stated_otherwise(stated[name], asked[name], stored.get(name)) for name in stated)
-        return next((pair for pair in apart if pair is not None), None)
-    return None if asked == stored else (asked, stored)
+def _stated_otherwise(stated: Any, of_file: Any, stored: Any) -> tuple[Any, Any] | None:
+    """Find (the file's, the run's) value where they differ in what the file states.
+
+    `stated`: as the file has it, `of_file`: with defaults; a table's unstated entries do not count.
+    """
+    if isinstance(stated, dict) and isinstance(of_file, dict) and isinstance(stored, dict):
+        pairs = (_stated_otherwise(stated[name], of_file[name], stored.get(name)) for name in stated)
+        return next((pair for pair in pairs if pair is not None), None)
+    return None if of_file == stored else (of_file, stored)
 
 
 def describe_run(path: Path) -> dict[str, Any]:
-    """What `biaskit runs` shows of a run: study, models, rows stored of planned, last write."""
+    """Describe a run as `biaskit runs` shows it: study, models, rows stored of planned, last write."""
     manifest = read_manifest(path)
     engine, models = manifest["engine"], list(manifest["models"])
     about = {"run": str(path), "study": manifest["study"], "models": models, "rows": None, "planned": None}

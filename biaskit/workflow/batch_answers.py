@@ -44,8 +44,8 @@ class Imported:
         path: the run's folder.
         added: rows that it has now and had not before.
         stored: answers whose row was there before.
-        refused: why a line or an answer is not used → how many.
-        unknown: names of answers that are to no question of the run.
+        refused: why lines or answers are not used → how many.
+        unknown: names of answers to no question of the run.
         left: questions that are still to be asked, at least.
         notes: all of it in sentences.
     """
@@ -84,24 +84,24 @@ def import_answers(
     next `write_requests` asks it again. Raises `UsageError` for a file that cannot be read, `RunError` for a
     run that asked no API.
     """
-    if not answers:
-        raise UsageError("Name at least one file of answers.")
     from biaskit.models.api.answer_files import AnswerFiles
 
+    if not answers:
+        raise UsageError("Name at least one file of answers.")
     path = run_path(run)
     manifest = read_manifest(path)
     models = {label: entry for label, entry in manifest["models"].items() if is_api(entry["spec"])}
     if not models:
         raise RunError(f"{path} asked no model behind an API: there is nothing to import into it.")
     files = AnswerFiles.read([expanded(answer) for answer in answers])
-    keys, names = _stored(path, manifest["engine"])
+    keys_before, names = _stored(path, manifest["engine"])
     if not accept_drift:
         files.names = frozenset(names) or files.most_frequent_model()
     with watching(watcher) as seen:
         outcome = _fill(path, manifest, models, files, accept_drift=accept_drift)
         for label, why in outcome.failed_models.items():
             seen.note(f"{label}: {why}")
-    return _imported(path, manifest["engine"], files, keys)
+    return _imported(path, manifest["engine"], files, keys_before)
 
 
 def _fill(
@@ -112,14 +112,13 @@ def _fill(
     *,
     accept_drift: bool,
 ) -> Outcome:
-    """Give the run's command once more, the files in the place of its server."""
+    """Run the command of a run once more, with the files in the place of its server."""
     from biaskit.models.api.offline import Offline
     from biaskit.models.api.options import ApiOptions
 
-    probe = manifest["engine"] == "probe"
-    resolved = manifest["resolved"]
+    probe, resolved = manifest["engine"] == "probe", manifest["resolved"]
     design: Any = read_probe(resolved) if probe else read_personas(resolved)
-    usual: dict[str, Any] = {"scoring": scoring_of(design)} if probe else {}
+    scoring: dict[str, Any] = {"scoring": scoring_of(design)} if probe else {}
     offline = Offline(files, form_of(design.study))
 
     def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:  # noqa: ARG001
@@ -127,7 +126,7 @@ def _fill(
         api = ApiOptions(endpoint_name=models[label]["details"]["endpoint"], offline=offline)
         local = LocalOptions(batch_size=known.get("batch_size"))
         opener: Any = open_scorer if probe else open_generator
-        return opener(spec, label=label, local=local, api=api, known=known, **(usual | how))
+        return opener(spec, label=label, local=local, api=api, known=known, **(scoring | how))
 
     specs = {label: entry["spec"] for label, entry in models.items()}
     session: Session[Any] = Session(path, specs, open_one, accept_drift=accept_drift)
@@ -139,7 +138,7 @@ def _fill(
 
 
 def _stored(run: Path, engine: str) -> tuple[set[str], set[str]]:
-    """Keys of a run's rows, and the names of the models that answered them."""
+    """Read the keys of a run's rows, and the names of the models that answered them."""
     keys, names = set(), set()
     for name in ("probe", "continuations") if engine == "probe" else (engine,):
         path = rows_file(run, name)
@@ -151,17 +150,13 @@ def _stored(run: Path, engine: str) -> tuple[set[str], set[str]]:
 
 
 def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]) -> Imported:
+    """Say what became of the answers, in numbers and in sentences."""
     from biaskit.models.api.offline import row_of_name
 
     added = len(_stored(path, engine)[0] - keys_before)
-    rest = [name for name in files.lines if name not in files.asked_for]
-    unknown = tuple(name for name in rest if row_of_name(name) not in keys_before)
-    n_stored = len(rest) - len(unknown)
-    manifest, later = read_manifest(path), 0
-    if engine == "probe":
-        left = open_cells(path, manifest, read_probe(manifest["resolved"]), skip_bad=True)
-    else:
-        left, later, _ = open_draws(path, manifest, read_personas(manifest["resolved"]), skip_bad=True)
+    unasked = [name for name in files.lines if name not in files.asked_for]
+    unknown = tuple(name for name in unasked if row_of_name(name) not in keys_before)
+    n_stored = len(unasked) - len(unknown)
     notes = [
         f"{count(files.n_lines, 'line')} read: {count(added, 'row')} added to {path},"
         f" {count(n_stored, 'answer')} stored before"
@@ -173,6 +168,11 @@ def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]
     if unknown:
         n = count(len(unknown), "answer")
         notes.append(f"{n} to no question of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")
+    manifest = read_manifest(path)
+    if engine == "probe":
+        left, later = open_cells(path, manifest, read_probe(manifest["resolved"]), skip_bad=True), 0
+    else:
+        left, later, _ = open_draws(path, manifest, read_personas(manifest["resolved"]), skip_bad=True)
     if left:
         still = count(left, "text" if engine == "personas" else "cell")
         notes.append(f"{still} still to be asked: the same command with --write-requests")

@@ -33,7 +33,7 @@ def write_requests(
     fill: Callable[[Session[Any]], Outcome],
     max_cost: float | None,
 ) -> list[str]:
-    """Write what is still to ask of a run's model to a file instead of asking; returns the notes."""
+    """Write what is still to ask of a run's model to a file instead of asking it; returns the notes."""
     from biaskit.models.api.offline import Offline
     from biaskit.models.api.request_file import RequestFile, is_request_file
 
@@ -49,37 +49,36 @@ def write_requests(
     path = expanded(target)
     check_replaceable(path, "file of requests", (".jsonl",), is_request_file)
     with contextlib.nullcontext(io.BytesIO()) if session.dry_run else streamed(path) as file:
-        written = RequestFile(file)
-        session.outcome.offline = Offline(written, form_of(study))
+        requests = RequestFile(file)
+        session.outcome.offline = Offline(requests, form_of(study))
         notes = list(fill(session).notes)
-    return notes if session.dry_run else notes + _notes(path, written, session)
+    return notes if session.dry_run else notes + _notes(path, requests, session.run)
 
 
 def form_of(study: Study) -> str:
-    """The prompt form that says what a service must take."""
+    """Return the prompt form that says what a service must take."""
     return "raw" if getattr(study, "task", "") == "continuation" else study.prompt_form
 
 
-def _notes(path: Path, written: RequestFile, session: Session[Any]) -> list[str]:
-    """What is said after the requests were written."""
-    run, notes = session.run, []
-    manifest = read_manifest(run)
+def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
+    """Say what was assumed and written, and how it goes on."""
+    manifest, notes = read_manifest(run), []
     for label, entry in manifest["models"].items():
         capabilities = entry.get("found") or {}
         if capabilities.get("assumed"):
-            taken = capabilities["findings"][0]["answer"].removeprefix("assumed: ")
+            assumed = capabilities["findings"][0]["answer"].removeprefix("assumed: ")
             notes.append(
-                f"nothing was asked of {label}, so what it takes is assumed: {taken}. --prompt-form,"
+                f"nothing was asked of {label}, so what it takes is assumed: {assumed}. --prompt-form,"
                 " --estimator and --batch-size (texts of one request) say otherwise, in another --out"
             )
-    if not written.n:
+    if not requests.n:
         return [*notes, f"no request is left to write: every question of {run} has its row"]
     notes.append(
-        f"{count(written.n, 'request')} to {', '.join(written.doors)} in {path}; nothing was asked. When they"
-        f" are answered: biaskit import {run} ANSWERS"
+        f"{count(requests.n, 'request')} to {', '.join(requests.doors)} in {path}; nothing was asked. When"
+        f" they are answered: biaskit import {run} ANSWERS"
     )
     most, size = MOST_OF_OPENAI
-    if written.n > most or written.size > size:
+    if requests.n > most or requests.size > size:
         notes.append(f"OpenAI takes {most:,} requests and 200 MB a file: split -l {most} {path}")
     if manifest["engine"] == "personas":
         _, later, rounds = what_is_open(run, manifest, read_design(manifest["resolved"]))

@@ -26,7 +26,7 @@ from biaskit.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.cells import number
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.runs.manifest import read_manifest
 from biaskit.tables.io import read_table
 from biaskit.tables.sets import TABLES, write_alone
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 
 STUDY_FILE = "calibrated.toml"
 TABLE = "calibration.csv"
+_SUMMARY = "alpha and c calibrated on "
+"""What the summary of a study file that `calibrate` wrote begins with."""
 
 
 @dataclass(frozen=True)
 class CalibrationResult:
-    """What was found for one model and occupation, its table and, where there is one, the study file."""
+    """What was found for one model and occupation: table and, unless no list is stable, study file."""
 
     path: Path
     found: Calibration
@@ -55,11 +57,8 @@ class CalibrationResult:
         return read_table(self.path / TABLES / TABLE)
 
     def document(self) -> Document:
-        """C of each prior, and the sweep over alpha."""
+        """Lay out C of each prior, and the sweep over alpha."""
         return Document((_constants(self.found), _sweep(self.found)), self.warnings, self.signature)
-
-
-_SUMMARY = "alpha and c calibrated on "
 
 
 @checked()
@@ -90,68 +89,67 @@ def calibrate(
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     design = read_design(manifest["resolved"], settings)
     study, documents = design.study, texts_of(path, manifest, design)
-    one = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
-    known = english_counts(study.english_prior)
+    chosen = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
+    english = english_counts(study.english_prior)
     words = documents.tokens.words
-    found = calibrate_texts(
-        documents.tokens.counts()[[text.place for text in one.texts]],
-        one.genders,
-        [text.template_id for text in one.texts],
+    calibration = calibrate_texts(
+        documents.tokens.counts()[[text.place for text in chosen.texts]],
+        chosen.genders,
+        [text.template_id for text in chosen.texts],
         words=words,
-        english=np.array([known.get(word, 0) for word in words], dtype=np.float64),
-        names=names_among(words, study.names, documents.evidence.get(one.model)),
-        model=one.model,
-        occupation=one.occupation,
+        english=np.array([english.get(word, 0) for word in words], dtype=np.float64),
+        names=names_among(words, study.names, documents.evidence.get(chosen.model)),
+        model=chosen.model,
+        occupation=chosen.occupation,
         seed=study.seed,
         c_rule=study.c_rule,
         prior=prior_of(study),
     )
     signature = design_signature(design, manifest["models"], c_rule=study.c_rule)
-    notes = [
-        f"calibrated on {len(one.texts)} texts of {found.occupation} ({found.model})",
-        f"{'recommended: ' if found.recommended else '' if found.prior else 'no study file: '}{found.reason}",
-    ]
-    if rows := list(found.rows()):
-        about = {"signature": signature, "model": one.model, "occupation": one.occupation}
+    author, prior = f"{chosen.occupation} ({chosen.model})", calibration.prior
+    verdict = "recommended: " if calibration.recommended else "" if prior else "no study file: "
+    notes = [f"calibrated on {len(chosen.texts)} texts of {author}", f"{verdict}{calibration.reason}"]
+    if rows := list(calibration.rows()):
+        about = {"signature": signature, "model": chosen.model, "occupation": chosen.occupation}
         notes += write_alone(path, "calibration", rows, about)
-    if found.prior is not None:
+    if prior is not None:
         content = {
             "name": study.name,
             "engine": "personas",
-            "summary": f"{_SUMMARY}{found.occupation} ({found.model})",
-            "alpha": found.prior.alpha,
-            "c": found.prior.constant,
+            "summary": f"{_SUMMARY}{author}",
+            "alpha": prior.alpha,
+            "c": prior.constant,
         }
         write_or_refuse(target, tomli_w.dumps(content).encode("utf-8"))
-    return CalibrationResult(path, found, target if found.prior else None, signature, tuple(notes))
+    return CalibrationResult(path, calibration, target if prior else None, signature, tuple(notes))
 
 
 def _chosen(
     compared: Sequence[TextComparison], models: Sequence[str], model: str | None, occupation: str | None
 ) -> TextComparison:
-    """The specified texts that are meant; the occupation with most of them where none is named."""
+    """Choose the texts with a specified gender: of the named occupation, else of that with most of them."""
     if model is None and len(models) > 1:
         raise UsageError(f"The run has several models: choose one with --model ({', '.join(models)}).")
     if model is not None and model not in models:
         raise UsageError(
             f"The run has no model {model!r}.{nearest(model, models)} It has {', '.join(models)}."
         )
-    own = [c for c in compared if c.origin == SPECIFIED and c.texts and c.model == (model or models[0])]
-    if not own:
+    specified = [c for c in compared if c.origin == SPECIFIED and c.texts and c.model == (model or models[0])]
+    if not specified:
         raise RunError("The run has no texts whose gender was specified: there is nothing to calibrate on.")
     if occupation is None:
-        return max(own, key=lambda one: len(one.texts))  # the first of the study among equals
-    names = [one.occupation for one in own]
+        return max(specified, key=lambda c: len(c.texts))  # the first of the study among equals
+    names = [c.occupation for c in specified]
     if occupation not in names:
         raise UsageError(
             f"No texts with a specified gender are of {occupation!r}.{nearest(occupation, names)}"
             f" There are {', '.join(names[:20])}."
         )
-    return own[names.index(occupation)]
+    return specified[names.index(occupation)]
 
 
 def _is_calibrated(content: bytes) -> bool:
-    """Whether a study file is one that `calibrate` wrote: its five keys and nothing else."""
+    """Tell whether `calibrate` wrote a study file: it has five keys and nothing else."""
     try:
         study = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -160,25 +158,24 @@ def _is_calibrated(content: bytes) -> bool:
     return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
 
 
-def _constants(found: Calibration) -> TitledTable:
+def _constants(calibration: Calibration) -> TitledTable:
     rows = [
-        (name, number(one.c, 4), " ".join(one.stopped_by) or one.reason or "none up to 1")
-        for name, one in (("topic", found.c_topic), ("English", found.c_english))
+        (name, number(search.c, 4), " ".join(search.stopped_by) or search.reason or "none up to 1")
+        for name, search in (("topic", calibration.c_topic), ("English", calibration.c_english))
     ]
     title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
-    heads = ("prior", "C", "first criterion words marked above it")
-    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows))
+    return listed_table(title, ("prior", "C", "first criterion words marked above it"), rows)
 
 
-def _sweep(found: Calibration) -> TitledTable:
+def _sweep(calibration: Calibration) -> TitledTable:
     rows = []
-    for step in found.sweep:
-        of_pair = {(one.gender, one.against): one for one in step.lists}
-        pairs = [of_pair.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
+    for step in calibration.sweep:
+        list_of = {(marked.gender, marked.against): marked for marked in step.lists}
+        lists = [list_of.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
         counts = [
-            None if one is None or one.words is None else (len(one.words), one.n_beyond, one.n_common)
-            for one in pairs
+            None if x is None or x.words is None else (len(x.words), x.n_beyond, x.n_common) for x in lists
         ]
+        recommended = calibration.recommended and calibration.recommended.alpha == step.alpha
         rows.append(
             (
                 f"{step.alpha:.2f}",
@@ -187,17 +184,16 @@ def _sweep(found: Calibration) -> TitledTable:
                 number(step.stability, 3),
                 f"{number(step.stability_low, 2)} to {number(step.stability_high, 2)}",
                 number(step.stability_shuffled, 3),
-                "recommended" if found.recommended and found.recommended.alpha == step.alpha else "",
+                "recommended" if recommended else "",
             )
         )
-    heads = ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", "")
-    return TitledTable(
+    return listed_table(
         "Hybrid prior: marked words of women/men at each alpha, C searched anew",
-        (tuple(map(Heading, heads)),),
-        tuple(rows),
+        ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", ""),
+        rows,
+        n_text=0,
         note="beyond: without gender words and names; common: words of the calibration list; stability: how"
         " far the lists of two halves of the texts agree beyond chance (1: the same words, 0: chance), gender"
         " words and names left out, mean over pairs of genders; shuffled: with shuffled genders."
         " calibration.csv has every pair, the words gained and lost, and every C that was tried.",
-        n_text=0,
     )

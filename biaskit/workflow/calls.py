@@ -29,8 +29,13 @@ if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
 
 
+def stated(**keys: Any) -> dict[str, Any]:
+    """Keep the keys of a study that a call states; None leaves a key to the study."""
+    return {key: value for key, value in keys.items() if value is not None}
+
+
 def list_override(name: str, value: str | Sequence[str] | None) -> dict[str, Any]:
-    """A list option as keys: a path replaces the whole list, anything else chooses from it."""
+    """Turn a list option into keys: a path replaces the whole list, anything else chooses from it."""
     if value is None:
         return {}
     if isinstance(value, str) and is_path(value):
@@ -45,21 +50,21 @@ _NAME_ONE = (
 
 
 def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:
-    """The models of a call, else the study's own, which are shown and need a yes."""
-    named = label_models(models or [f"{label}={spec}" for label, spec in study.models.items()])
-    if named and not models:
+    """Label the models of a call, else the study's own, which are shown and need a yes."""
+    specs = label_models(models or [f"{label}={spec}" for label, spec in study.models.items()])
+    if specs and not models:
         # A study file from somebody else may name any folder or server.
-        listed = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in named.items())
+        listed = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in specs.items())
         watcher.confirm(f"The study {study.name} names the models itself: {listed}.")
-    if not named:
+    if not specs:
         raise UsageError(_NAME_ONE)
-    for spec in named.values():
+    for spec in specs.values():
         _check_is_model(spec, study)
-    return named
+    return specs
 
 
 def _check_is_model(spec: str, study: Study) -> None:
-    """A word that is no model stops the call before any work: it is a slip, not a model that failed."""
+    """Refuse a word that is no model before any work: it is a slip, not a model that failed."""
     try:
         is_api(spec)
     except UsageError as error:
@@ -67,8 +72,7 @@ def _check_is_model(spec: str, study: Study) -> None:
             raise UsageError(f"{spec!r} is a study, not a model: write --study {spec} and a model.") from None
         what = "jobs" if study.engine == "probe" else "occupations"
         source = getattr(study, what).source
-        items = load_items(source) if source else ()
-        for item in items:
+        for item in load_items(source) if source else ():
             if item.name.casefold() == spec.casefold():
                 name = item.name.replace("'", "")
                 raise UsageError(
@@ -79,8 +83,8 @@ def _check_is_model(spec: str, study: Study) -> None:
 
 
 def label_models(texts: Sequence[str]) -> dict[str, str]:
-    """Label → spec, in order; labels are unique and can stand in a public table."""
-    found: dict[str, str] = {}
+    """Map label to spec, in order; labels are unique and can stand in a public table."""
+    specs: dict[str, str] = {}
     for text in texts:
         if not text.strip():
             raise UsageError(f"A model's name is empty. {_NAME_ONE}")
@@ -88,16 +92,16 @@ def label_models(texts: Sequence[str]) -> dict[str, str]:
         check_label(label, "The model label")
         if label == "all":
             raise UsageError("No model can be called all: in the tables that is their sum.")
-        if label in found:
+        if label in specs:
             raise UsageError(
                 f"Two models are called {label!r}: give one of them a label, as in other={hide_urls(spec)}."
             )
-        found[label] = spec
-    return found
+        specs[label] = spec
+    return specs
 
 
 def command_line() -> str:
-    """The command as it was given, for the manifest; without a login that stood in a URL."""
+    """Return the command as it was given, for the manifest, without a login that stood in a URL."""
     # Word by word: quoting would take a password apart.
     return shlex.join(["biaskit", *map(hide_urls, sys.argv[1:])]) if sys.argv[:1] else ""
 
@@ -122,16 +126,18 @@ class CallOptions:
     watcher: Watcher | None = None
 
     def local(self, batch_size: int | None = None) -> LocalOptions:
-        """How local models run; `batch_size`: the one that an earlier start found. Raises `UsageError`."""
+        """Say how local models run; `batch_size`: what an earlier start found. Raises `UsageError`."""
         return LocalOptions(self.device, self.dtype, self.batch_size or batch_size)
 
     def api(self, models: Mapping[str, str], watcher: Watcher) -> ApiOptions:
-        """How the API models among these are reached. Raises `UsageError`."""
+        """Say how the API models among these are reached. Raises `UsageError`."""
         from biaskit.models.api.options import ApiOptions
         from biaskit.models.api.prices import parse_price
 
-        given = (self.api_key_env,) if isinstance(self.api_key_env, str) else tuple(self.api_key_env or ())
-        keys = keys_by_label(keys_of(given), {label: full_spec(spec) for label, spec in models.items()})
+        variables = (
+            (self.api_key_env,) if isinstance(self.api_key_env, str) else tuple(self.api_key_env or ())
+        )
+        keys = keys_by_label(keys_of(variables), {label: full_spec(spec) for label, spec in models.items()})
         if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
             raise UsageError(f"--max-cost {self.max_cost}: give an amount in USD, such as 5.")
         return ApiOptions(
@@ -167,38 +173,42 @@ def run_study(
         unit: what the notes call a request, such as "cells".
     """
     with watching(call.watcher) as watcher:
-        named = name_models(models, study, watcher)
+        specs = name_models(models, study, watcher)
         shard = read_shard(call.shard)
-        run = whole = run_folder(study.engine, study.name, [digest, list(named)], call.out)
+        run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs)], call.out)
         if call.out is None:
             run = run.with_name(shard.named(run.name))
-        api = call.api(named, watcher)
+        api = call.api(specs, watcher)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
             local = call.local(known.get("batch_size")).as_before(known)
             local = replace(local, template_date=study.template_date)
-            own = replace(api, offline=session.outcome.offline)
-            return open_model(spec, label=label, local=local, api=own, known=known, account=account, **how)
+            options = replace(api, offline=session.outcome.offline)
+            return open_model(
+                spec, label=label, local=local, api=options, known=known, account=account, **how
+            )
 
         session: Session[Any] = Session(
-            run, named, open_one, watcher, call.dry_run, call.accept_drift, command_line()
+            run, specs, open_one, watcher, call.dry_run, call.accept_drift, command_line()
         )
         session.reuse, session.shard = call.reuse, shard
         try:
             if call.write_requests is not None:
                 notes = write_requests(session, call.write_requests, study, fill, call.max_cost)
             else:
-                outcome = fill(session)
-                made = not call.dry_run and (run / MANIFEST).exists()
-                more = analyse(run, watcher) if made and shard.whole else []
-                if made and not shard.whole:
-                    pattern = f"{whole}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
-                    target = whole if call.out is None else "RUN"
-                    more = [
-                        f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once"
-                        f" all are done: biaskit analyze {pattern} --out {target}"
-                    ]
-                notes = [*outcome.notes, *more, *failures(outcome, unit)]
+                notes = [*fill(session).notes]
+                if call.dry_run or not (run / MANIFEST).exists():
+                    pass
+                elif shard.whole:
+                    notes += analyse(run, watcher)
+                else:
+                    shards = f"{run_of_all}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
+                    target = run_of_all if call.out is None else "RUN"
+                    notes.append(
+                        f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once all"
+                        f" are done: biaskit analyze {shards} --out {target}"
+                    )
+                notes += failures(session.outcome, unit)
         except KeyboardInterrupt as error:
             raise Interrupted(interrupted(run, study.engine)) from error
     outcome = session.outcome
@@ -206,7 +216,7 @@ def run_study(
 
 
 def interrupted(run: Path, engine: str) -> str:
-    """What an interrupted run says."""
+    """Say what an interrupted run keeps."""
     if not (run / MANIFEST).exists():
         return "Stopped. Nothing was stored, and no run was made."
     n = count_rows(rows_file(run, engine))
@@ -214,7 +224,7 @@ def interrupted(run: Path, engine: str) -> str:
 
 
 def failures(outcome: Outcome, unit: str) -> list[str]:
-    """What a reader must know of answers that never came."""
+    """Say what a reader must know of answers that never came."""
     notes = [
         f"{label}: {n} {unit} failed ({reason}); the same command tries them again"
         for label, reasons in outcome.failed.items()

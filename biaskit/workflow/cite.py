@@ -13,7 +13,7 @@ from biaskit.workflow.result import RunResult, run_path
 
 
 def cite(run: str | Path | RunResult | None = None) -> str:
-    """The signature line of a run, and BibTeX of the papers whose instruments it used.
+    """Give the signature line of a run, and BibTeX of the papers whose instruments it used.
 
     Args:
         run: a result or a run's folder; without one, BibTeX of every shipped corpus.
@@ -26,7 +26,7 @@ def cite(run: str | Path | RunResult | None = None) -> str:
 
 
 def references(run: str | Path | RunResult | None) -> tuple[str | None, dict[str, str]]:
-    """The signature of a run, None without one, and corpus → BibTeX of its paper."""
+    """Return the signature of a run, None without one, and corpus → BibTeX of its paper."""
     if run is None:
         names = [corpus.name for corpus in list_corpora() if corpus.bibtex.strip()]
         return None, bibtex_of(names)
@@ -35,13 +35,12 @@ def references(run: str | Path | RunResult | None) -> tuple[str | None, dict[str
 
 
 def bibtex_of(names: Iterable[str]) -> dict[str, str]:
-    """Corpus → BibTeX; an entry that an earlier corpus has stands there alone."""
-    found: dict[str, str] = {}
-    seen: set[str] = set()
+    """Map corpus to BibTeX; an entry that several corpora have stands at the first of them alone."""
+    bibtex: dict[str, str] = {}
+    cited: set[str] = set()
     for name in names:
-        entries = [one.strip() for one in re.split(r"\n(?=@)", load_corpus(name).bibtex.strip())]
-        own = [one for one in entries if one not in seen]
-        seen |= set(own)
-        if own:
-            found[name] = "\n\n".join(own)
-    return found
+        entries = [entry.strip() for entry in re.split(r"\n(?=@)", load_corpus(name).bibtex.strip())]
+        if new := [entry for entry in entries if entry not in cited]:
+            bibtex[name] = "\n\n".join(new)
+            cited.update(new)
+    return bibtex

@@ -59,45 +59,43 @@ class ComparisonResult(RunResult):
     )
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
-        """Every table this comparison made, by name, as typed rows."""
+        """Return every table that this comparison made, by name, as typed rows."""
         return read_set(self.path, TABLES).rows()
 
     def requirement(self, contrast: str = "models") -> Outcome:
-        """Which rows of a contrast can say "equivalent", and which of them do not.
+        """Judge which rows of a contrast can say "equivalent", and which of them do not.
 
         Rows between models are this comparison's, rows of other contrasts the runs' own as well
         (docs/methods.md#required-equivalence).
         """
-        own = [row for part in self.content.parts for row in part.tables.get("tests", ())]
-        rows = [*self.content.between.get("tests", ()), *own]
-        return require_equivalent(rows, contrast, self.pairs)
+        of_runs = [row for part in self.content.parts for row in part.tables.get("tests", ())]
+        return require_equivalent([*self.content.between.get("tests", ()), *of_runs], contrast, self.pairs)
 
     def equivalent(self, contrast: str = "models") -> bool:
-        """Whether every row of the contrast that has a margin is equivalent within it; empty is not yes."""
+        """Tell whether there are rows of the contrast with a margin, and all are equivalent within it."""
         return self.requirement(contrast).holds
 
     def document(self) -> Document:
-        """A table for each study with models in rows; `findings` say what differs."""
+        """Lay out a table for each study with models in rows; `findings` say what differs."""
         return Document(side_by_side(self.content), self.warnings, str(self.analysis()["signature"]))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What the comparison shows in plain sentences, those about models against each other first."""
-        found = all_findings(self.content)
-        return tuple(sorted(found, key=lambda finding: finding.topic not in BETWEEN))
+        return tuple(sorted(all_findings(self.content), key=lambda finding: finding.topic not in BETWEEN))
 
     def _repr_html_(self) -> str:
         import pandas as pd
 
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)
-        said = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
-        shown = "".join(
+        findings = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
+        tables = "".join(
             f"<h4>{escape(table.title)}</h4>"
             f"{pd.DataFrame(table.rows, columns=table.columns()).to_html(index=False)}"
             f"<p>{escape(table.note)}</p>"
             for table in self.document().tables
         )
-        return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{shown}<ul>{said}</ul>"
+        return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{tables}<ul>{findings}</ul>"
 
 
 @checked()
@@ -125,8 +123,7 @@ def compare(
     paths = [run_path(run) for run in runs]
     with watching(None) as seen:
         make_fit(paths, seen)
-    collection = gather(paths)
-    return compare_gathered(collection, out=out, groups=groups, aliases=aliases, settings=settings)
+    return compare_gathered(gather(paths), out=out, groups=groups, aliases=aliases, settings=settings)
 
 
 def compare_gathered(
@@ -137,7 +134,7 @@ def compare_gathered(
     aliases: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> ComparisonResult:
-    """`compare` for runs whose tables are read already."""
+    """Do what `compare` does, for runs whose tables are read already."""
     if isinstance(groups, str):
         groups = (groups,)
     labels = _labels(collection)
@@ -146,10 +143,10 @@ def compare_gathered(
         raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
     margins, notes = margins_of(collection, settings or {})
     joined = read_aliases(Path(aliases)) if aliases is not None else {}
-    made = compare_collection(
+    tables = compare_collection(
         collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
     )
-    made.notes += notes
+    tables.notes += notes
     runs = [
         {
             "engine": run.engine,
@@ -166,14 +163,14 @@ def compare_gathered(
         "margins": dict(sorted(margins.items())),
     }
     path = expanded(out) if out is not None else DEFAULT_PARENT / f"{COMPARISON}-{digest(question)[:8]}"
-    content = _write(path, _manifest(path, collection, question, aliases), collection, made)
-    return ComparisonResult(path, tuple(made.notes), content=content, pairs=tuple(made.pairs))
+    content = _write(path, _manifest(path, collection, question, aliases), collection, tables)
+    return ComparisonResult(path, tuple(tables.notes), content=content, pairs=tuple(tables.pairs))
 
 
 def compared_tables(
     collection: Collection, groups: Sequence[str] = (), aliases: str | Path | None = None
 ) -> ComparisonTables:
-    """Tests between models and between engines; none where one model ran alone."""
+    """Make the tests between models and between engines; none where one model ran alone."""
     labels = _labels(collection)
     if len(labels) == 1 and len(collection.runs) == 1:
         return ComparisonTables()
@@ -189,34 +186,38 @@ def _labels(collection: Collection) -> list[str]:
 
 
 def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dict[str, float], list[str]]:
-    """Quantity → margin: the runs' own, the smallest where they differ, then what this call sets."""
-    found: dict[str, float] = {}
+    """Map quantity to margin: the runs' own, the smallest where they differ, then what this call sets.
+
+    Also returns a note for each quantity whose smallest margin was taken. Raises `StudyError`.
+    """
+    margins: dict[str, float] = {}
     apart: dict[str, None] = {}
     for run in collection.runs:
         study = run.manifest["resolved"]["study"]
         stated = run.analysis.get("choices", {}).get("margin", study.get("margin", {}))
         for quantity, value in stated.items():
-            if found.get(quantity, value) != value:
+            if margins.get(quantity, value) != value:
                 apart[quantity] = None
-            found[quantity] = min(float(value), found.get(quantity, math.inf))
+            margins[quantity] = min(float(value), margins.get(quantity, math.inf))
     for key, value in settings.items():
         quantity = key.removeprefix(MARGIN)
-        if not key.startswith(MARGIN) or quantity not in {*QUANTITIES, *found}:
+        if not key.startswith(MARGIN) or quantity not in {*QUANTITIES, *margins}:
             known = [f"{MARGIN}{name}" for name in QUANTITIES]
             raise StudyError(f"compare takes margins alone, not {key!r}.{nearest(key, known)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise StudyError(f"{key} = {value!r}: give a number such as 0.05.")
         apart.pop(quantity, None)
-        found[quantity] = float(value)
-    return found, [
-        f"The runs' margins of {name} differ: the smallest, {found[name]:g}, is taken." for name in apart
+        margins[quantity] = float(value)
+    notes = [
+        f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is taken." for name in apart
     ]
+    return margins, notes
 
 
 def _manifest(
     path: Path, collection: Collection, question: Mapping[str, Any], aliases: str | Path | None
 ) -> dict[str, Any]:
-    """Paths are seen from the comparison's folder, so that all can move together."""
+    """Describe a comparison; paths are seen from its folder, so that all can move together."""
     runs = [
         {"path": os.path.relpath(run.path, path), **stated}
         for run, stated in zip(collection.runs, question["runs"], strict=True)
@@ -261,30 +262,30 @@ def _manifest(
 
 
 def _write(
-    path: Path, manifest: Mapping[str, Any], collection: Collection, made: ComparisonTables
+    path: Path, manifest: Mapping[str, Any], collection: Collection, compared: ComparisonTables
 ) -> Content:
-    """The comparison's folder; one that holds a run of an engine is left alone."""
+    """Write the comparison's folder; one that holds a run of an engine is refused (`RunError`)."""
     check_run_folder(path)
     if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
         raise RunError(f"{path} holds a run of the engine {engine}: choose another --out.")
     question, tables = manifest["question"], TableSet(path)
     for name in TABLES:
-        if rows := getattr(made, name):  # a table that was not made is absent
+        if rows := getattr(compared, name):  # a table that was not made is absent
             tables.add(name, rows)
-            setattr(made, name, [])  # read back below: rows of 100 models are not held twice
+            setattr(compared, name, [])  # read back below: rows of 100 models are not held twice
     tables.analysis |= {
         "signature": manifest["signature"],
-        "notes": made.notes,
+        "notes": compared.notes,
         "choices": {"margin": question["margins"], "groups": question["groups"]},
         "versions": manifest["versions"],
     }
     write_manifest(path, manifest)
-    made.notes = [*made.notes, *tables.write()]
+    compared.notes = [*compared.notes, *tables.write()]
     return Content(
         title=", ".join(manifest["models"]),
         parts=collection.parts,
         between=read_set(path, TABLES).rows(),
-        notes=tuple(made.notes),
+        notes=tuple(compared.notes),
         command=str(manifest["command"]),
         versions=manifest["versions"],
     ).judged()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, ModelIdentity
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.workflow.calls import CallOptions
 
 
@@ -26,7 +27,7 @@ class Examination:
     used: Mapping[str, float | None]
 
     def estimators(self) -> dict[str, list[str]]:
-        """Prompt form of the prober → estimators that are possible in it, the one that `auto` takes first."""
+        """List by prompt form of the prober the possible estimators, first the one that `auto` takes."""
         if self.found is None:
             return {
                 form: ["exact", "top-k", "sampling"] for form in PROBE_FORMS if form in self.identity.forms
@@ -34,13 +35,13 @@ class Examination:
         return {form: list(names) for form in PROBE_FORMS if (names := self.found.estimators(form))}
 
     def open_forms(self) -> tuple[str, ...]:
-        """Prompt forms in which `personas` can ask, the one that `auto` takes first."""
+        """List the prompt forms in which `personas` can ask, first the one that `auto` takes."""
         if self.found is not None:
             return self.found.open_forms()
         return ("chat", "completion", "raw") if len(self.identity.forms) > 1 else ("completion", "raw")
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, for a program."""
+        """Return everything as JSON has it."""
         return {
             "model": self.label,
             "details": dict(self.identity.details),
@@ -51,7 +52,7 @@ class Examination:
         }
 
     def document(self) -> Document:
-        """For a renderer."""
+        """Lay it out for a renderer: what was found, and what each engine will use."""
         details = self.identity.details
         if self.found is None:
             rows = [(name, str(value)) for name, value in details.items()]
@@ -59,8 +60,7 @@ class Examination:
         else:
             rows = [(finding.question, finding.answer) for finding in self.found.findings]
             about = _two_columns(f"{self.label} at {details['host']}", ("Question", "Found"), rows)
-        rows = []
-        estimators = self.estimators()
+        rows, estimators = [], self.estimators()
         for form in PROBE_FORMS:
             names = estimators.get(form, [])
             also = f" (also {', '.join(names[1:])})" if names[1:] else ""
@@ -68,9 +68,8 @@ class Examination:
             impossible = f"not possible ({why})" if why else "not possible"
             rows.append((f"probe, {form}", f"{names[0]}{also}" if names else impossible))
         rows.append(("personas", ", ".join(self.open_forms()) or "not possible"))
-        uses = _two_columns(
-            "What each engine will use", ("Engine and prompt form", "Estimator or form"), rows
-        )
+        heads = ("Engine and prompt form", "Estimator or form")
+        uses = _two_columns("What each engine will use", heads, rows)
         return Document((about, uses), tuple(self._notes()))
 
     def _notes(self) -> list[str]:
@@ -101,7 +100,7 @@ def doctor(
     price: str | None = None,
     watcher: Watcher | None = None,
 ) -> Examination:
-    """Measure what a model can answer, with some twenty short questions to an API.
+    """Measure what a model can answer; an API is asked some twenty short questions.
 
     Args:
         model: a spec such as `api:NAME@http://127.0.0.1:8000/v1`, `openai:NAME` or `demo`.
@@ -111,22 +110,20 @@ def doctor(
         watcher: is told of requests that are asked again.
 
     Returns what was found, and which estimator each prompt form gets (docs/methods.md#estimators). Raises
-    `ModelError`
-    where the endpoint does not answer or the key is refused.
+    `ModelError` where the endpoint does not answer or the key is refused.
     """
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
         raise UsageError(f"{label} answers from a script: there is nothing to examine.")
     call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
-    scorer = open_scorer(spec, label=label, api=call.api({label: spec}, watcher or Silent()))
-    try:
-        found = scorer.identity.found
-        capabilities = Capabilities.from_json(found) if is_api(spec) and found is not None else None
-        return Examination(label, scorer.identity, capabilities, scorer.used())
-    finally:
-        scorer.close()
+    api = call.api({label: spec}, watcher or Silent())
+    with closing(open_scorer(spec, label=label, api=api)) as scorer:
+        identity = scorer.identity
+        measured = identity.found if is_api(spec) else None
+        capabilities = None if measured is None else Capabilities.from_json(measured)
+        return Examination(label, identity, capabilities, scorer.used())
 
 
 def _two_columns(title: str, heads: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> TitledTable:
     rows = tuple((name, " ".join(text.split())) for name, text in pairs)
-    return TitledTable(title, (tuple(map(Heading, heads)),), rows, n_text=2, wide=frozenset({1}))
+    return listed_table(title, heads, rows, 2, wide=frozenset({1}))

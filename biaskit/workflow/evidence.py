@@ -5,13 +5,13 @@ The same runs give the same bytes: no time, no name of a machine, and files in o
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 
+from biaskit.common.files import digest_of
 from biaskit.common.foreign import markdown
 from biaskit.common.inputs import Inputs, digest_of_file
 from biaskit.common.provenance import versions
@@ -35,7 +35,7 @@ _FILES = Inputs(RunError, most=512 * 2**20)
 
 
 def as_evidence(source: Source) -> ExportFiles:
-    """One zip; `texts` False among the options leaves out every generated or imported text."""
+    """Make one zip; the option `texts`, if False, leaves out every generated or imported text."""
     source.takes_only("texts")
     texts = source.options.get("texts", True)
     left_out = "" if texts else "left out by --no-texts"
@@ -45,8 +45,8 @@ def as_evidence(source: Source) -> ExportFiles:
     inside = {"page.html": page, "card.md": card(content).encode()}
     for number, run in enumerate(source.collection.runs, start=1):
         # The manifest with digests of the rows, every table, and a verification where there is one.
-        place, kept = f"run-{number}", [run.path / MANIFEST, rows_file(run.path, run.engine)]
-        digests = {file.name: digest_of_file(file) for file in kept if file.is_file()}
+        place, hashed = f"run-{number}", (run.path / MANIFEST, rows_file(run.path, run.engine))
+        digests = {file.name: digest_of_file(file) for file in hashed if file.is_file()}
         inside[f"protocol/{place}.json"] = _json({**run.manifest, "files": digests})
         for name, table in read_set(run.path).tables.items():
             inside[f"results/{place}/{name}.csv"] = table
@@ -61,15 +61,13 @@ def as_evidence(source: Source) -> ExportFiles:
 
 
 def zipped(inside: Mapping[str, bytes]) -> bytes:
-    """A zip whose bytes follow from the files alone, with their SHA-256 in SHA256SUMS."""
-    sums = "".join(f"{hashlib.sha256(inside[name]).hexdigest()}  {name}\n" for name in sorted(inside))
-    whole = {**inside, SUMS: sums.encode()}
+    """Pack a zip whose bytes follow from the files alone, with their SHA-256 in SHA256SUMS."""
+    sums = "".join(f"{digest_of(inside[name])}  {name}\n" for name in sorted(inside))
     target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(whole):
-            archive.writestr(
-                zipfile.ZipInfo(f"{FOLDER}/{name}", _ANY_TIME), whole[name], zipfile.ZIP_DEFLATED
-            )
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in sorted({**inside, SUMS: sums.encode()}.items()):
+            info = zipfile.ZipInfo(f"{FOLDER}/{name}", _ANY_TIME)
+            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
     return target.getvalue()
 
 

@@ -93,33 +93,33 @@ def export(
             raise UsageError("An export is a folder of files: give --out a name.")
         folder = paths[0] / EXPORTS / to if out is None else expanded(out)
         module, function = FORMATS[to][0].split(":")
-        made: ExportFiles = getattr(import_module(module), function)(source_of(paths, options, seen))
+        exported: ExportFiles = getattr(import_module(module), function)(source_of(paths, options, seen))
         # Files of an earlier export that this one has not are removed.
         record = read_record(folder / RECORD)
         earlier = files_of(record) if record is not None and is_intact(record) else {}
         gone = [name for name in earlier if Path(name).name == name]
         try:
-            for kept in write_set(folder, made.files, RECORD, {}, gone=gone):
-                seen.note(kept)
+            for note in write_set(folder, exported.files, RECORD, {}, gone=gone):
+                seen.note(note)
         except OSError as error:
             raise RunError(
                 f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
             ) from error
-    return Exported(folder / made.first, tuple(folder / name for name in made.files), made.notes)
+    return Exported(folder / exported.first, tuple(folder / name for name in exported.files), exported.notes)
 
 
 def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watcher) -> Source:
-    """Stored runs with their tables made fit, tests between models beside them, and verdicts."""
+    """Gather stored runs, with tables that are as they should be, tests between models and verdicts."""
     make_fit(paths, watcher)
     collection = gather(paths)
-    made = compared_tables(collection)
+    papers = papers_in(collection)
     content = Content(
         title_of(collection.parts),
         collection.parts,
-        {"tests": made.tests},
+        {"tests": compared_tables(collection).tests},
         notes=collection.notes,
-        deviations=deviations_of(papers_in(collection)),
-        bibtex="\n\n".join(bibtex_of(papers_in(collection)).values()),
+        deviations=deviations_of(papers),
+        bibtex="\n\n".join(bibtex_of(papers).values()),
         verified=verified_lines(collection),
     )
     return Source(collection, content.judged(), options)

@@ -6,6 +6,7 @@ See docs/methods.md#forms.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from statistics import fmean
@@ -25,7 +26,7 @@ from biaskit.probe.rows import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, Failed, Instruction, PromptForm
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.document import Document, listed_table
 from biaskit.study.config import load_probe_study
 from biaskit.workflow.calls import CallOptions
 
@@ -48,12 +49,13 @@ class FormsResult:
     rows: tuple[dict[str, Any], ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, for a program."""
+        """Return everything as JSON has it."""
         return {"model": self.label, "rows": list(self.rows)}
 
     def document(self) -> Document:
-        """For a renderer: a line for each way, the most coverage first."""
-        lines = tuple(
+        """Lay it out for a renderer: a line for each way, the most coverage first."""
+        rows = sorted(self.rows, key=lambda row: (row["bias_type"], -(row["coverage"] or 0.0)))
+        lines = [
             (
                 row["bias_type"],
                 row["prompt_form"],
@@ -61,23 +63,17 @@ class FormsResult:
                 row["estimator"] or "–",
                 "–" if row["coverage"] is None else percent(row["coverage"]),
             )
-            for row in sorted(self.rows, key=lambda row: (row["bias_type"], -(row["coverage"] or 0.0)))
-        )
+            for row in rows
+        ]
+        n_cells = max((row["n_cells"] for row in rows), default=0)
+        note = f"cov.: probability on the study's words, mean of {n_cells} cells."
+        if any(row["estimator"] == "top-k" for row in rows):
+            note += " by top-k: what the server lists, so cov. is the least it can be."
+        title = f"{self.label}: how much each way to ask reaches"
         heads = ("Prompts", "Prompt form", "Asked", "by", "cov. %")
-        least = any(row["estimator"] == "top-k" for row in self.rows)
-        n_cells = max((row["n_cells"] for row in self.rows), default=0)
-        table = TitledTable(
-            f"{self.label}: how much each way to ask reaches",
-            (tuple(map(Heading, heads)),),
-            lines,
-            note=f"cov.: probability on the study's words, mean of {n_cells} cells."
-            + (" by top-k: what the server lists, so cov. is the least it can be." if least else ""),
-            n_text=4,
-        )
-        reasons = dict.fromkeys(
-            f"{row['prompt_form']}: {row['reason']}" for row in self.rows if row["reason"]
-        )
-        return Document((table,), tuple(reasons))
+        table = listed_table(title, heads, lines, n_text=4, note=note)
+        reasons = (f"{row['prompt_form']}: {row['reason']}" for row in self.rows if row["reason"])
+        return Document((table,), tuple(dict.fromkeys(reasons)))
 
 
 @checked()
@@ -97,7 +93,7 @@ def forms(
         model: a spec, as for `bk.probe`. study: whose cells are asked.
         cells: of each bias type, in every prompt form, as it is and with "Answer with one word.".
         api_key_env, endpoint_name, price: as for `bk.doctor`.
-        watcher: is told of progress, and asked before an API is.
+        watcher: sees the progress, and is asked for a yes before an API is asked.
 
     It never chooses: the way with the most coverage here is another question than the papers'. Raises
     `ModelError` where the model cannot be asked at all.
@@ -109,25 +105,22 @@ def forms(
     design = resolve_design(load_probe_study(study, {}))
     call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
-    scoring = ScoringOptions(longest=longest)
-    scorer = open_scorer(spec, label=label, scoring=scoring, api=call.api({label: spec}, watcher))
-    try:
+    api = call.api({label: spec}, watcher)
+    with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
         instructions = (None, *load_instructions(ONE_WORD))
         if is_api(spec):
             n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, cells))
             watcher.confirm(f"{n_prompts:,} prompts go to {label}.")
-        rows = tuple(coverage_by_form(design, scorer, cells, instructions))
-    finally:
-        scorer.close()
-    return FormsResult(label, rows)
+        return FormsResult(label, tuple(coverage_by_form(design, scorer, cells, instructions)))
 
 
 def better_form(
     design: ProbeDesign, scorer: ContinuationScorer, form: PromptForm
 ) -> tuple[float, PromptForm, float] | None:
-    """The coverage in a form, and another form with at least twice as much, which is the greatest.
+    """Look in a handful of cells for a form that reaches at least twice as much as the given one.
 
-    None where the coverage in a handful of cells is not low, or no other form has as much.
+    Returns the coverage in `form`, the form with the most coverage, and that coverage; None where the first
+    is not low or no other form reaches twice as much.
     """
     by_form: dict[PromptForm, list[float]] = {}
     for row in coverage_by_form(design, scorer, HANDFUL):
@@ -147,27 +140,33 @@ def coverage_by_form(
     most: int,
     instructions: Sequence[Instruction | None] = (None,),
 ) -> Iterator[dict[str, Any]]:
-    """Ask at most so many cells of each bias type in every form and with every instruction; a row of each."""
+    """Ask at most `most` cells of each bias type in every form and with every instruction.
+
+    Yields a row for each bias type, form and instruction, as `FormsResult.rows` holds it.
+    """
     study = design.study.model_copy(update={"instruction_position": "prompt", "system_prompt": None})
-    forms = [form for form in PROBE_FORMS if form in scorer.identity.forms]
+    identity = scorer.identity
+    forms = [form for form in PROBE_FORMS if form in identity.forms]
     for form, instruction in product(forms, instructions):
-        asked = replace(design, study=study, settings=("plain",), instructions=(instruction,))
-        planned = PlannedCells(asked, scorer.identity.label, form, scorer.identity.fingerprint)
-        places = {planned.requests[place].key: place for place in _places(asked, most)}
-        coverage: dict[str, list[float]] = {template.bias_type: [] for template in asked.templates}
-        name, reason = None, ""
+        arm = replace(design, study=study, settings=("plain",), instructions=(instruction,))
+        planned = PlannedCells(arm, identity.label, form, identity.fingerprint)
+        requests = {place: planned.requests[place] for place in _places(arm, most)}
+        place_of = {request.key: place for place, request in requests.items()}
+        coverage: dict[str, list[float]] = {template.bias_type: [] for template in arm.templates}
+        estimator_name, reason = None, ""
         try:
-            plan = scorer.plan_scores([planned.requests[place] for place in places.values()])
+            plan = scorer.plan_scores([*requests.values()])
             estimator = scorer.estimator_for(form)
             with closing_stream(scorer.score(plan.batches)) as groups:
                 for answer in chain.from_iterable(groups):
                     if isinstance(answer, Failed):
                         reason = answer.reason
                         continue
-                    cell, prompt = planned.cells[places[answer.key]], planned.prompts[places[answer.key]]
-                    row = row_of(answer, cell, prompt, estimator)
-                    shares = cell_shares(cell, row, asked.groups, word_boundary=study.word_boundary)
-                    name = answer.estimator
+                    place = place_of[answer.key]
+                    cell = planned.cells[place]
+                    row = row_of(answer, cell, planned.prompts[place], estimator)
+                    shares = cell_shares(cell, row, arm.groups, word_boundary=study.word_boundary)
+                    estimator_name = answer.estimator
                     if shares.coverage is not None:
                         coverage[cell.bias_type].append(shares.coverage)
         except ModelError as error:
@@ -177,7 +176,7 @@ def coverage_by_form(
                 "bias_type": bias_type,
                 "prompt_form": form,
                 "one_word": instruction is not None,
-                "estimator": name,
+                "estimator": estimator_name,
                 "coverage": fmean(values) if values else None,
                 "n_cells": len(values),
                 "reason": reason,
@@ -185,13 +184,16 @@ def coverage_by_form(
 
 
 def _places(design: ProbeDesign, most: int) -> list[int]:
-    """At most so many cells of each bias type: templates in turn, and jobs spread over the list."""
+    """Choose at most `most` cells of each bias type: templates in turn, and jobs spread over the list.
+
+    Returns their places in the product of templates and jobs, each once.
+    """
     n_jobs = len(design.items)
-    of_type: dict[str, list[int]] = {}
+    templates_of: dict[str, list[int]] = {}  # bias type → places of its templates
     for number, template in enumerate(design.templates):
-        of_type.setdefault(template.bias_type, []).append(number)
+        templates_of.setdefault(template.bias_type, []).append(number)
     chosen: dict[int, None] = {}
-    for templates in of_type.values():
+    for templates in templates_of.values():
         n = min(most, len(templates) * n_jobs)
         stride = max(1, n_jobs // n)
         for i in range(n):

@@ -25,7 +25,7 @@ def gate(
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
 ) -> GateResult:
-    """Whether runs show what a policy requires, from stored tables alone; nothing is written.
+    """Judge whether runs show what a policy requires, from stored tables alone; nothing is written.
 
     Args:
         runs: folders or results of either engine, one or several.
@@ -43,14 +43,14 @@ def gate(
     with watching(None) as seen:
         make_fit(paths, seen)
     collection = gather(paths)
-    made = compared_tables(collection, groups, aliases)
-    # The least that the listed words hold of a model's answers, by bias type, over groups of jobs.
+    compared = compared_tables(collection, groups, aliases)
+    # The least coverage over groups of jobs, by model and bias type; None where one was not measured.
     coverage: dict[tuple[str, str], float | None] = {}
     for row in (row for part in collection.parts for row in part.tables.get("probe_groups", ())):
-        place, held = (row["model"], row["bias_type"]), row["coverage"]
-        before = coverage.get(place, held)
-        coverage[place] = None if held is None or before is None else min(held, before)
-    content = Content("", collection.parts, {"tests": made.tests}).judged()
-    tables = (content.between, *(part.tables for part in content.parts))
-    rows = [row for one in tables for row in one.get("tests", ())]
-    return judge_policy(required, rows, pairs=made.pairs, coverage=coverage)
+        place, value = (row["model"], row["bias_type"]), row["coverage"]
+        least = coverage.get(place, value)
+        coverage[place] = None if value is None or least is None else min(value, least)
+    content = Content("", collection.parts, {"tests": compared.tests}).judged()
+    sources = (content.between, *(part.tables for part in content.parts))
+    rows = [row for tables in sources for row in tables.get("tests", ())]
+    return judge_policy(required, rows, pairs=compared.pairs, coverage=coverage)

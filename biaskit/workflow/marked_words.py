@@ -34,7 +34,7 @@ def marked_words(
     permutations: int = 199,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """The words that mark women's texts against men's and the other way round (docs/methods.md#marked-words).
+    """Find the words that mark women's texts against men's, and the reverse (docs/methods.md#marked-words).
 
     Args:
         texts, gender: a gender for each text, written female, male or nonbinary or as one of the codes that
@@ -65,13 +65,13 @@ def marked_words(
     if prompt is not None and len(prompt) != len(texts):
         raise UsageError("prompt has another length than texts: give one for each text.")
     tokens = TokenisedTexts.build(texts, tokenizer)
-    known = english_counts("table")
+    english = english_counts("table")
     lists = word_lists(
         tokens.counts(),
         words=tokens.words,
         genders=genders,
         strata=list(prompt) if prompt is not None else [""] * len(texts),
-        english=np.array([known.get(word, 0) for word in tokens.words], dtype=np.float64),
+        english=np.array([english.get(word, 0) for word in tokens.words], dtype=np.float64),
         seed=seed,
         row_key=("", "", ""),
         prior=prior or Prior(),
@@ -81,17 +81,17 @@ def marked_words(
     )
     rows = [
         {
-            "gender": one.gender,
-            "against": one.against,
+            "gender": word_list.gender,
+            "against": word_list.against,
             **asdict(marked),
-            "list_p_value": one.p_value,
+            "list_p_value": word_list.p_value,
             "is_gender_word": is_gender_word(marked.word),
-            "list_p_value_beyond": one.p_value_beyond,
+            "list_p_value_beyond": word_list.p_value_beyond,
         }
-        for one in lists
-        for marked in one.words
+        for word_list in lists
+        for marked in word_list.words
     ]
     columns = ["gender", "against", "rank", "word", "z", "q_value", "count_target", "count_unmarked"]
-    columns += ["documents_target", "documents_unmarked", "list_p_value"]
-    columns += ["is_gender_word", "list_p_value_beyond"]
+    columns += ["documents_target", "documents_unmarked"]
+    columns += ["list_p_value", "is_gender_word", "list_p_value_beyond"]
     return pd.DataFrame(rows, columns=columns)

@@ -52,9 +52,9 @@ def analyze_texts(
     out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> PersonasResult:
-    """Analyse texts that you have: which gender each is of, which words mark a gender, and SRB.
+    """Analyse your own texts: which gender each is of, which words mark a gender, and SRB.
 
-    It is what `biaskit analyze --texts FILE` does. No model is asked.
+    This is what `biaskit analyze --texts FILE` does. No model is asked.
 
     Args:
         texts: a DataFrame, a dict of columns, a list of dicts, the texts alone as a list or Series, or the
@@ -125,18 +125,20 @@ def analyze_texts(
     design = replace(
         resolve_design(study), prompts=(), templates=(), slot="", instructions=(None,), sources={}
     )
-    # Read otherwise, the same bytes are other texts.
-    how = {"encoding": encoding if encoding != "utf-8" else None, "separator": separator}
+    if encoding != "utf-8":  # read otherwise, the same bytes are other texts
+        columns["encoding"] = encoding
+    if separator is not None:
+        columns["separator"] = separator
     question = {
         "study": "texts",
         "texts": imported.digest,
-        "columns": columns | {name: value for name, value in how.items() if value is not None},
+        "columns": columns,
         **({} if model else {"label": next(iter(imported.models))}),
         "gender_codes": dict(study.gender_codes),
     }
     run = run_folder("personas", "texts", question, out)
-    of_groups = {"group_col": group_col} if group_col is not None else {}
-    source = {"source": imported.source, "digest": imported.digest, **of_groups}
+    source = {"source": imported.source, "digest": imported.digest}
+    source |= {} if group_col is None else {"group_col": group_col}
     resolved = describe_design(design) | {"imported": source}
     author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
@@ -149,16 +151,16 @@ def analyze_texts(
 
 
 def _frame(texts: Any, column: str) -> pd.DataFrame:
-    """A row for each text, with its values as they are: pandas' own text type would change or refuse some."""
+    """Make a row of each text, values unchanged: pandas' own text type would change or refuse some."""
     import pandas as pd
 
     if isinstance(texts, pd.DataFrame):
         return texts
     if isinstance(texts, Mapping):
-        lists = {str(name): _listed(values, f"The column {name!r}") for name, values in texts.items()}
-        if len(lengths := {len(values) for values in lists.values()}) > 1:
+        columns = {str(name): _listed(values, f"The column {name!r}") for name, values in texts.items()}
+        if len(lengths := {len(values) for values in columns.values()}) > 1:
             raise UsageError(f"The columns have different lengths: {', '.join(map(str, sorted(lengths)))}.")
-        return pd.DataFrame(lists, dtype=object)
+        return pd.DataFrame(columns, dtype=object)
     rows = _listed(texts, "analyze_texts")
     dicts = [isinstance(row, Mapping) for row in rows]
     if any(dicts) and not all(dicts):

@@ -26,7 +26,7 @@ from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.sets import TableSet, read_set
-from biaskit.workflow.calls import CallOptions, list_override, run_study
+from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
 from biaskit.workflow.result import RunResult, table_property
 
 
@@ -62,7 +62,7 @@ class PersonasResult(RunResult):
     clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
 
     def document(self) -> Document:
-        """The headline tables with notes and signature, for a renderer."""
+        """Lay out the headline tables with notes and signature."""
         claim = claims_of(read_manifest(self.path)["resolved"])[GASP]
         return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings, claim)
 
@@ -137,14 +137,13 @@ def personas(
         dry_run=dry_run,
         watcher=watcher,
     )
-    stated = {
-        "per_gender": per_gender,
-        "max_draws": max_draws,
-        "max_new_tokens": max_new_tokens,
-        "prompt_form": prompt_form,
-        "system_prompt": system_prompt,
-    }
-    overrides = {key: value for key, value in stated.items() if value is not None}
+    overrides = stated(
+        per_gender=per_gender,
+        max_draws=max_draws,
+        max_new_tokens=max_new_tokens,
+        prompt_form=prompt_form,
+        system_prompt=system_prompt,
+    )
     overrides |= list_override("occupations", occupations)
     if "occupations.source" in overrides:
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
@@ -152,7 +151,7 @@ def personas(
 
 
 def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOptions) -> PersonasResult:
-    """Draw, analyse and compare one study; `personas` with the study already built."""
+    """Draw, analyse and compare one study that is already built."""
     design = resolve_design(study)
     resolved = describe_design(design)
     return run_study(
@@ -175,7 +174,7 @@ def _is_empty(run: Path) -> bool:
 
 
 def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
-    """Draws that a run has planned at least: the first round and the texts with a gender in the prompt.
+    """Count the draws that a run plans at least: the first round and the texts with a gender in the prompt.
 
     How many more Algorithm 5 requests is known only as it goes, so what is stored may be the larger.
     """
@@ -190,22 +189,21 @@ def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
 def analyse_personas(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
-    """Every table of a run from its rows, rows between models included; returns the notes."""
+    """Write every table of a run from its rows, rows between models included; returns the notes."""
     return tables_of_texts(run, overrides, watcher=watcher).write()
 
 
 def tables_of_texts(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> TableSet:
-    """The same tables in memory; nothing is written."""
+    """Make the same tables in memory; nothing is written."""
     from biaskit.compare.model_tests import between_persona_models, merge_tests
 
     tables = analyse_texts(run, overrides, watcher=watcher)
     manifest = read_manifest(run)
-    models = list(manifest["models"])
-    if len(models) > 1:
+    if len(manifest["models"]) > 1:
         design = read_design(manifest["resolved"], overrides)
-        rows, changes, more = between_persona_models(
+        rows, changes, notes = between_persona_models(
             {name: tables.rows(name) for name in ("srb", "representation")},
             forms={label: entry["prompt_form"] for label, entry in manifest["models"].items()},
             margins=design.study.margin,
@@ -215,5 +213,5 @@ def tables_of_texts(
         if changes:
             tables.add("srb_change", changes)
         tables.add("tests", merge_tests(tables.rows("tests"), rows))
-        tables.notes += more
+        tables.notes += notes
     return tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet, read_set
-from biaskit.workflow.calls import CallOptions, list_override, run_study
+from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
 from biaskit.workflow.forms import HANDFUL, better_form
 from biaskit.workflow.result import RunResult, table_property
 
@@ -66,11 +67,11 @@ class ProbeResult(RunResult):
     levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
 
     def document(self) -> Document:
-        """The paper's tables with notes and signature, for a renderer."""
-        made = self.analysis()
-        design = read_design(read_manifest(self.path)["resolved"], made["choices"])
+        """Lay out the paper's tables with notes and signature."""
+        analysis = self.analysis()
+        design = read_design(read_manifest(self.path)["resolved"], analysis["choices"])
         tables = read_set(self.path, _PRINTED).rows()
-        return probe_document(frame_of(design), tables, self.warnings, made["signature"])
+        return probe_document(frame_of(design), tables, self.warnings, analysis["signature"])
 
 
 @checked(expressions=TEXT)
@@ -105,7 +106,7 @@ def probe(
     dry_run: bool = False,
     watcher: Watcher | None = None,
 ) -> ProbeResult:
-    """The probability that each model names each gender group, over the full product of jobs and templates.
+    """Measure the probability that each model names each gender group, over all jobs and templates.
 
     Args:
         models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; by default the study's own.
@@ -156,17 +157,16 @@ def probe(
         dry_run=dry_run,
         watcher=watcher,
     )
-    stated = {
-        "bias_type": bias_type,
-        "setting": setting,
-        "prompt_form": prompt_form,
-        "system_prompt": system_prompt,
-        "estimator": estimator,
-        "draws": draws,
-        "max_draws_per_cell": max_draws_per_cell,
-        "continuations": continuations,
-    }
-    overrides: dict[str, Any] = {key: value for key, value in stated.items() if value is not None}
+    overrides = stated(
+        bias_type=bias_type,
+        setting=setting,
+        prompt_form=prompt_form,
+        system_prompt=system_prompt,
+        estimator=estimator,
+        draws=draws,
+        max_draws_per_cell=max_draws_per_cell,
+        continuations=continuations,
+    )
     lists = {"jobs": jobs, "templates": templates, "instructions": instructions}
     if any(isinstance(value, str) and is_path(value) for value in (*lists.values(), expressions)):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
@@ -181,7 +181,7 @@ def probe(
 
 
 def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:
-    """Score, analyse and compare one study; `probe` with the study already built."""
+    """Score, analyse and compare one study that is already built."""
     design = resolve_design(study)
     described = describe_design(design)
     digest = described["digest"]
@@ -201,7 +201,7 @@ def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> 
 
 
 def scoring_of(design: ProbeDesign) -> ScoringOptions:
-    """What a study measures of every model."""
+    """Say what a study measures of every model."""
     study = design.study
     return ScoringOptions(
         study.estimator,
@@ -217,7 +217,7 @@ def scoring_of(design: ProbeDesign) -> ScoringOptions:
 def fill_probe(
     design: ProbeDesign, resolved: dict[str, Any] | None, session: Session[ContinuationScorer]
 ) -> Outcome:
-    """The probabilities of every cell, then the texts that were asked for beside them."""
+    """Ask for the probabilities of every cell, then for the texts that the study wants beside them."""
     outcome = score_cells(design, session, partial(_look_at_forms, design, session), resolved)
     if design.study.continuations:
         continue_cells(design, session)
@@ -237,13 +237,10 @@ def _look_at_forms(
     if not local or not several or asked_before or (design.study.prompt_form, form) != ("auto", "raw"):
         return
     # A model of its own: a plan of a few cells would settle the batch size of the run's.
-    tried = session.open_model(label, spec, {"batch_size": HANDFUL}, session.account(label))
-    try:
-        found = better_form(design, tried, form)
-    finally:
-        tried.close()
-    if found is not None:
-        here, other, there = found
+    with closing(session.open_model(label, spec, {"batch_size": HANDFUL}, session.account(label))) as tried:
+        better = better_form(design, tried, form)
+    if better is not None:
+        here, other, there = better
         session.watcher.note(
             f"{label} has a chat template and is asked raw, as other models are: in a handful of cells the"
             f" listed words hold {percent(here)} % of the probability so, and {percent(there)} % in the form"
@@ -252,12 +249,12 @@ def _look_at_forms(
 
 
 def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
-    """Every table of a run from its rows, rows between models included; returns the notes."""
+    """Write every table of a run from its rows, rows between models included; returns the notes."""
     return tables_of_probe_run(run, overrides).write()
 
 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
-    """The same tables in memory; nothing is written."""
+    """Make the same tables in memory; nothing is written."""
     from biaskit.compare.model_tests import between_models, merge_tests
 
     tables = analyse_probe_rows(run, overrides)
@@ -265,7 +262,7 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
     models = list(manifest["models"])
     if len(models) > 1:
         design = read_design(manifest["resolved"], overrides)
-        rows, more = between_models(
+        rows, notes = between_models(
             tables.rows("probe_cells"),
             groups=design.groups,
             models=models,
@@ -273,7 +270,7 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
             run=str(run),
         )
         tables.add("tests", merge_tests(tables.rows("tests"), rows))
-        tables.notes += more
+        tables.notes += notes
     return tables
 
 
@@ -288,7 +285,7 @@ def score_continuations(
     batch_size: int | None = None,
     word_boundary: WordBoundary = "token",
 ) -> pd.DataFrame:
-    """Exact natural log-probability of each expression after each prompt (docs/methods.md#exact).
+    """Score each expression after each prompt: exact natural log-probabilities (docs/methods.md#exact).
 
     Args:
         model: a spec such as `demo` or `hf:ORG/NAME`.
@@ -314,21 +311,14 @@ def score_continuations(
     )
     if not len(prompts) or not wanted:
         raise UsageError("Give at least one prompt and one expression.")
-    scorer = open_scorer(
-        model,
-        label=model,
-        local=LocalOptions(device, dtype, batch_size),
-        scoring=ScoringOptions(word_boundary=word_boundary),
-    )
-    keys = [key_of([i, prompt]) for i, prompt in enumerate(prompts)]
-    plan = scorer.plan_scores(
-        [ScoreRequest(key, Prompt(prompt), wanted) for key, prompt in zip(keys, prompts, strict=True)]
-    )
-    answers = {answer.key: answer for group in scorer.score(plan.batches) for answer in group}
-    scorer.close()
+    requests = [ScoreRequest(key_of([i, text]), Prompt(text), wanted) for i, text in enumerate(prompts)]
+    local, scoring = LocalOptions(device, dtype, batch_size), ScoringOptions(word_boundary=word_boundary)
+    with closing(open_scorer(model, label=model, local=local, scoring=scoring)) as scorer:
+        plan = scorer.plan_scores(requests)
+        answers = {answer.key: answer for group in scorer.score(plan.batches) for answer in group}
     rows = []
-    for i, (key, prompt) in enumerate(zip(keys, prompts, strict=True)):
-        answer = answers[key]
+    for i, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
+        answer = answers[request.key]
         if isinstance(answer, Failed):
             raise ModelError(f"{model} cannot score prompt {i}: {answer.reason}.")
         rows += [(i, prompt, e.group, e.text, e.high) for e in answer.log_probs]

@@ -12,11 +12,11 @@ from biaskit.runs.merge import store_rows
 from biaskit.runs.store import read_rows, rows_file, run_folder
 
 RECORDED = "recorded:"
-"""What a recorded corpus is called with: `recorded:demo`."""
+"""What the name of a recorded corpus begins with: `recorded:demo`."""
 
 
 def recorded_run(spec: str, out: str | Path | None = None) -> Path:
-    """`recorded:NAME` as a run of one's own: its rows and manifest copied, ready to be analysed."""
+    """Copy the rows and the manifest of `recorded:NAME` into a run of one's own, ready to be analysed."""
     name = spec.removeprefix(RECORDED)
     shipped = load_corpus("recorded")  # held against its digests
     known = sorted({Path(file.path).parent.name for file in shipped.files})

@@ -28,7 +28,7 @@ from biaskit.common.inputs import expanded
 from biaskit.common.provenance import versions
 from biaskit.common.wording import count
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.progress import Silent, Watcher, watching
+from biaskit.progress import Watcher, watching
 from biaskit.report.content import Content, ExampleText, Gate, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
 from biaskit.report.prompts import PromptKinds
@@ -82,9 +82,9 @@ class Report:
     content: Content
 
     def __repr__(self) -> str:
-        made = {"finding": self.findings, "figure file": self.figures, "LaTeX file": self.latex}
-        parts = ", ".join(count(len(listed), what) for what, listed in made.items())
-        return visible(f"Report({str(self.page)!r}: {parts})")
+        parts = {"finding": self.findings, "figure file": self.figures, "LaTeX file": self.latex}
+        counts = ", ".join(count(len(listed), what) for what, listed in parts.items())
+        return visible(f"Report({str(self.page)!r}: {counts})")
 
 
 @checked()
@@ -137,17 +137,17 @@ def report(
         seen.progress("report", 1, STEPS)
         figures = draw_all(content)
         seen.progress("report", 2, STEPS)
-        said = say(content)
-        write_or_refuse(target, render_page(content, said, figures))
+        statements = say(content)
+        write_or_refuse(target, render_page(content, statements, figures))
         seen.progress("report", 3, STEPS)
         drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen)
         latex = _beside(folder / LATEX, _latex(content), seen)
         seen.progress("report", 4, STEPS)
-    return Report(target, drawn, latex, said.findings, content)
+    return Report(target, drawn, latex, statements.findings, content)
 
 
 def _keys(settings: Mapping[str, Any]) -> ReportKeys:
-    """The keys of the page; all settings are checked, those that the comparison takes by their name."""
+    """Read the keys of the page; of the settings that the comparison takes only the names are checked."""
     known = [*(f"{PREFIX}{name}" for name in ReportKeys.model_fields), "reference"]
     for name in settings:
         if name not in known and not name.startswith(MARGIN):
@@ -156,9 +156,11 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
     reference = settings.get("reference", "both")
     if reference not in get_args(Reference):
         raise StudyError(f"reference is {reference!r}: write one of {', '.join(get_args(Reference))}.")
-    own = {name.removeprefix(PREFIX): value for name, value in settings.items() if name.startswith(PREFIX)}
+    of_page = {
+        name.removeprefix(PREFIX): value for name, value in settings.items() if name.startswith(PREFIX)
+    }
     try:
-        return ReportKeys.model_validate(own)
+        return ReportKeys.model_validate(of_page)
     except ValidationError as error:
         raise StudyError(explain(error, "--set", ReportKeys, PREFIX)) from error
 
@@ -167,7 +169,7 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
 
 
 def stored_content(run: Path) -> Content:
-    """What the stored tables of a run hold, for findings: no row is read, no model held against another."""
+    """Gather what findings need from a run's stored tables: no row is read, no models are compared."""
     collection = gather([run])
     return Content(
         title=title_of(collection.parts),
@@ -184,28 +186,30 @@ def _content(
     groups: Sequence[str],
     aliases: str | Path | None,
     settings: Mapping[str, Any],
-    out: str | Path | None = None,
-    watcher: Watcher | None = None,
+    out: str | Path | None,
+    watcher: Watcher,
 ) -> tuple[Content, Path]:
-    named = _Named.of(runs, groups, aliases)
-    make_fit(named.paths, watcher or Silent())
-    collection = gather(named.paths)
-    between, notes, folder, gate = _between(collection, named, settings, out)
-    command = ["biaskit", "report", *map(str, named.paths)]
-    command += [word for group in named.groups for word in ("--group", group)]
-    command += ["--aliases", str(named.aliases)] if named.aliases else []
+    """Gather everything the page shows, and name the folder that figures and tables go to."""
+    subject = _Subject.from_runs(runs, groups, aliases)
+    make_fit(subject.paths, watcher)
+    collection = gather(subject.paths)
+    between, notes, folder, gate = _between(collection, subject, settings, out)
+    papers = papers_in(collection)
+    command = ["biaskit", "report", *map(str, subject.paths)]
+    command += [word for group in subject.groups for word in ("--group", group)]
+    command += ["--aliases", str(subject.aliases)] if subject.aliases else []
     command += [] if texts else ["--no-texts"]
     content = Content(
         title=title_of(collection.parts),
         parts=collection.parts,
         between=between,
         notes=tuple(dict.fromkeys((*collection.notes, *notes))),
-        deviations=deviations_of(papers_in(collection)),
+        deviations=deviations_of(papers),
         with_texts=texts,
         texts_reason="" if texts else "left out by --no-texts",
         command=shlex.join(command),
         versions=versions(),
-        bibtex="\n\n".join(bibtex_of(papers_in(collection)).values()),
+        bibtex="\n\n".join(bibtex_of(papers).values()),
         reference=settings.get("reference", _reference(collection)),
         gate=gate,
         verified=verified_lines(collection),
@@ -214,7 +218,7 @@ def _content(
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _Subject:
     """The runs that a report is about, how they are held against each other, and where it goes."""
 
     paths: tuple[Path, ...]
@@ -223,15 +227,15 @@ class _Named:
     folder: Path | None  # a comparison's, where that was named
 
     @classmethod
-    def of(cls, runs: Sequence[Path], groups: Sequence[str], aliases: str | Path | None) -> _Named:
-        """A folder that `compare` wrote stands for its runs, groups and aliases."""
-        given = list(runs) or [find_run(None)]
-        manifests = [read_manifest(path) for path in given]
+    def from_runs(cls, runs: Sequence[Path], groups: Sequence[str], aliases: str | Path | None) -> _Subject:
+        """Let a folder that `compare` wrote stand for its runs, groups and aliases; no run: the newest."""
+        folders = list(runs) or [find_run(None)]
+        manifests = [read_manifest(path) for path in folders]
         if not any(manifest["engine"] == COMPARISON for manifest in manifests):
-            return cls(tuple(given), tuple(groups), aliases, None)
-        if len(given) > 1:
+            return cls(tuple(folders), tuple(groups), aliases, None)
+        if len(folders) > 1:
             raise UsageError("A comparison is reported by itself: name the runs instead.")
-        folder, resolved = given[0], manifests[0]["resolved"]
+        folder, resolved = folders[0], manifests[0]["resolved"]
         paths = [Path(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
         stored = resolved.get("aliases")
         return cls(
@@ -243,45 +247,51 @@ class _Named:
 
 
 def _between(
-    collection: Collection, named: _Named, settings: Mapping[str, Any], out: str | Path | None
+    collection: Collection, subject: _Subject, settings: Mapping[str, Any], out: str | Path | None
 ) -> tuple[Tables, tuple[str, ...], Path, Gate | None]:
-    """What ties runs and models together, the folder everything goes to, and the gate of two models."""
-    first, alone = named.paths[0], len(named.paths) == 1
+    """Compare runs and models where there are several.
+
+    Returns the tables between them, notes, the folder that everything goes to, and of two models whether
+    they are equivalent.
+    """
+    first, alone = subject.paths[0], len(subject.paths) == 1
     n_models = len({model.label for part in collection.parts for model in part.models})
     if alone and n_models == 1:
         return {}, (), first, None
     from biaskit.workflow.compare import compare_gathered
 
     margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
-    own = named.folder or (first / "comparison" if alone else None)
-    if out is not None and own is not None and not may_write(own.parent if alone else own):
-        own = expanded(out).parent / "comparison"
-    made = compare_gathered(collection, out=own, groups=named.groups, aliases=named.aliases, settings=margins)
-    required = made.requirement()
+    folder = subject.folder or (first / "comparison" if alone else None)
+    if out is not None and folder is not None and not may_write(folder.parent if alone else folder):
+        folder = expanded(out).parent / "comparison"
+    comparison = compare_gathered(
+        collection, out=folder, groups=subject.groups, aliases=subject.aliases, settings=margins
+    )
+    required = comparison.requirement()
     gate = Gate(required.holds, len(required.failing), required.n_rows) if n_models == 2 else None
-    return made.content.between, made.warnings, first if alone and named.folder is None else made.path, gate
+    target = first if alone and subject.folder is None else comparison.path
+    return comparison.content.between, comparison.warnings, target, gate
 
 
 def verified_lines(collection: Collection) -> tuple[str, ...]:
-    """What stands of each run in its verification.json, with its folder where there are several."""
-    found = [(run.path, verified_line(run.path, run.analysis.get("rows_digest"))) for run in collection.runs]
-    several = len(found) > 1
-    return tuple(f"{path.name}: {line}" if several else line for path, line in found if line)
+    """Say what the verification.json of each run says, with its folder where there are several."""
+    lines = [(run.path, verified_line(run.path, run.analysis.get("rows_digest"))) for run in collection.runs]
+    return tuple(f"{path.name}: {line}" if len(lines) > 1 else line for path, line in lines if line)
 
 
 def title_of(parts: Sequence[Part]) -> str:
-    """The title of a page that was given none."""
+    """Make the title of a page that was given none."""
     labels = list(dict.fromkeys(model.label for part in parts for model in part.models))
     return f"How {labels[0]} treats gender" if len(labels) == 1 else f"How {len(labels)} models treat gender"
 
 
 def _reference(collection: Collection) -> Any:
     stated = [run.manifest["resolved"]["study"].get("reference") for run in collection.runs]
-    return next((one for one in stated if one), "both")
+    return next(filter(None, stated), "both")
 
 
 def papers_in(collection: Collection) -> list[str]:
-    """Corpora whose papers are cited, each once."""
+    """List the corpora whose papers are cited, each once."""
     return list(dict.fromkeys(paper for part in collection.parts for paper in part.papers))
 
 
@@ -289,7 +299,7 @@ def papers_in(collection: Collection) -> list[str]:
 
 
 def with_rows(content: Content, collection: Collection) -> Content:
-    """The same content with prompts, example texts and sentences; every file of rows is read once."""
+    """Add prompts, example texts and sentences to content; every file of rows is read once."""
     prompts: list[PromptShown] = []
     examples: list[ExampleText] = []
     words: list[WordInContext] = []
@@ -334,7 +344,7 @@ def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
 
 
 def _latex(content: Content) -> dict[str, bytes]:
-    """The papers' tables of every part, words of genders and of own groups, a file each, and all in one."""
+    """Write the papers' tables and those of marked words, a file each, and one document that holds all."""
     tables: list[PaperTable] = []
     for part in content.parts:
         if part.engine == "probe":
@@ -348,24 +358,23 @@ def _latex(content: Content) -> dict[str, bytes]:
             tables += persona_tables(part.tables, content.between, claim=part.claim(GASP))
             tables += word_tables(part.tables)
         tables += group_papers(part.tables.get("group_lists", ()), part.tables.get("group_words", ()))
-    signature = "; ".join(one for part in content.parts for one in part.signatures)
-    return latex_files(tables, signature)
+    return latex_files(tables, "; ".join(line for part in content.parts for line in part.signatures))
 
 
 def _beside(folder: Path, files: Mapping[str, bytes], watcher: Watcher) -> tuple[Path, ...]:
-    """Put figures or LaTeX tables in their folder; what somebody changed there is kept and said.
+    """Put figures or LaTeX tables in their folder; what somebody changed there is kept, with a note.
 
     What an earlier report made and this one does not is removed: it may show other numbers than the page.
     """
     record = read_record(folder / RECORD)
-    named = files_named(record) or () if record is not None and is_intact(record) else ()
+    earlier = files_named(record) if record is not None and is_intact(record) else {}
     # Whoever can write the record could name any file of this machine in it.
-    gone = [name for name in named if Path(name).name == name and name.endswith(MADE)]
+    gone = [name for name in earlier if Path(name).name == name and name.endswith(MADE)]
     if not files and not gone:
         return ()
     try:
-        for kept in write_set(folder, files, RECORD, {}, gone=gone):
-            watcher.note(kept)
+        for note in write_set(folder, files, RECORD, {}, gone=gone):
+            watcher.note(note)
     except OSError as error:
         raise RunError(f"{folder} cannot be written: {error.strerror or error}.") from error
     return tuple(folder / name for name in files)

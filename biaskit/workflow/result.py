@@ -33,7 +33,7 @@ SHOWN_MODELS = 3
 
 
 def table_property(name: str, doc: str) -> pd.DataFrame:
-    """A public table as an attribute of a result (for type checkers its value), read when asked for."""
+    """Make a public table an attribute of a result (for type checkers its value), read when asked for."""
     return cast("pd.DataFrame", property(lambda result: result.table(name), doc=doc))
 
 
@@ -64,26 +64,25 @@ class RunResult(ABC):
     """The table that `--format csv` prints and a notebook shows."""
 
     def table(self, name: str) -> pd.DataFrame:
-        """A public table by its name, such as `tests`; without rows where the study does not make it.
+        """Read a public table by its name, such as `tests`; without rows where the study does not make it.
 
         Raises `TableError` for a name that no table has, and `RunError` where there is no run (any more).
         """
         if name not in SCHEMAS:
             raise TableError(f"There is no table {name!r}.{nearest(str(name), SCHEMAS)}")
-        # Empty is the answer of a run that is there. After a dry run, or in another working folder, it would
-        # be a wrong one.
+        # An empty table says that a run does not make it. Where there is no run, that would be wrong.
         if not (self.path / MANIFEST).is_file():
             raise RunError(
                 f"{self.path} holds no run: a dry run writes nothing, and a relative path is looked up in the"
                 f" current folder, {Path.cwd()}."
             )
         try:
-            found = read_set(self.path, (name,)).frame(name)
+            table = read_set(self.path, (name,)).frame(name)
         except RunError:
             refuse_shard(self.path, read_manifest(self.path))
             raise
-        if found is not None:
-            return found
+        if table is not None:
+            return table
         manifest = read_manifest(self.path)
         resolved = manifest["resolved"]
         if manifest["engine"] == "probe":
@@ -101,18 +100,18 @@ class RunResult(ABC):
         return not self.failed_models and not self.failed
 
     def analysis(self) -> dict[str, Any]:
-        """How the stored tables were made (analysis.json): choices, signature, digest of the rows."""
+        """Read how the stored tables were made (analysis.json): choices, signature, digest of the rows."""
         return read_set(self.path, ()).analysis
 
     @abstractmethod
     def document(self) -> Document:
-        """The paper's tables with notes and signature, for a renderer."""
+        """Lay out the paper's tables with notes and signature, for a renderer."""
 
     def __repr__(self) -> str:
         return visible(f"{type(self).__name__}({str(self.path)!r}: {', '.join(self._summary())})")
 
     def _summary(self) -> Iterator[str]:
-        """What a line says of the run: its models, how much was analysed, what to look at."""
+        """Yield what a line says of the run: its models, how much was analysed, what to look at."""
         try:
             models, analysis = list(read_manifest(self.path)["models"]), self.analysis()
         except RunError:
@@ -127,20 +126,20 @@ class RunResult(ABC):
             yield "incomplete"
 
     def _repr_html_(self) -> str:
-        """The line of `repr`, the warnings, and the first rows of the headline table."""
+        """Show the line of `repr`, the warnings, and the first rows of the headline table."""
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)
-        said = f"<p>{escape(repr(self))}</p><ul>{notes}</ul>"
+        lines = f"<p>{escape(repr(self))}</p><ul>{notes}</ul>"
         try:
             table = self.table(self.headline)
         except RunError:
-            return said
-        shown = table.head(SHOWN_ROWS).to_html(index=False, na_rep="–", float_format="{:.4g}".format)
-        more = f"the first {SHOWN_ROWS} of " if len(table) > SHOWN_ROWS else ""
-        return f"{said}{shown}<p>{self.headline}: {more}{count(len(table), 'row')}</p>"
+            return lines
+        rows = table.head(SHOWN_ROWS).to_html(index=False, na_rep="–", float_format="{:.4g}".format)
+        part = f"the first {SHOWN_ROWS} of " if len(table) > SHOWN_ROWS else ""
+        return f"{lines}{rows}<p>{self.headline}: {part}{count(len(table), 'row')}</p>"
 
 
 def run_path(run: str | Path | RunResult) -> Path:
-    """The folder of a run that is named by its folder or its result. Raises `RunError`, `UsageError`."""
+    """Find the folder of a run, which is named by it or by a result. Raises `RunError`, `UsageError`."""
     if isinstance(run, RunResult):
         return run.path
     if not fits(run, PATH):

@@ -6,6 +6,7 @@ import io
 import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,9 +25,11 @@ from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
 from biaskit.models.options import Dtype, LocalOptions
 from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
+from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.open_draws import draw_finder
 from biaskit.personas.sampling.stored_design import read_design as read_texts
 from biaskit.personas.texts.documents import why_not
+from biaskit.probe.design import ProbeDesign
 from biaskit.probe.requests import cell_finder
 from biaskit.probe.rows import fault_of
 from biaskit.probe.stored_design import read_design as read_cells
@@ -39,7 +42,7 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place, write_verification
 from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.study.keys import ANALYSIS_KEYS
-from biaskit.tables.sets import ANALYSIS, TABLES, TableSet
+from biaskit.tables.sets import ANALYSIS, TABLES
 from biaskit.workflow.calls import CallOptions
 from biaskit.workflow.personas import tables_of_texts
 from biaskit.workflow.probe import scoring_of, tables_of_probe_run
@@ -61,6 +64,9 @@ ALPHA = 0.05
 
 Row = Mapping[str, Any]
 Request = ScoreRequest | DrawRequest
+Design = ProbeDesign | PersonasDesign
+Pair = tuple[Row, Any]
+"""A stored row and the request that it answers."""
 Finder = Callable[[Row], tuple[str, Request] | None]
 
 
@@ -109,32 +115,37 @@ def verify(
     )
     path = run_path(run)
     manifest = read_manifest(path)
-    if manifest["engine"] not in ANALYSIS_KEYS:
+    engine, models = manifest["engine"], manifest["models"]
+    if engine not in ANALYSIS_KEYS:
         raise RunError(f"{path} is a comparison, which holds no rows: name one of its runs.")
     seed = secrets.randbelow(2**31) if seed is None else seed
-    specs = _specs(manifest, [model] if isinstance(model, str) else model)
+    specs = _specs(list(models), [model] if isinstance(model, str) else model)
     target = expanded(out) if out is not None else path / FILE
     check_place(target)
     imported = bool(manifest["resolved"].get("imported"))
     with watching(watcher) as seen:
         # A folder from somebody else may name any file or server as its model: that needs a yes.
-        named = {label: str(entry["spec"]) for label, entry in manifest["models"].items()}
-        own = [f"{k} = {hide_urls(spec)}" for k, spec in named.items() if k not in specs and spec != "demo"]
-        if ask and not imported and own:
-            seen.confirm(f"The run names its models itself: {', '.join(own)}.")
-        texts = manifest["engine"] == "personas"
-        design: Any = read_texts(manifest["resolved"]) if texts else read_cells(manifest["resolved"])
-        find = draw_finder(manifest, design) if texts else cell_finder(manifest, design)
-        of_rows, drawn = _check_rows(path, manifest, None if imported else find, cells if ask else 0, seed)
-        of_tables, rows_digest = _check_tables(path, manifest, seen)
-        checks = [of_rows, _check_lists(manifest), *of_tables]
+        stated = {label: str(entry["spec"]) for label, entry in models.items() if label not in specs}
+        foreign = [f"{label} = {hide_urls(spec)}" for label, spec in stated.items() if spec != "demo"]
+        if ask and not imported and foreign:
+            seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
+        design: Design
+        find: Finder
+        if engine == "personas":
+            design = read_texts(manifest["resolved"])
+            find = draw_finder(manifest, design)
+        else:
+            design = read_cells(manifest["resolved"])
+            find = cell_finder(manifest, design)
+        row_check, drawn = _check_rows(path, engine, None if imported else find, cells if ask else 0, seed)
+        table_checks, rows_digest = _check_tables(path, manifest, seen)
+        checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
         if ask and imported:
             checks.append(_not_checked("texts", "imported texts: nobody can be asked for them again"))
         elif ask:
-            for label in manifest["models"]:
-                checks += _ask(
-                    manifest, design, label, specs.get(label), drawn.get(label, ()), call, seen, seed
-                )
+            for label, entry in models.items():
+                spec, pairs = specs.get(label, entry["spec"]), drawn.get(label, ())
+                checks += _ask(design, label, spec, entry, pairs, call, seen, seed)
     verification = Verification(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
@@ -147,10 +158,10 @@ def verify(
     return verification
 
 
-def _specs(manifest: Mapping[str, Any], given: Sequence[str]) -> dict[str, str]:
+def _specs(labels: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     """Label → the spec that stands for the manifest's. Raises `UsageError`."""
-    labels, specs = list(manifest["models"]), {}
-    for text in given:
+    specs = {}
+    for text in texts:
         label, spec = split_label(text)
         if label == hide_urls(text) and len(labels) == 1:
             label = labels[0]
@@ -160,11 +171,11 @@ def _specs(manifest: Mapping[str, Any], given: Sequence[str]) -> dict[str, str]:
     return specs
 
 
-def _checked(name: Any, faults: Sequence[str], fine: str) -> Check:
-    """A check that differs where anything is at fault: the first faults by name, the others counted."""
+def _checked(name: Any, faults: Sequence[str], fine: str, label: str = "") -> Check:
+    """Make a check that differs where anything is at fault: first faults are named, the others counted."""
     more = f"; and {len(faults) - MOST_NAMED:,} more" if len(faults) > MOST_NAMED else ""
     text = "; ".join(faults[:MOST_NAMED]) + more if faults else fine
-    return Check(name=name, outcome="differs" if faults else "agrees", text=text)
+    return Check(name=name, outcome="differs" if faults else "agrees", text=text, model=label)
 
 
 def _not_checked(name: Any, text: str, label: str = "") -> Check:
@@ -175,54 +186,56 @@ def _not_checked(name: Any, text: str, label: str = "") -> Check:
 
 
 def _check_rows(
-    run: Path, manifest: Mapping[str, Any], find: Finder | None, cells: int, seed: int
-) -> tuple[Check, dict[str, list[tuple[Row, Any]]]]:
-    """Each row against its checksum, its study and its key; and by model those drawn to be asked again.
+    run: Path, engine: str, find: Finder | None, cells: int, seed: int
+) -> tuple[Check, dict[str, list[Pair]]]:
+    """Check each row against its checksum, its study and its key, and draw by model those to be asked again.
 
     The draw follows from the seed and the keys, whatever the order of the rows. `find`: None for imported
     texts, which answer no request.
     """
-    path = rows_file(run, manifest["engine"])
+    path = rows_file(run, engine)
     if not path.is_file():
         return _checked("rows", [f"there is no {path.name}"], ""), {}
-    reading, faults, unknown = Reading(), list[str](), 0
-    keys: dict[str, list[str]] = {}
-    for row in read_rows(path, skip_bad=True, reading=reading) if find else ():
-        known = find(row) if find else None
-        if known is None:
-            unknown += 1
-            continue
-        label, request = known
-        fault = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
-        if fault is None and row["key"] != request.key:
-            fault = "its prompt, words or model were others when it was asked"
-        if fault is None:
-            keys.setdefault(label, []).append(row["key"])
+    reading, faults, n_unknown = Reading(), list[str](), 0
+    keys: dict[str, list[str]] = {}  # model → its sound rows
+    for row in read_rows(path, skip_bad=True, reading=reading):
+        if find is None:
+            faults += [fault] if (fault := why_not(row)) else []
+        elif (answered := find(row)) is None:
+            n_unknown += 1
         else:
-            faults.append(f"line {reading.line}: {fault}")
-    if find is None:
-        faults += [why for row in read_rows(path, skip_bad=True, reading=reading) if (why := why_not(row))]
+            label, request = answered
+            fault = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
+            if fault is None and row["key"] != request.key:
+                fault = "its prompt, words or model were others when it was asked"
+            if fault is None:
+                keys.setdefault(label, []).append(row["key"])
+            else:
+                faults.append(f"line {reading.line}: {fault}")
     broken = [f"{count(reading.n_skipped, 'line')} not as written"] if reading.n_skipped else []
     broken += [f"{count(reading.n_twice, 'row')} there twice"] if reading.n_twice else []
     fine = f"{count(reading.n_rows, 'row')}, each as written and with the key of what it answers"
-    fine += f"; {unknown:,} not part of the question" if unknown else ""
-    wanted: set[str] = set()
-    for own in keys.values():
-        own.sort()
-        places = np.random.default_rng(seed).choice(len(own), min(cells, len(own)), replace=False)
-        wanted |= {own[place] for place in places}
-    pairs: dict[str, list[tuple[Row, Any]]] = {}
-    for row in read_rows(path, skip_bad=True) if find and wanted else ():
-        if row["key"] in wanted and find is not None and (known := find(row)) is not None:
-            pairs.setdefault(known[0], []).append((row, known[1]))
+    fine += f"; {n_unknown:,} not part of the question" if n_unknown else ""
+    drawn: set[str] = set()
+    for keys_of_model in keys.values():
+        keys_of_model.sort()
+        n = len(keys_of_model)
+        places = np.random.default_rng(seed).choice(n, min(cells, n), replace=False)
+        drawn.update(keys_of_model[place] for place in places)
+    pairs: dict[str, list[Pair]] = {}
+    for row in read_rows(path, skip_bad=True) if drawn else ():
+        if row["key"] in drawn and find is not None and (answered := find(row)) is not None:
+            pairs.setdefault(answered[0], []).append((row, answered[1]))
     return _checked("rows", [*broken, *faults], fine), pairs
 
 
-def _check_lists(manifest: Mapping[str, Any]) -> Check:
-    """The study in the manifest against its digest, and its lists against the files they were read from."""
-    resolved, faults, away = manifest["resolved"], [], []
-    asked = {name: value for name, value in resolved.items() if name != "imported"}
-    if design_digest(asked) != resolved["digest"]:
+def _check_lists(resolved: Mapping[str, Any]) -> Check:
+    """Check the study in the manifest against its digest, and its lists against the files they come from."""
+    faults, away = [], []
+    if (
+        design_digest({name: value for name, value in resolved.items() if name != "imported"})
+        != resolved["digest"]
+    ):
         faults.append("the manifest's study was changed: its digest is that of another")
     try:
         list_corpora()  # each file held against its digest
@@ -240,111 +253,102 @@ def _check_lists(manifest: Mapping[str, Any]) -> Check:
 
 
 def _check_tables(run: Path, manifest: Mapping[str, Any], watcher: Watcher) -> tuple[list[Check], str]:
-    """The tables as they were written, and beside those that the rows give; with the digest of the rows."""
+    """Check the tables against their digests and against those made of the rows; with the rows' digest."""
     if not shard_of(manifest).whole:
         return [], ""
     record: Mapping[str, Any] | None = read_record(run / TABLES / ANALYSIS)
     if record is None:
         return [_not_checked("tables", "the run has no tables yet: `biaskit analyze` makes them")], ""
-    make: Callable[[], TableSet] = (
-        (lambda: tables_of_texts(run, record["choices"], watcher=watcher))
-        if manifest["engine"] == "personas"
-        else (lambda: tables_of_probe_run(run, record["choices"]))
-    )
     try:
-        made = make()
+        if manifest["engine"] == "personas":
+            tables = tables_of_texts(run, record["choices"], watcher=watcher)
+        else:
+            tables = tables_of_probe_run(run, record["choices"])
     except (BiaskitError, LookupError, TypeError) as error:
         return [_not_checked("tables", f"they cannot be made again: {error}")], ""
-    if record.get("methods") != made.analysis["methods"]:
+    analysis = tables.analysis
+    if record.get("methods") != analysis["methods"]:
         return [_not_checked("tables", "another version of the methods made the stored tables")], ""
     faults = [] if is_intact(record) else [f"{ANALYSIS} was changed after the analysis"]
-    if record.get("rows_digest") != made.analysis["rows_digest"]:
+    if record.get("rows_digest") != analysis["rows_digest"]:
         faults.append("the rows are not those that the tables were made of")
-    if _choices(record.get("signature")) != _choices(made.analysis["signature"]):
+    # Without the version of biaskit, which is the reader's and not the run's.
+    if str(record.get("signature")).partition(" | ")[2] != str(analysis["signature"]).partition(" | ")[2]:
         faults.append(f"{ANALYSIS} has another signature than its choices give")
-    stated = files_of(record) or {}
-    made_now = {f"{name}.csv": content for name, content in made.content.items()}
-    for name in sorted({*stated, *made_now}):
+    digests = files_of(record)
+    from_rows = {f"{name}.csv": content for name, content in tables.content.items()}
+    for name in sorted({*digests, *from_rows}):
         file = run / TABLES / name
         stored = file.read_bytes() if file.is_file() else None
-        if stored is not None and digest_of(stored) != stated.get(name):
+        if stored is not None and digest_of(stored) != digests.get(name):
             faults.append(f"{name} is not as it was written")
-        faults += _differences(name, stored, made_now.get(name))
-    fine = f"{count(len(made_now), 'table')} as written, and the same when made again from the rows"
-    return [_checked("tables", faults, fine)], str(made.analysis["rows_digest"])
+        if difference := _difference(name, stored, from_rows.get(name)):
+            faults.append(difference)
+    fine = f"{count(len(from_rows), 'table')} as written, and the same when made again from the rows"
+    return [_checked("tables", faults, fine)], str(analysis["rows_digest"])
 
 
-def _choices(signature: object) -> str:
-    """A signature without the version of biaskit, which is the reader's and not the run's."""
-    return str(signature).partition(" | ")[2]
-
-
-def _differences(name: str, stored: bytes | None, made: bytes | None) -> list[str]:
-    """The first value in which a stored table and the one that the rows give differ by more than rounding."""
+def _difference(name: str, stored: bytes | None, from_rows: bytes | None) -> str | None:
+    """Name the first value in which a stored table differs from that of the rows by more than rounding."""
     import pandas as pd
 
-    if stored == made:
-        return []
-    if stored is None or made is None:
-        return [f"{name} {'is missing' if stored is None else 'does not follow from the rows'}"]
+    if stored == from_rows:
+        return None
+    if stored is None or from_rows is None:
+        return f"{name} {'is missing' if stored is None else 'does not follow from the rows'}"
     try:
         before = pd.read_csv(io.BytesIO(stored), dtype=str, keep_default_na=False)
     except ValueError:
-        return [f"{name} is no table"]
-    after = pd.read_csv(io.BytesIO(made), dtype=str, keep_default_na=False)
+        return f"{name} is no table"
+    after = pd.read_csv(io.BytesIO(from_rows), dtype=str, keep_default_na=False)
     if list(before.columns) != list(after.columns) or len(before) != len(after):
-        return [f"{name} has other rows or columns than the rows give"]
+        return f"{name} has other rows or columns than the rows give"
     for column in after.columns:
         was, now = (pd.to_numeric(table[column], errors="coerce").to_numpy() for table in (before, after))
         same = (before[column] == after[column]) | np.isclose(was, now, rtol=ROUNDING, atol=0.0)
         for row in np.flatnonzero(~same):
             values = f"{before[column][row]!r} stored, {after[column][row]!r} from the rows"
-            return [f"{name}, row {row + 1}, {column}: {values}"]
-    return []
+            return f"{name}, row {row + 1}, {column}: {values}"
+    return None
 
 
 # --- by asking again ---------------------------------------------------------------------------------------
 
 
 def _ask(
-    manifest: Mapping[str, Any],
-    design: Any,
+    design: Design,
     label: str,
-    spec: str | None,
-    drawn: Sequence[tuple[Row, Any]],
+    spec: str,
+    entry: Mapping[str, Any],
+    drawn: Sequence[Pair],
     call: CallOptions,
     watcher: Watcher,
     seed: int,
 ) -> Iterator[Check]:
-    """Whether a model is the run's, and whether it answers again as the drawn rows say."""
-    entry = manifest["models"][label]
-    texts = manifest["engine"] == "personas"
+    """Check whether a model is the run's, and whether it answers again as the drawn rows say."""
+    texts = isinstance(design, PersonasDesign)
     name = "texts" if texts else "cells"
     if texts and entry["where"] != "scripted":
         drawn = [(row, request) for row, request in drawn if row["seed"] is not None]
     if not drawn:
         yield _not_checked(name, "it has no row that could be asked again", label)
         return
+    requests = [request for _, request in drawn]
+    answers: dict[str, Any] = {}
     try:
-        model = _open(design, label, spec or entry["spec"], entry, call, watcher, texts=texts)
-        try:
-            same = model.identity.fingerprint == entry["fingerprint"]
-            said = "the same" if same else "another model than the run's"
-            details = model.identity.details.items()
-            others = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
-            said += "" if same else f": {', '.join(others) or model.identity.fingerprint[:12]}"
-            outcome: Outcome = "agrees" if same else "differs"
-            yield Check(name="model", outcome=outcome, text=said, model=label)
-            requests = [request for _, request in drawn]
+        with closing(_open(design, label, spec, entry, call, watcher)) as model:
+            identity = model.identity
+            details = identity.details.items()
+            apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
+            fault = f"another model than the run's: {', '.join(apart) or identity.fingerprint[:12]}"
+            same = identity.fingerprint == entry["fingerprint"]
+            yield _checked("model", [] if same else [fault], "the same", label)
             batches = (model.plan_draws if texts else model.plan_scores)(requests).batches
-            answers: dict[str, Any] = {}
             watcher.progress(label, 0, len(requests))
             with closing_stream((model.generate if texts else model.score)(batches)) as groups:
                 for group in groups:
                     answers |= {answer.key: answer for answer in group}
                     watcher.progress(label, len(answers), len(requests))
-        finally:
-            model.close()
     except BiaskitError as error:
         yield _not_checked("model", f"it cannot be asked here: {error}", label)
         return
@@ -352,100 +356,97 @@ def _ask(
         (row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)
     ]
     if not pairs:
-        reason = next((one.reason for one in answers.values() if isinstance(one, Failed)), "no answer came")
-        yield _not_checked(name, f"none was answered: {reason}", label)
+        failed = (answer.reason for answer in answers.values() if isinstance(answer, Failed))
+        yield _not_checked(name, f"none was answered: {next(failed, 'no answer came')}", label)
         return
     dtype = {"api": "server", "scripted": "script"}.get(entry["where"], str(entry["details"].get("dtype")))
-    if texts:
+    if isinstance(design, PersonasDesign):
         check = _compare_texts(pairs, dtype)
     elif "counts" in pairs[0][0]:
         check = _compare_draws(pairs, dtype, design.groups, seed)
     else:
         check = _compare_points(pairs, dtype)
-    unanswered = len(drawn) - len(pairs)
-    if unanswered and check.outcome == "agrees":
-        check = check.model_copy(update={"outcome": "not-checked"})
-    said = f"{check.text}; {unanswered:,} not answered" if unanswered else check.text
-    yield check.model_copy(update={"model": label, "text": said})
+    about = {"model": label}
+    if n_unanswered := len(drawn) - len(pairs):
+        about["text"] = f"{check.text}; {n_unanswered:,} not answered"
+        about["outcome"] = "not-checked" if check.outcome == "agrees" else check.outcome
+    yield check.model_copy(update=about)
 
 
 def _open(
-    design: Any,
-    label: str,
-    spec: str,
-    entry: Mapping[str, Any],
-    call: CallOptions,
-    watcher: Watcher,
-    *,
-    texts: bool,
+    design: Design, label: str, spec: str, entry: Mapping[str, Any], call: CallOptions, watcher: Watcher
 ) -> Any:
-    """The model as the run had it: its dtype, its estimator, its template's date."""
-    batch_size = entry["batch_size"] if texts else None
+    """Open the model as the run had it: with its dtype, its estimator and its template's date."""
+    batch_size = entry["batch_size"] if isinstance(design, PersonasDesign) else None
     local = LocalOptions(call.device, call.dtype, batch_size, template_date=design.study.template_date)
-    more: dict[str, Any] = {"label": label, "local": local.as_before(entry)}
+    options: dict[str, Any] = {"label": label, "local": local.as_before(entry)}
     if is_api(spec):
-        more |= {"api": call.api({label: spec}, watcher), "known": entry}
-    if texts:
-        return open_generator(spec, **more)
-    scoring, how = replace(scoring_of(design), next_tokens=0, estimator="auto"), entry["estimator"]
-    if isinstance(how, Mapping):
-        scoring = replace(scoring, estimator=how["name"], k=how.get("k", scoring.k))
-        scoring = replace(scoring, draws=how.get("draws", scoring.draws))
-    return open_scorer(spec, **more, scoring=scoring)
+        options |= {"api": call.api({label: spec}, watcher), "known": entry}
+    if isinstance(design, PersonasDesign):
+        return open_generator(spec, **options)
+    scoring, estimator = replace(scoring_of(design), next_tokens=0, estimator="auto"), entry["estimator"]
+    if isinstance(estimator, Mapping):
+        numbers = {name: estimator[name] for name in ("k", "draws") if name in estimator}
+        scoring = replace(scoring, estimator=estimator["name"], **numbers)
+    return open_scorer(spec, **options, scoring=scoring)
 
 
 def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> Check:
-    """Byte for byte; sums of 16-bit weights depend on processor and batch, and may turn a draw."""
-    wrong = [
+    """Compare texts byte for byte; 16-bit sums depend on processor and batch, and may turn a draw."""
+    others = [
         f"{row['template_id']}, {row['occupation']}, draw {row['draw']}"
         for row, answer in pairs
         if (row["prompt"], row["text"], row["finish_reason"]) != (answer.prompt, answer.text, answer.finish)
     ]
     rounds = dtype in ("bfloat16", "float16", "server")
-    outcome: Outcome = "agrees" if not wrong else "not-checked" if rounds else "differs"
-    said = f"{len(pairs):,} asked again, " + (
-        f"{len(wrong):,} are others: {wrong[0]}" if wrong else "the same"
-    )
-    said += f" ({dtype}: a sum that rounds otherwise may turn a draw)" if wrong and rounds else ""
-    return Check(name="texts", outcome=outcome, text=said, asked=len(pairs), beyond=len(wrong))
+    outcome: Outcome = "agrees" if not others else "not-checked" if rounds else "differs"
+    text = f"{len(pairs):,} asked again, "
+    text += f"{len(others):,} are others: {others[0]}" if others else "the same"
+    text += f" ({dtype}: a sum that rounds otherwise may turn a draw)" if others and rounds else ""
+    return Check(name="texts", outcome=outcome, text=text, asked=len(pairs), beyond=len(others))
 
 
 def _compare_draws(
     pairs: Sequence[tuple[Row, Scored]], dtype: str, groups: Sequence[str], seed: int
 ) -> Check:
-    """Draws of a cell one by one where its seed repeats them; else their counts, by one permutation test."""
+    """Compare draws one by one where the cell's seed repeats them, else counts by one permutation test."""
+    text = f"{len(pairs):,} asked again, "
     if dtype in ("float32", "script"):
-        others = [row for row, one in pairs if [*map(tuple, row["answers"])] != list(one.answers or ())]
-        beyond = len(others)
-        said = f"{len(pairs):,} asked again, the draws of {beyond or 'none'} are others"
+        beyond = sum([*map(tuple, row["answers"])] != list(answer.answers or ()) for row, answer in pairs)
+        text += f"the draws of {beyond or 'none'} are others"
     else:
-        counted = []
+        tallies = []
         for row, answer in pairs:
             group_of = {e.text: e.group for e in answer.log_probs}
-            both = []
-            for counts, draws in ((row["counts"], row["draws"]), (answer.counts or {}, answer.draws or 0)):
-                by_group = [sum(n for text, n in counts.items() if group_of[text] == g) for g in groups]
-                both.append([*by_group, draws - sum(by_group)])
-            counted.append((both[0], both[1]))
-        p = p_of_same_counts(counted, seed)
+            before = _tally(row["counts"], row["draws"], group_of, groups)
+            tallies.append((before, _tally(answer.counts or {}, answer.draws or 0, group_of, groups)))
+        p = p_of_same_counts(tallies, seed)
         beyond = len(pairs) if p < ALPHA else 0
-        said = f"{len(pairs):,} asked again, p = {p:.2g} that their draws are of one distribution"
+        text += f"p = {p:.2g} that their draws are of one distribution"
     outcome: Outcome = "differs" if beyond else "agrees"
-    return Check(name="cells", outcome=outcome, text=said, asked=len(pairs), beyond=beyond)
+    return Check(name="cells", outcome=outcome, text=text, asked=len(pairs), beyond=beyond)
+
+
+def _tally(
+    counts: Mapping[str, int], draws: int, group_of: Mapping[str, str], groups: Sequence[str]
+) -> list[int]:
+    """Count the draws that name each group, and those that name none."""
+    by_group = [sum(n for text, n in counts.items() if group_of[text] == group) for group in groups]
+    return [*by_group, draws - sum(by_group)]
 
 
 def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> Check:
-    """Log-probabilities, or lists of them, within the tolerance of the run's dtype."""
+    """Compare log-probabilities, or lists of them, within the tolerance of the run's dtype."""
     tolerance = TOLERANCES.get(dtype, TOLERANCES["bfloat16"])
-    far = [max(_distances(row, answer), default=(0.0, "")) for row, answer in pairs]
-    largest, where = max(far)
-    beyond = sum(distance > tolerance for distance, _ in far)
-    said = f"{len(pairs):,} asked again, largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
-    said += f"; {beyond:,} beyond it, most {where}" if beyond else ""
+    farthest = [max(_distances(row, answer), default=(0.0, "")) for row, answer in pairs]
+    largest, where = max(farthest)
+    beyond = sum(distance > tolerance for distance, _ in farthest)
+    text = f"{len(pairs):,} asked again, largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
+    text += f"; {beyond:,} beyond it, most {where}" if beyond else ""
     return Check(
         name="cells",
         outcome="differs" if beyond else "agrees",
-        text=said,
+        text=text,
         asked=len(pairs),
         beyond=beyond,
         largest=largest if math.isfinite(largest) else None,
@@ -454,7 +455,7 @@ def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> Check:
 
 
 def _distances(row: Row, answer: Scored) -> Iterator[tuple[float, str]]:
-    """How far each log-probability of a row is from today's, and where that is."""
+    """Yield how far each log-probability of a row is from today's, and where that is."""
     where = f"{row['bias_type']} template {row['template_id']}, {row['job']}"
     if row["prompt"] != answer.prompt:
         yield math.inf, f"{where}: the prompt is another one now"
@@ -472,5 +473,5 @@ def _distances(row: Row, answer: Scored) -> Iterator[tuple[float, str]]:
 
 
 def _distance(before: float | None, after: float | None) -> float:
-    low, high = sorted(-math.inf if one is None else one for one in (before, after))
+    low, high = sorted(-math.inf if log is None else log for log in (before, after))
     return 0.0 if high < NEGLIGIBLE else high - low

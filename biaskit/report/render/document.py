@@ -52,6 +52,19 @@ class TitledTable:
         return tuple(", ".join(parts) for parts in names)
 
 
+def listed_table(
+    title: str,
+    heads: Iterable[str],
+    rows: Iterable[tuple[str, ...]],
+    n_text: int = 1,
+    *,
+    note: str = "",
+    wide: frozenset[int] = frozenset(),
+) -> TitledTable:
+    """Make a table of one header line."""
+    return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), note, n_text, wide)
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """What a command has to say, before anyone decides how it looks."""
