@@ -72,7 +72,7 @@ HIGH_DROP_RATE = 0.2
 
 @dataclass(slots=True)
 class _Results:
-    """The tables of one analysis, with its notes and what goes into analysis.json."""
+    """The tables of one analysis, its notes, and its record for analysis.json (vectors, clusters, …)."""
 
     tables: dict[str, Sequence[Row]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -132,8 +132,7 @@ def texts_of(
     reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
     rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
     rows = (answerers or Answerers()).counting(rows)
-    imported = manifest["resolved"].get("imported")
-    if imported:
+    if imported := manifest["resolved"].get("imported"):
         documents = read_imported(design, rows, imported.get("group_col"))
     else:
         documents = read_documents(design, manifest["models"], rows)

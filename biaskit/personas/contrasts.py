@@ -142,7 +142,7 @@ def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], s
     for contrast in labour_contrast(representation):
         if not contrast.occupations and not defined(representation, "labour_female_share"):
             continue
-        rows = within_units(
+        rows: Sequence[Row] = within_units(
             contrast.share,
             contrast.labour,
             scope=Scope(

@@ -165,8 +165,8 @@ class _Contexts:
             for word, z in wanted.items():
                 # Only those that stay are shortened: most give way to one of a smaller key.
                 sentences = self._found[of_list][word]
-                of_word = [_shortened(sentence, word, self._tokenise) for _, sentence in sentences]
-                numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in of_word))
+                shortened = [_shortened(sentence, word, self._tokenise) for _, sentence in sentences]
+                numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in shortened))
                 words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
         return words, list(places)
 

@@ -153,8 +153,8 @@ def _scores(
         for gender in WOMEN_AND_MEN:
             listed = lists.marked(model, occupation, origin, gender)
             if listed is None or listed.n_marked is None:
-                reason = listed.reason if listed else None
-                return _none(reason or f"no {origin} texts of this occupation")
+                why = listed.reason if listed else None
+                return _none(why or f"no {origin} texts of this occupation")
             lists_of.setdefault(origin, {})[gender] = listed
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS

@@ -19,7 +19,6 @@ from biaskit.personas.texts.tokens import tokenise
 
 Honorifics = Literal["paper", "titles"]
 
-
 NONBINARY_TERMS = ("nonbinary", "non-binary", "they/them")
 """Searched in the lower-cased text, also inside words; one is enough."""
 

@@ -42,8 +42,7 @@ def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
     lowered = cased.lower()
     readings = {"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)}
     match = text_rules().first(readings)
-    if match is None:
-        raise AssertionError("the last rule fires for every text")
+    assert match is not None, "the last rule fires for every text"
     rule = match[0]
     if rule is text_rules().rules[-1] and finish == "length" and len(text.strip()) < LOOKED_AT:
         return TextOutcome(CUT, rule.id)

@@ -114,14 +114,9 @@ class Calibration:
                         "n_criterion": None if marked.criterion is None else len(marked.criterion),
                         "n_common": marked.n_common,
                         "n_names": marked.n_names,
-                        **{
-                            column: None if words is None else " ".join(words)
-                            for column, words in (
-                                ("gained", marked.gained),
-                                ("lost", marked.lost),
-                                ("words_differing", marked.differing),
-                            )
-                        },
+                        "gained": _spaced(marked.gained),
+                        "lost": _spaced(marked.lost),
+                        "words_differing": _spaced(marked.differing),
                         "stability": step.stability,
                         "recommended": chosen and prior == "hybrid",
                         "n_marked_beyond": marked.n_beyond,
@@ -231,6 +226,10 @@ def _constant(pairs: Sequence[AtAlpha]) -> Constant:
     if undefined:
         return Constant(None, reason=undefined)
     return find_constant(decisive[0].marked_criterion_words)
+
+
+def _spaced(words: Words | None) -> str | None:
+    return None if words is None else " ".join(words)
 
 
 def _interpolated(alpha: float, topic: Constant, english: Constant) -> Constant:

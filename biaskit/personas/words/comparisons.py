@@ -44,12 +44,9 @@ def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator
     for model in documents.models:
         for occupation in documents.occupations:
             for origin in (ASSOCIATED, SPECIFIED):
-                if origin not in documents.origins:
-                    continue
                 drawn = groups.get((model, occupation, origin), [])
-                if not drawn and documents.imported:
-                    continue
-                yield _comparison(documents, study, model, occupation, origin, drawn)
+                if origin in documents.origins and (drawn or not documents.imported):
+                    yield _comparison(documents, study, model, occupation, origin, drawn)
 
 
 def _comparison(
