@@ -144,9 +144,7 @@ def _choose_expressions(
     expressions_of, groups = {}, None
     forms: dict[str, tuple[Expression, ...]] = {}  # made once for all templates of a set
     for template in templates:
-        of_type = (
-            study.expressions.explicit if template.bias_type == "explicit" else study.expressions.implicit
-        )
+        of_type = getattr(study.expressions, template.bias_type)
         # The template's own set, else its bias type's, else the set called like the bias type.
         candidates = [name for name in (template.expressions, of_type, template.bias_type) if name]
         name = (

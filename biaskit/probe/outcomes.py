@@ -78,22 +78,18 @@ def _listed_words(words: tuple[tuple[str, int], ...]) -> tuple[re.Pattern[str], 
     return re.compile(word_alternatives(number)), number
 
 
-@cache
-def _negated() -> re.Pattern[str]:
-    return re.compile(rf"(?:{answer_rules().top['negated']})$")
-
-
 def _with_listed_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
     """Write the text in lower case, its listed words as @N; ~N where one is negated, %N inside a question.
 
     These signs in the answer itself become spaces, so that they are not taken for a listed word.
     """
     pattern, number = _listed_words(words)
+    negation = rf"(?:{answer_rules().top['negated']})$"
     text = re.sub("[@~%]", " ", text)
     parts, end = [], 0
     for match in pattern.finditer(text):
         sign = "@"
-        if _negated().search(text[max(0, match.start() - 40) : match.start()].lower()):
+        if re.search(negation, text[max(0, match.start() - 40) : match.start()].lower()):
             sign = "~"
         elif next((c for c in text[match.end() :] if c in SENTENCE_END), "") == "?":
             sign = "%"

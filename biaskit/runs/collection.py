@@ -178,18 +178,14 @@ def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
         **run.manifest,
         "models": {names[label]: entry for label, entry in run.manifest["models"].items()},
     }
-    tables = {name: [_with_names(row, names) for row in rows] for name, rows in run.tables.items()}
+    tables = {
+        name: [{**row, **{c: names.get(row[c], row[c]) for c in MODEL_COLUMNS if c in row}} for row in rows]
+        for name, rows in run.tables.items()
+    }
     analysis = dict(run.analysis)
     if isinstance(answered := analysis.get("answered"), Mapping):
         analysis["answered"] = {names.get(label, label): entry for label, entry in answered.items()}
     return StoredRun(run.path, manifest, analysis, tables, names)
-
-
-def _with_names(row: Row, names: Mapping[str, str]) -> Row:
-    return {
-        column: names.get(value, value) if column in MODEL_COLUMNS and isinstance(value, str) else value
-        for column, value in row.items()
-    }
 
 
 # --- parts -------------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ def design_digest(content: Mapping[str, Any]) -> str:
         name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")
     }
     question["study"] = {name: value for name, value in study.items() if name not in left_out}
-    for name in LATER_KEYS:  # at its default the study is the one that it was before there was the key
+    for name in LATER_KEYS:  # a study with the default keeps the digest that it had before there was the key
         if question["study"].get(name) == STUDIES[study["engine"]].model_fields[name].default:
             question["study"].pop(name, None)
     if "expressions" in study:

@@ -165,7 +165,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     file = path / MANIFEST
     content = _FILE.content(file)
     try:
-        manifest = json.loads(content)
+        manifest: dict[str, Any] = json.loads(content)
         form = _FORMS.get(manifest["engine"], Manifest[dict[str, JsonValue]])
         form.model_validate_json(content, strict=True)
     except ValidationError as error:
@@ -175,8 +175,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise RunError(f"{file}: {place} {what}. {_REMEDY}") from None
     except (ValueError, LookupError, TypeError, RecursionError):
         raise RunError(f"{file} is no manifest of biaskit. {_REMEDY}") from None
-    result: dict[str, Any] = manifest
-    return result
+    return manifest
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:

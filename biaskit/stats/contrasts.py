@@ -175,8 +175,11 @@ def against_labour(
         alone = Statistic(None if np.isnan(rho) else rho, reason=BOUNDS_ALONE)
         return [*of_values, rows.row("spearman", alone)]
     ranks = rank_correlation(x, means, rng=generator(seed, "tests", [*_identity(scope), "spearman"]))
-    few = _too_few([y])
-    return [*of_values, rows.row("spearman", replace(ranks, p_value=None) if few else ranks, speaks=not few)]
+    speaks = not _too_few([y])
+    return [
+        *of_values,
+        rows.row("spearman", ranks if speaks else replace(ranks, p_value=None), speaks=speaks),
+    ]
 
 
 def _too_few(arms: Sequence[CellValues]) -> bool:

@@ -6,6 +6,7 @@ See docs/methods.md#verdicts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal
 
 from biaskit.common.wording import ROUNDING
@@ -120,8 +121,8 @@ def with_verdicts(*tables: Sequence[Row]) -> list[list[dict[str, Any]]]:
     for i, row in enumerate(rows):
         p, n = adjusted.get(i, (None, 0))
         judged.append({**row, "verdict": judge(row, p) if i in p_values else "", "n_claims": n})
-    ends = [sum(map(len, tables[:k])) for k in range(len(tables) + 1)]
-    return [judged[ends[k] : ends[k + 1]] for k in range(len(tables))]
+    in_order = iter(judged)
+    return [list(islice(in_order, len(table))) for table in tables]
 
 
 def _gender_of_share(row: Row) -> str:

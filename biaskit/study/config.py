@@ -70,10 +70,7 @@ def is_path(text: str) -> bool:
 
 
 def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> Study:
-    """Build a study of defaults, `content` and `overrides` (dotted keys); later ones win.
-
-    `where` begins the message of the `StudyError` that an invalid key raises.
-    """
+    """Build a study of defaults, then `content`, then `overrides` (dotted keys). Raises `StudyError`."""
     merged = _with_variant({key: dict(v) if isinstance(v, dict) else v for key, v in content.items()})
     for dotted, value in _with_variant(dict(overrides)).items():
         *tables, last = dotted.split(".")

@@ -207,10 +207,7 @@ def _values_by_column(path: Path, content: bytes) -> dict[Column, list[Any]]:
             )
     fields = zip(*body, strict=True) if body else [()] * len(layout)
     texts: dict[str, str] = {}  # a name stands in thousands of rows, and is held once
-    return {
-        column: _values(path, column, of_column, texts)
-        for column, of_column in zip(layout, fields, strict=True)
-    }
+    return {column: _values(path, column, f, texts) for column, f in zip(layout, fields, strict=True)}
 
 
 def _values(path: Path, column: Column, fields: Sequence[str], texts: dict[str, str]) -> list[object]:
