@@ -68,7 +68,7 @@ def _probe(part: Part) -> Iterator[TitledTable]:
         blocks_by_form.setdefault(block.form, []).append(block)
     for form, blocks in blocks_by_form.items():
         notes: dict[str, None] = {}
-        groups, gender = blocks[0].groups()[:2], people(blocks[0].gender)
+        groups, gender = blocks[0].groups[:2], people(blocks[0].gender)
         rows = [
             (short(model, LABEL), block.bias_type, *(_share(block, model, group, notes) for group in groups))
             for model in dict.fromkeys(model for block in blocks for model in block.models)
