@@ -19,10 +19,7 @@ def key_of(name: str, aliases: Mapping[str, str]) -> str:
 
 
 def read_aliases(path: Path) -> dict[str, str]:
-    """Read name → name that stands for it from a file of two columns without a header.
-
-    Columns are separated by tabs in a .tsv, else by commas. Raises `CorpusError` for any other shape.
-    """
+    """Read name → name that stands for it from two columns without a header; .tsv has tabs."""
     import pandas as pd
 
     text, separator = _ALIASES.text(path, f"--aliases {path}"), "\t" if path.suffix == ".tsv" else ","

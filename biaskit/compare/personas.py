@@ -48,10 +48,7 @@ class Texts:
 def texts_of(
     tables: Tables, forms: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
 ) -> dict[str, Texts]:
-    """Read the models of one run from its rows of srb.csv and representation.csv.
-
-    `forms`: model → prompt form.
-    """
+    """Read the models of one run from srb.csv and representation.csv; `forms`: model → prompt form."""
     srb = tables.get("srb", ())
     scores_of = grouped(srb, "model")
     plain_of = grouped(without_instruction(tables.get("representation", ())), "model")

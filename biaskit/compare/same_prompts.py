@@ -12,10 +12,7 @@ SLOT = "[]"
 
 @dataclass(frozen=True, slots=True)
 class PromptTexts:
-    """The texts that a run asked, from the `question` of its manifest.
-
-    Models of one run share their texts, so their `question` may be left empty: all its texts are equal.
-    """
+    """The texts that a run asked (`question` of its manifest); left empty inside one run, where all agree."""
 
     question: Mapping[str, Any] = field(default_factory=dict)
     _templates: dict[tuple[str, int], object] = field(

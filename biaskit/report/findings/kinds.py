@@ -83,19 +83,19 @@ def claim(
     prompts; `least`: the lowest strength it may have, however clear; `pieces`: replace those of the row.
     """
     verdict = verdict or outcome_of(row)
-    known = row if row is not None and row["estimate"] is not None else None
+    estimated = row if row is not None and row["estimate"] is not None else None
     pieces_of_row: dict[str, Piece] = {
         "opening": opening(asked, weak=weak),
         "model": Foreign(model),
-        "amount": amount(known) if known else "",
+        "amount": amount(estimated) if estimated else "",
         "more": "more" if verdict == "higher" else "less",
-        "ends": ends(known) if known else "",
-        "span": span(known) if known else "",
+        "ends": ends(estimated) if estimated else "",
+        "span": span(estimated) if estimated else "",
         "within": within(row) if row is not None else "",
         "why": why(row),
     }
     text = sentence(*kind.templates(verdict), **{**pieces_of_row, **pieces})
-    shown = number(known, verdict) if known else ""
+    shown = number(estimated, verdict) if estimated else ""
     return said(
         *(text, topic, kind.question, verdict, measured),
         about=about,
