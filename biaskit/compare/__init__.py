@@ -1,4 +1,4 @@
-"""Beside the engines: pairs stored tables of runs and of engines; trains nothing.
+"""Hold models and engines against each other, from the stored tables of their runs; nothing is asked anew.
 
 See docs/methods.md#both-engines.
 """

@@ -13,13 +13,13 @@ _ALIASES = Inputs(CorpusError, most=64 * 2**20)
 
 
 def key_of(name: str, aliases: Mapping[str, str]) -> str:
-    """What two names of one occupation have in common: lower case, and what a file of aliases says."""
+    """Key of an occupation's name, under which the engines are joined: lower case, aliases replaced."""
     plain = " ".join(name.lower().split())
     return aliases.get(plain, plain)
 
 
 def read_aliases(path: Path) -> dict[str, str]:
-    """Name → the name that stands for it, from a file of two columns without a header; .tsv has tabs."""
+    """Read name → name that stands for it from two columns without a header; .tsv has tabs."""
     import pandas as pd
 
     text, separator = _ALIASES.text(path, f"--aliases {path}"), "\t" if path.suffix == ".tsv" else ","

@@ -1,4 +1,4 @@
-"""How differently models were measured, in sentences: what a difference between them holds as well."""
+"""Sentences on how models were measured differently, which also goes into the differences between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 60
 
 
 def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> Iterator[str]:
-    """One sentence for each thing that differs between the runs or models of one engine."""
+    """Say what differs between the runs or models of one engine, a sentence for each thing."""
     settings = []
     for run in runs:
         study = run.manifest["resolved"].get("study", {})
@@ -31,12 +31,13 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
             | {name: value for name, value in choices.items() if name not in NO_NUMBER}
             | {"biaskit's version": version}
         )
-    for name in dict.fromkeys(name for own in settings for name in own):
+    for name in dict.fromkeys(name for settings_of_run in settings for name in settings_of_run):
         runs_of: dict[str, list[str]] = {}
-        for run, own in zip(runs, settings, strict=True):
-            if name in own:
-                value = own[name] if isinstance(own[name], str) else canonical_json(own[name])
-                shown = "none" if own[name] in (None, "") else short(value, LONGEST)
+        for run, settings_of_run in zip(runs, settings, strict=True):
+            if name in settings_of_run:
+                value = settings_of_run[name]
+                text = value if isinstance(value, str) else canonical_json(value)
+                shown = "none" if value in (None, "") else short(text, LONGEST)
                 runs_of.setdefault(shown, []).append(str(run.path))
         if len(runs_of) > 1:
             listed = "; ".join(f"{value} in {', '.join(paths)}" for value, paths in runs_of.items())

@@ -1,4 +1,4 @@
-"""The four gaps of an occupation: what the prober says, the texts, the labour force, SRB.
+"""The four gaps of an occupation: in answers, in texts, in the labour force, in SRB.
 
 See docs/methods.md#gaps.
 """
@@ -39,27 +39,33 @@ Number = tuple[float | None, str | None]
 def labour_table(
     representation: Iterable[StoredRow], probe_jobs: Iterable[StoredRow], aliases: Aliases
 ) -> tuple[dict[str, float], list[str]]:
-    """Share of women in the labour force by `aliases.key_of`: the texts' run's, else the prober's; notes."""
+    """Collect the share of women in the labour force by `aliases.key_of`, and a note where engines differ.
+
+    Where they do, the share of the texts' runs is used.
+    """
     shares: dict[str, float] = {}
-    apart: dict[str, None] = {}
+    differing: dict[str, None] = {}
     rows = [(str(r["occupation"]), r) for r in representation] + [(str(r["job"]), r) for r in probe_jobs]
     for name, row in rows:
         value = _number(row, "labour_female_share")
         if value is not None and shares.setdefault(key_of(name, aliases), value) != value:
-            apart[name] = None
-    if not apart:
+            differing[name] = None
+    if not differing:
         return shares, []
-    said = f"Labour shares differ between the engines for {len(apart)} occupations"
-    return shares, [f"{said} ({first_words([*apart], 5, ', ')}): those of the texts' runs are used for both."]
+    note = (
+        f"Labour shares differ between the engines for {len(differing)} occupations"
+        f" ({first_words([*differing], 5, ', ')}): those of the texts' runs are used for both."
+    )
+    return shares, [note]
 
 
 def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -> tuple[list[Row], list[str]]:
-    """gaps.csv of one model: a row per occupation that both engines measured, bias type and prompt form.
+    """Make gaps.csv of one model: a row per occupation that both engines measured, bias type and prompt form.
 
     probe_gap = female_share − male_share of a job (instruction 0, plain); represented_gap = share of women
     − share of men in its texts; labour_gap = 2 · labour share − 1; srb_spread = SRB(men) − SRB(women), so
-    that positive means each nearer to their own specified gender. All in [−1, 1] but the spread; positive
-    gaps point to women. The notes name occupations that cannot be joined and those of one engine alone.
+    that positive means that words of either gender are nearer to texts asked to be of that gender. The gaps
+    of shares lie in [−1, 1], positive towards women. The notes say which occupations are not joined.
     """
     jobs = where(both.probe.get("probe_jobs", ()), model=both.probe_model, instruction_id=0, setting="plain")
     texts = without_instruction(where(both.personas.get("representation", ()), model=both.personas_model))
@@ -105,37 +111,38 @@ def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -
 
 
 def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], list[str]]:
-    """Key → the engine's own name; two names of one engine that mean the same are left out and named."""
-    known: dict[str, str] = {}
+    """Map keys to an engine's own names; leave out names that share a key, with a sentence for each key."""
+    name_of: dict[str, str] = {}
     twice: dict[str, str] = {}
     for name in dict.fromkeys(names):
         key = key_of(name, aliases)
-        if known.setdefault(key, name) != name:
+        if name_of.setdefault(key, name) != name:
             twice[key] = (
-                f"{known[key]} and {name} are one name for both engines and are left out of the gaps."
+                f"{name_of[key]} and {name} are one name for both engines and are left out of the gaps."
             )
-    return {key: name for key, name in known.items() if key not in twice}, list(twice.values())
+    return {key: name for key, name in name_of.items() if key not in twice}, list(twice.values())
 
 
 def _represented(rows: Sequence[StoredRow]) -> Number:
-    """Share of women − share of men in the texts of one occupation.
+    """Share of women − share of men in the texts of one occupation: the mean of its prompts' differences.
 
-    Shares are of the associated texts (women, men, non-binary people), as `female_share` is; the number is
-    the mean of the prompts' differences, as the row `all` is the mean of the prompts' shares: summed counts
+    Shares are of the associated texts (women, men, non-binary people), as `female_share` is. Summed counts
     would weigh a prompt by how many of its texts have an association.
     """
     templates = [row for row in rows if row["template_id"] != "all"] or list(rows)
-    found = []
+    differences = []
     for row in templates:
         counts = [row["n_female"], row["n_male"], row["n_nonbinary"]]
         if any(n is None for n in counts) or not sum(counts):
             return None, f"no associated text ({row['template_id']})"
-        found.append((counts[0] - counts[1]) / sum(counts))
-    return (sum(found) / len(found), None) if found else (None, "no texts without a specified gender")
+        differences.append((counts[0] - counts[1]) / sum(counts))
+    if not differences:
+        return None, "no texts without a specified gender"
+    return sum(differences) / len(differences), None
 
 
 def _spread(rows: Sequence[StoredRow]) -> tuple[Number, str]:
-    """SRB(men) − SRB(women) of one occupation, and the vector model that it was made with."""
+    """SRB(men) − SRB(women) of one occupation, and its vector model."""
     row_of = {str(row["gender"]): row for row in rows}
     women, men = (_number(row_of.get(gender, {}), "srb") for gender in (FEMALE, MALE))
     if women is not None and men is not None:
@@ -154,7 +161,7 @@ def _number(row: StoredRow, name: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One gap of one model over occupations, in one bias type and form where they matter."""
+    """One gap of one model over occupations; probe_gap in one bias type and prompt form."""
 
     model: str
     gap: str
@@ -164,9 +171,9 @@ class Measure:
 
 
 def measures(rows: Sequence[Mapping[str, object]]) -> Iterator[Measure]:
-    """Every gap of one model's rows: probe_gap per bias type and form, the others once."""
-    for (bias_type, form), own in grouped(rows, "bias_type", "prompt_form").items():
-        values = {str(row["occupation"]): _number(row, "probe_gap") for row in own}
+    """Read every gap from the rows of one model: probe_gap per bias type and form, the others once."""
+    for (bias_type, form), rows_of_form in grouped(rows, "bias_type", "prompt_form").items():
+        values = {str(row["occupation"]): _number(row, "probe_gap") for row in rows_of_form}
         yield Measure(str(rows[0]["model"]), "probe_gap", bias_type, form, values)
     for gap in GAPS[1:] if rows else ():
         values = {str(row["occupation"]): _number(row, gap) for row in rows}

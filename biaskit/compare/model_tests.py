@@ -1,4 +1,4 @@
-"""Tests between the models of one run, from its tables (docs/methods.md#model-pairs, tests.csv)."""
+"""Tests between the models of one run, from its tables (docs/methods.md#model-pairs)."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ def between_models(
     margins: Mapping[str, float],
     run: str = "",
 ) -> tuple[list[Row], list[str]]:
-    """Rows paired and crossed for every pair of models, later named minus earlier named, and notes.
+    """Test every pair of models, later named minus earlier named; return rows paired and crossed, and notes.
 
-    Made from the rows of probe_cells.csv: each bias type, instruction, setting and prompt form apart, every
-    job group and gender, on the (job, template) cells that both models have complete. Two prompt forms are
-    never compared: such a pair has no row and a sentence in the notes. p_adjusted is Holm's over these
-    rows, which are whole families.
+    `cells`: rows of probe_cells.csv. Each bias type, instruction, setting, prompt form, job group and gender
+    has rows of its own, on the (job, template) cells that both models have complete. A pair in two prompt
+    forms has no row but a note. p_adjusted is Holm's over these rows, which are whole families.
     """
     answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip())
     notes = [f"{model} has no cell in probe_cells.csv." for model in models if model not in answers]
     rows: list[Row] = []
     apart: list[PairNote] = []
     for pair in model_pairs([model for model in models if model in answers]):
-        of_pair, _ = pair_rows(pair, answers, margins)
-        rows += of_pair
-        if note := forms_apart(pair, answers, of_pair):
+        rows_of_pair, _ = pair_rows(pair, answers, margins)
+        rows += rows_of_pair
+        if note := forms_apart(pair, answers, rows_of_pair):
             apart.append(note)
     forms = {model: next(iter(answers[model].blocks)).prompt_form for model in models if model in answers}
     return adjust(rows), [*notes, *say_apart(apart, forms)]
@@ -43,27 +42,27 @@ def between_models(
 def between_persona_models(
     tables: Tables, *, forms: Mapping[str, str], margins: Mapping[str, float], seed: int, run: str = ""
 ) -> tuple[list[Row], list[Row], list[str]]:
-    """Rows welch and paired for every pair of models over common occupations, later named minus earlier.
+    """Test every pair of models over common occupations: later named minus earlier, rows welch and paired.
 
     Made from srb (women and men apart, GAS(P) Table 14) and representation (share of women, template
-    `all`); the second list is srb_change.csv, old = named first, the third notes. `forms`: model → prompt
-    form; two forms are never compared.
+    `all`). Returns these rows, those of srb_change.csv (old = named first), and notes. `forms`: model →
+    prompt form; a pair in two forms is not compared.
     """
     texts = texts_of(tables, forms, run=run, seed=seed)
     rows: list[Row] = []
     changes: list[Row] = []
     apart: list[PairNote] = []
     for pair in model_pairs(list(forms)):
-        of_pair, notes = pair_rows_of_texts(pair, texts, margins)
-        rows += of_pair
+        rows_of_pair, notes = pair_rows_of_texts(pair, texts, margins)
+        rows += rows_of_pair
         apart += notes
         changes += change_rows(pair, texts)
     return adjust(rows), changes, say_apart(apart, forms)
 
 
 def merge_tests(stored: Sequence[StoredRow], rows: Sequence[Row]) -> list[Row]:
-    """The rows of a tests.csv with those between models in place of those of an earlier comparison.
+    """Replace the rows between models of a stored tests.csv by new ones.
 
-    The rows of single models stay as they are, and Holm is done anew over the whole file.
+    The rows of single models stay, and Holm's adjustment is made anew over the whole file.
     """
     return adjust([*(row for row in stored if contrast_of(row) != CONTRAST), *rows])

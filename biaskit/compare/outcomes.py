@@ -1,6 +1,6 @@
-"""What the drawn answers of models come to, model against model, on the cells that both answered.
+"""Tests between models on the outcomes of their drawn answers, over the cells that both answered.
 
-See docs/methods.md#continuations. A cell's share of an outcome is its part of the cell's answers.
+The share of an outcome is its part of a cell's answers (docs/methods.md#continuations).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def outcomes_of(
     where: str,
     asked: PromptTexts | None = None,
 ) -> dict[str, Answers]:
-    """The models of one run from its rows of probe_cells.csv, shares of outcomes in place of genders.
+    """Read the models of one run from its rows of probe_cells.csv, with outcomes in place of genders.
 
     `models`: label → its entry in the manifest, which says how long a text may be. A pair of job and
     template without an answer is a gap, as a failed cell is.
@@ -42,15 +42,17 @@ def outcomes_of(
         }
         shares.append({**row, **of_outcomes, **how})
     numbers = [*(f"{name}_{what}" for name in TESTED_OUTCOMES for what in ("mass", "share")), "coverage"]
-    for own in grouped(shares, "model", "bias_type", "instruction_id", "setting", "prompt_form").values():
-        there = {(row["job"], row["template_id"]) for row in own}
-        empty = {**own[0], **dict.fromkeys(numbers), "estimator": None}
-        group_of = {row["job"]: row["job_group"] for row in own}
+    for rows_of_arm in grouped(
+        shares, "model", "bias_type", "instruction_id", "setting", "prompt_form"
+    ).values():
+        answered = {(row["job"], row["template_id"]) for row in rows_of_arm}
+        empty = {**rows_of_arm[0], **dict.fromkeys(numbers), "estimator": None}
+        group_of = {row["job"]: row["job_group"] for row in rows_of_arm}
         shares += [
             {**empty, "job": job, "job_group": group, "template_id": template}
             for job, group in group_of.items()
-            for template in distinct(own, "template_id")
-            if (job, template) not in there
+            for template in distinct(rows_of_arm, "template_id")
+            if (job, template) not in answered
         ]
     return answers_of(shares, TESTED_OUTCOMES, where, asked)
 
@@ -58,9 +60,9 @@ def outcomes_of(
 def pair_rows_of_outcomes(
     pair: SidePair, answers: Mapping[str, Answers], margins: Mapping[str, float]
 ) -> list[Row]:
-    """Rows paired and crossed of the later side's share of each outcome minus the earlier's.
+    """Test the share of each outcome, later side minus earlier: rows paired and crossed.
 
-    Without answers of every model of both sides there is none.
+    There is no row unless every model of both sides has answers.
     """
     if not all(model in answers for side in pair for model in side.models):
         return []
@@ -69,7 +71,7 @@ def pair_rows_of_outcomes(
 
 
 def without_answers(models: Sequence[str], answers: Mapping[str, Answers]) -> Iterator[str]:
-    """Which models have no drawn answers, where others do; silent where none has."""
+    """Name the models without drawn answers where others have some."""
     missing = [model for model in models if model not in answers]
     if missing and len(missing) < len(models):
         yield (

@@ -1,4 +1,4 @@
-"""Who is held against whom: two models, or two groups of models as one mean each.
+"""Decide who is compared with whom: two models, or the means of two groups of models.
 
 See docs/methods.md#model-groups.
 """
@@ -27,44 +27,46 @@ class Side:
 
 
 SidePair = tuple[Side, Side]
-"""(later, earlier) for a difference later − earlier."""
+"""(later, earlier): their difference is later − earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairNote:
-    """Why two sides, or their scores, have no test: what keeps them apart, and the sentence that says so."""
+    """Why two sides, or their scores, have no test: the cause, and the sentence that says so."""
 
     cause: Literal["gender groups", "prompt forms", "prompts", "no common cell"]
-    text: str = ""  # of two prompt forms there is one sentence for all pairs (`say_apart`)
+    text: str = ""  # empty for prompt forms, on which all pairs share one sentence (`say_apart`)
 
 
 def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
-    """The sentences of pairs without a test; those in two prompt forms as one. `forms`: model → its form."""
-    said = [note.text for note in notes if note.cause != "prompt forms"]
-    if len(said) < len(notes):
+    """Say which pairs have no test, in one sentence where prompt forms differ. `forms`: model → its form."""
+    sentences = [note.text for note in notes if note.cause != "prompt forms"]
+    if len(sentences) < len(notes):
         models_of: dict[str, list[str]] = {}
         for model, form in forms.items():
             models_of.setdefault(form or "no prompt", []).append(model)
         listed = "; ".join(f"{form}: {', '.join(models)}" for form, models in models_of.items())
-        said.append(f"The models have different prompt forms ({listed}): there is no test between two forms.")
-    return said
+        sentences.append(
+            f"The models have different prompt forms ({listed}): there is no test between two forms."
+        )
+    return sentences
 
 
 def model_pairs(models: Sequence[str]) -> Iterator[SidePair]:
-    """Every pair of models, later named minus earlier named."""
-    named = list(dict.fromkeys(models))
-    for i, later in enumerate(named):
-        for earlier in named[:i]:
+    """Pair every model with every model named before it."""
+    labels = list(dict.fromkeys(models))
+    for i, later in enumerate(labels):
+        for earlier in labels[:i]:
             yield Side(later, (later,)), Side(earlier, (earlier,))
 
 
 def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...]:
-    """The groups of `NAME=LABEL,LABEL`, in the order they were named.
+    """Read groups of models from `NAME=LABEL,LABEL`.
 
-    A label that holds a comma can be given whole. Raises `UsageError` for a name that is a model's or
-    stands twice, for a label that no run has, and for one in two groups.
+    A label with a comma in it may be a group's only one. Raises `UsageError` for a name that is a model's or
+    stands twice, for a label that no run has, and for a label in two groups.
     """
-    found: dict[str, Side] = {}
+    groups: dict[str, Side] = {}
     for text in texts:
         name, equals, listed = text.partition("=")
         name = name.strip()
@@ -73,7 +75,7 @@ def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...
         check_label(name, "The group name")
         if name in labels or name == "all":
             raise UsageError(f"--group {name}: a model is called so. Give the group another name.")
-        if name in found or name in (OPEN_WEIGHT, API, BASE, INSTRUCT):
+        if name in groups or name in (OPEN_WEIGHT, API, BASE, INSTRUCT):
             raise UsageError(f"--group {name}: there is such a group already. Give it another name.")
         parts = [part.strip() for part in listed.split(",")]
         parts = [listed.strip()] if listed.strip() in labels else parts
@@ -83,25 +85,25 @@ def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...
                 f" Models: {', '.join(labels)}."
             )
         members = tuple(dict.fromkeys(parts))
-        for other in found.values():
-            if both := [model for model in members if model in other.models]:
-                raise UsageError(f"--group {name}: {both[0]} is in the group {other.name} already.")
-        found[name] = Side(name, members)
-    if len(found) == 1:
+        for group in groups.values():
+            if both := [model for model in members if model in group.models]:
+                raise UsageError(f"--group {name}: {both[0]} is in the group {group.name} already.")
+        groups[name] = Side(name, members)
+    if len(groups) == 1:
         raise UsageError("One --group alone has no other to be compared with: name a second one.")
-    return tuple(found.values())
+    return tuple(groups.values())
 
 
-def pairs_of_groups(named: Sequence[Side], models: Sequence[Model]) -> Iterator[SidePair]:
-    """Later minus earlier of the groups named, then API − open-weight and instruct − base by metadata.
+def pairs_of_groups(groups: Sequence[Side], models: Sequence[Model]) -> Iterator[SidePair]:
+    """Pair the groups that the user named, then API − open-weight and instruct − base by metadata.
 
-    A group of which a model is missing is left out. Instruct and base models are paired by family, one of
-    each: else a difference between families would pass for one of tuning. Two groups of one model each that
-    nobody named would repeat the pair's own row.
+    A group is left out where one of its models is missing. Instruct and base models are paired by family,
+    one of each: else a difference between families would pass for one of tuning. Two groups by metadata of
+    one model each would only repeat the row of these models, and are left out.
     """
     labels = {model.label for model in models}
-    own = [side for side in named if labels.issuperset(side.models)]
-    yield from ((later, earlier) for i, later in enumerate(own) for earlier in own[:i])
+    whole = [side for side in groups if labels.issuperset(side.models)]
+    yield from ((later, earlier) for i, later in enumerate(whole) for earlier in whole[:i])
     local, api = (tuple(m.label for m in models if m.where == place) for place in ("local", "api"))
     for earlier, later in ((Side(OPEN_WEIGHT, local), Side(API, api)), by_family(models)):
         sizes = len(earlier.models), len(later.models)
@@ -110,13 +112,13 @@ def pairs_of_groups(named: Sequence[Side], models: Sequence[Model]) -> Iterator[
 
 
 def by_family(models: Sequence[Model]) -> SidePair:
-    """The base and the instruct models of which a family has exactly one each, in the same order."""
-    members: dict[str, dict[str, list[str]]] = {}
+    """Pair the base and the instruct models of families with exactly one of each, in the same order."""
+    families: dict[str, dict[str, list[str]]] = {}
     for model in models:
-        of_family = members.setdefault(family_of(model.spec), {})
+        of_family = families.setdefault(family_of(model.spec), {})
         of_family.setdefault(model.tuning, []).append(model.label)
-    whole = [of for of in members.values() if len(of.get("base", ())) == len(of.get("instruct", ())) == 1]
-    base, instruct = (tuple(of[tuning][0] for of in whole) for tuning in ("base", "instruct"))
+    pairs = [f for f in families.values() if len(f.get("base", ())) == len(f.get("instruct", ())) == 1]
+    base, instruct = (tuple(family[tuning][0] for family in pairs) for tuning in ("base", "instruct"))
     return Side(BASE, base), Side(INSTRUCT, instruct)
 
 
@@ -124,7 +126,7 @@ _TUNED = frozenset({"instruct", "it", "chat", "base", "pt", "pretrained", "sft",
 
 
 def family_of(spec: str) -> str:
-    """A model's name without what says how it was tuned: its spec's last part, in lower case.
+    """Reduce a spec to its last part in lower case, without words for tuning.
 
     hf:org/Llama-3.1-8B-Instruct and hf:org/Llama-3.1-8B are of one family; a version or size makes another.
     """
@@ -133,9 +135,9 @@ def family_of(spec: str) -> str:
     return "-".join(word for word in words if word and word not in _TUNED)
 
 
-def group_notes(named: Sequence[Side], models: Sequence[Model]) -> Iterator[str]:
-    """Whom each group holds, since a contrast of groups speaks of these alone; and whom pairing left out."""
-    pairs = list(pairs_of_groups(named, models))
+def group_notes(groups: Sequence[Side], models: Sequence[Model]) -> Iterator[str]:
+    """Say which models each group holds, since tests speak of these alone, and which found no partner."""
+    pairs = list(pairs_of_groups(groups, models))
     for side in dict.fromkeys(side for pair in pairs for side in pair):
         n = len(side.models)
         yield (

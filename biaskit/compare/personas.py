@@ -1,4 +1,4 @@
-"""The models that wrote texts against each other, over common occupations (docs/methods.md#model-pairs)."""
+"""Tests between models that wrote texts, over common occupations (docs/methods.md#model-pairs)."""
 
 from __future__ import annotations
 
@@ -48,30 +48,30 @@ class Texts:
 def texts_of(
     tables: Tables, forms: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
 ) -> dict[str, Texts]:
-    """The models of one run from its rows of srb.csv and representation.csv; `forms`: model → prompt form."""
+    """Read the models of one run from srb.csv and representation.csv; `forms`: model → prompt form."""
     srb = tables.get("srb", ())
     scores_of = grouped(srb, "model")
     plain_of = grouped(without_instruction(tables.get("representation", ())), "model")
-    found = {}
+    texts_of_model = {}
     for model, form in forms.items():
         scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
-        named = dict.fromkeys(  # a positive control is a score of its own
+        vectors = dict.fromkeys(  # a positive control is a score of its own
             " ".join(str(row[name]) for name in ("vectors", "control") if row.get(name))
             for row in scores
             if row["srb"] is not None
         )
-        found[model] = Texts(
+        texts_of_model[model] = Texts(
             model=model,
             run=run,
             form=form,
             srb={g: _values(where(scores, gender=g), "srb") for g in GENDERS if srb},
             shares=_values(where(plain, template_id="all"), "female_share"),
             templates=tuple(dict.fromkeys(str(row["template_id"]) for row in plain)),
-            vectors=" / ".join(named),
+            vectors=" / ".join(vectors),
             asked=asked or PromptTexts(),
             seed=seed,
         )
-    return found
+    return texts_of_model
 
 
 def _values(rows: Sequence[Mapping[str, object]], column: str) -> Values:
@@ -84,29 +84,29 @@ def _values(rows: Sequence[Mapping[str, object]], column: str) -> Values:
 def pair_rows_of_texts(
     pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]
 ) -> tuple[list[Row], list[PairNote]]:
-    """Rows welch and paired, later side minus earlier, of SRB (women, men) and of the share of women.
+    """Test SRB (women, men) and the share of women: rows welch and paired, later side minus earlier.
 
-    A side's number is the mean over its models, on the occupations all models have. Two prompt forms, two
-    prompts and two vector models are never compared; the notes say so.
+    A side's number is the mean over its models, on the occupations that all models have. Sides are not
+    compared across prompt forms, prompts or vector models; the notes say so.
     """
     later, earlier = pair
     members = [texts[model] for model in (*later.models, *earlier.models)]
     if len({member.form for member in members}) > 1:
         return [], [PairNote("prompt forms")]
-    if other := _other_prompts(members, with_gender=False):
+    if differing := _differing_prompts(members, with_gender=False):
         text = (
-            f"{later.name} and {earlier.name} answered other prompts ({', '.join(other)}), so there is no"
+            f"{later.name} and {earlier.name} answered other prompts ({', '.join(differing)}), so there is no"
             " test between their texts."
         )
         return [], [PairNote("prompts", text)]
     rows: list[Row] = []
     notes: list[PairNote] = []
-    # Of two vector models it is said once for all pairs, with the command.
+    # `compare_collection` has one note on different vector models for all pairs.
     if any(any(member.srb.values()) for member in members) and one_vector_model(members):
-        if other := _other_prompts(members, with_gender=True):
+        if differing := _differing_prompts(members, with_gender=True):
             text = (
-                f"{later.name} and {earlier.name} answered other prompts with a gender ({', '.join(other)}),"
-                " so there is no test between their SRB."
+                f"{later.name} and {earlier.name} answered other prompts with a gender"
+                f" ({', '.join(differing)}), so there is no test between their SRB."
             )
             notes.append(PairNote("prompts", text))
         else:
@@ -125,17 +125,17 @@ def one_vector_model(members: Sequence[Texts]) -> bool:
 
 
 def comparable(members: Sequence[Texts], *, scores: bool) -> bool:
-    """Whether the texts answer one set of prompts in one form, and for scores one vector model."""
+    """Whether the texts answer the same prompts in one form and, for `scores`, share one vector model."""
     one_form = len({member.form for member in members}) == 1
     return (
         one_form
-        and not _other_prompts(members, with_gender=scores)
+        and not _differing_prompts(members, with_gender=scores)
         and (not scores or one_vector_model(members))
     )
 
 
-def _other_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[str]:
-    """Templates that not all models were asked, or in other words."""
+def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[str]:
+    """Templates that not all models were asked in the same words."""
     templates = dict.fromkeys(name for member in members for name in member.templates if name != "all")
     return [
         name
@@ -160,17 +160,20 @@ def _scope(pair: SidePair, quantity: str, gender: str) -> Scope:
 def unit_rows(
     pair: SidePair, values: Mapping[str, Values], scope: Scope, margins: Mapping[str, float], seed: int
 ) -> list[Row]:
-    """Rows welch and paired of one number of the same units, later side − earlier: units all models have."""
+    """Test one number over the units that all models have: rows welch and paired, later side − earlier.
+
+    `values`: model → unit → number; a side's number is the mean over its models. No row without any unit.
+    """
     sides = [[values[model] for model in side.models] for side in pair]
-    members = [own for side in sides for own in side]
+    members = [values_of_model for side in sides for values_of_model in side]
     if not any(members):
         return []
-    known = set(members[0]).intersection(*members[1:])
-    common = sorted(unit for unit in known if all(own[unit] is not None for own in members))
+    shared = set(members[0]).intersection(*members[1:])
+    common = sorted(unit for unit in shared if all(member[unit] is not None for member in members))
     n_out = len(set().union(*members)) - len(common)
     both = "both" if len(members) == 2 else "all"
     a, b = (
-        np.array([[own[unit] for unit in common] for own in side], dtype=np.float64).mean(axis=0)
+        np.array([[member[unit] for unit in common] for member in side], dtype=np.float64).mean(axis=0)
         for side in sides
     )
     return within_units(
@@ -185,9 +188,9 @@ def unit_rows(
 
 
 def change_rows(pair: SidePair, texts: Mapping[str, Texts]) -> Iterator[Row]:
-    """srb_change.csv (GAS(P) Figure 4), old = the earlier model: a row per occupation that either has.
+    """Rows of srb_change.csv (GAS(P) Figure 4), old = the earlier model, for occupations that either has.
 
-    Only within one prompt form and one vector model; between others there is no row.
+    No row between two prompt forms, sets of prompts or vector models.
     """
     new, old = (texts[side.models[0]] for side in pair)
     if not comparable([new, old], scores=True):

@@ -22,8 +22,8 @@ WHERE = ("quantity", "engine", "gender", "bias_type", "setting", "prompt_form", 
 _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
 
 
-def _labels(given: object) -> object:
-    return (given,) if isinstance(given, str) else tuple(given) if isinstance(given, list) else given
+def _labels(value: object) -> object:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
 class Require(BaseModel):
@@ -33,10 +33,10 @@ class Require(BaseModel):
 
     Attributes:
         contrast: of `CONTRASTS`.
-        margin: the row must be shown to lie within ±margin: its 90 % interval does.
-        limit: the row must not be shown to lie beyond ±limit: its 95 % interval reaches into it. Says
-            nothing where little was asked, so it needs `min_n`.
-        models: labels of which rows are meant; each must have one.
+        margin: the row must be shown to lie within ±margin: its 90 % interval lies inside.
+        limit: the row must not be shown to lie beyond ±limit: its 95 % interval reaches inside. A wide
+            interval passes, so `min_n` is needed too.
+        models: labels of the models whose rows are meant; each must have one.
         min_n: items (jobs, occupations, pairs) that a row must rest on.
         min_coverage: of each model that was probed, fraction in [0, 1].
 
@@ -63,7 +63,7 @@ class Require(BaseModel):
 
     @model_validator(mode="after")
     def _has_one_meaning(self) -> Require:
-        """What contradicts itself, or would pass without having been asked."""
+        """Refuse what contradicts itself, or would pass without having been asked."""
         if self.contrast not in CONTRASTS:
             raise ValueError(
                 f"there is no contrast {self.contrast!r}.{nearest(self.contrast, CONTRASTS)}"
@@ -79,7 +79,7 @@ class Require(BaseModel):
 
     @property
     def has_own_line(self) -> bool:
-        """Whether it says itself what is near enough, and does not leave it to the rows."""
+        """Whether it sets a margin or limit of its own and does not use that of each row."""
         return self.margin is not None or self.limit is not None
 
     @property
@@ -89,7 +89,7 @@ class Require(BaseModel):
 
     @property
     def title(self) -> str:
-        """What it is called: its own name, or what it asks."""
+        """Its own name, or else what it requires."""
         if self.name:
             return self.name
         narrowed = "".join(f", {value}" for value in self.where.values())
@@ -101,39 +101,39 @@ class Require(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Everything that must hold."""
+    """All requirements of a gate."""
 
     requires: tuple[Require, ...]
 
 
 def short_policy(contrast: str) -> Policy:
-    """`--require equivalent=CONTRAST`. Raises `UsageError` for an unknown contrast."""
+    """Make the policy of `--require equivalent=CONTRAST`. Raises `UsageError` for an unknown contrast."""
     return Policy((_require({"contrast": contrast}, "--require"),))
 
 
 def read_policy(policy: str | Path | Mapping[str, Any] | Policy) -> Policy:
-    """A policy from its TOML file, or from what such a file would hold. Raises `UsageError`."""
+    """Read a policy from its TOML file, or from what such a file would hold. Raises `UsageError`."""
     if isinstance(policy, Policy):
         return policy
-    held = policy if isinstance(policy, Mapping) else _INPUTS.toml(Path(policy))
+    content = policy if isinstance(policy, Mapping) else _INPUTS.toml(Path(policy))
     where = "The policy" if isinstance(policy, Mapping) else str(policy)
-    if unknown := [name for name in held if name != "require"]:
+    if unknown := [name for name in content if name != "require"]:
         raise UsageError(f"{where}: there is no {unknown[0]!r}; a policy holds [[require]] tables.")
-    listed = held.get("require")
-    if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
+    entries = content.get("require")
+    if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         raise UsageError(f"{where} requires nothing: write a [[require]] table.")
-    return Policy(tuple(_require(one, f"{where}, [[require]] {n}") for n, one in enumerate(listed, 1)))
+    return Policy(tuple(_require(entry, f"{where}, [[require]] {n}") for n, entry in enumerate(entries, 1)))
 
 
-def _require(given: object, where: str) -> Require:
+def _require(entry: object, where: str) -> Require:
     try:
-        return Require.model_validate(given)
+        return Require.model_validate(entry)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         if first["type"] == "extra_forbidden":
             known = f"{nearest(key, Require.model_fields)} Known: {', '.join(sorted(Require.model_fields))}"
             raise UsageError(f"{where}: there is no key {key!r}.{known}.") from None
-        said = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+        message = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
         at = f"{key} = {first['input']!r}: " if key else ""
-        raise UsageError(f"{where}: {at}{said}.") from None
+        raise UsageError(f"{where}: {at}{message}.") from None

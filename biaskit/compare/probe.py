@@ -1,4 +1,4 @@
-"""The prober's models against each other, on the cells that both were asked (docs/methods.md#model-pairs)."""
+"""Tests between models of the prober, on the cells that both were asked (docs/methods.md#model-pairs)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTRAST = "models"
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One model's cells, laid out by arm, and what they were asked with."""
+    """One model's cells by arm, and the texts that asked for them."""
 
     model: str
     groups: tuple[str, ...]  # gender groups
@@ -40,9 +40,9 @@ class Answers:
 def answers_of(
     rows: Sequence[Mapping[str, Any]], groups: Sequence[str], where: str, asked: PromptTexts | None = None
 ) -> dict[str, Answers]:
-    """The models of one run from its rows of probe_cells.csv, in the order in which they appear.
+    """Read the models of one run from its rows of probe_cells.csv, in order of appearance.
 
-    Raises TableError for rows of other gender groups and for cells that are no full product.
+    Raises `TableError` for rows of other gender groups, and where jobs × templates are not all there.
     """
     wanted = [*(f"{group}_mass" for group in groups), *(f"{group}_share" for group in groups), "coverage"]
     ends = [f"{group}_share_{end}" for end in ("low", "high") for group in groups]
@@ -68,10 +68,10 @@ def answers_of(
         raise TableError(f"{where}: {error}. `biaskit analyze` makes the tables again.") from error
     group_of = {row["job"]: row["job_group"] for row in rows}
     asked = asked or PromptTexts()
-    of_model: dict[str, dict[Arm, CrossedCells]] = {}
+    blocks_of_model: dict[str, dict[Arm, CrossedCells]] = {}
     for arm, block in blocks.items():
-        of_model.setdefault(arm.model, {})[arm] = block
-    return {model: Answers(model, tuple(groups), own, group_of, asked) for model, own in of_model.items()}
+        blocks_of_model.setdefault(arm.model, {})[arm] = block
+    return {m: Answers(m, tuple(groups), own, group_of, asked) for m, own in blocks_of_model.items()}
 
 
 def pair_rows(
@@ -82,12 +82,11 @@ def pair_rows(
     quantity: str = "share",
     contrast: str = CONTRAST,
 ) -> tuple[list[Row], list[str]]:
-    """Rows paired and crossed of the later side minus the earlier, and the arms without a row.
+    """Test the later side minus the earlier: rows paired and crossed, and the arms without a row.
 
-    Every arm that all models of both sides have: bias type, instruction, setting and prompt form apart,
-    on the jobs all have and the templates that are the same text and complete in all. A side's share in a
-    cell is the mean over its models. Without such an arm there is no row. `quantity` and `contrast`: what the
-    rows say that these shares are.
+    An arm is a bias type, instruction, setting and prompt form; it needs all models of both sides. Compared
+    are the jobs that all have, on templates with the same text that are complete in all; a side's share in
+    a cell is the mean over its models. `quantity` and `contrast`: the rows' own columns of that name.
     """
     later, earlier = pair
     members = [answers[model] for model in (*later.models, *earlier.models)]
@@ -95,60 +94,62 @@ def pair_rows(
     left_out: list[str] = []
     for arm in dict.fromkeys(arm._replace(model="") for member in members for arm in member.blocks):
         blocks = [member.blocks.get(arm._replace(model=member.model)) for member in members]
-        there = [block for block in blocks if block is not None]
+        present = [block for block in blocks if block is not None]
         same = (
-            len(there) == len(members)
+            len(present) == len(members)
             and all_equal([member.asked.instruction(arm.instruction_id) for member in members])
             and all_equal([member.asked.dialogue(arm.setting) for member in members])
         )
         if not same:
-            # Of two prompt forms there is a sentence of its own.
-            asked = [{other._replace(model="", prompt_form="") for other in m.blocks} for m in members]
+            # Where only the prompt form differs, `forms_apart` has a sentence on it.
+            asked = [{a._replace(model="", prompt_form="") for a in member.blocks} for member in members]
             in_another_form = all(arm._replace(prompt_form="") in arms for arms in asked)
-            if len(there) == len(members) or not in_another_form:
+            if len(present) == len(members) or not in_another_form:
                 left_out.append(f"{arm.bias_type}, instruction {arm.instruction_id}, {arm.setting}")
             continue
-        common, note = _common(arm, members, there)
+        common, note = _common(arm, members, present)
         common = [block.by_frame(members[0].asked.frames(arm.bias_type)) for block in common]
         templates, incomplete = complete_in_all(common)
         # A difference between estimators is part of the difference between models.
         estimators = list(dict.fromkeys(str(block.estimator) for block in common))
         between = " against " if len(members) == 2 else ", "
-        apart = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if len(estimators) > 1 else None
+        differing = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if len(estimators) > 1 else None
         sides = common[: len(later.models)], common[len(later.models) :]
         a, b = (mean_of([block.shares_at(templates) for block in side]) for side in sides)
-        said = joined([note, incomplete, apart])
-        of_arm = replace(scope_of(arm, contrast), quantity=quantity, model_a=later.name, model_b=earlier.name)
+        reason = joined([note, incomplete, differing])
+        scope_of_arm = replace(
+            scope_of(arm, contrast), quantity=quantity, model_a=later.name, model_b=earlier.name
+        )
         for job_group, places in rows_of_groups(common[0].jobs, members[0].group_of).items():
             for k, gender in enumerate(members[0].groups):
-                scope = replace(of_arm, gender=gender, group_a=job_group, group_b=job_group)
-                rows += within_jobs(a[k, places], b[k, places], scope=scope, margins=margins, note=said)
+                scope = replace(scope_of_arm, gender=gender, group_a=job_group, group_b=job_group)
+                rows += within_jobs(a[k, places], b[k, places], scope=scope, margins=margins, note=reason)
     return rows, left_out
 
 
 def _common(
     arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells]
 ) -> tuple[list[CrossedCells], str | None]:
-    """The blocks cut to the jobs all have and the templates that say the same, and what was cut."""
+    """Cut blocks to the jobs that all have and the templates of the same text; say what was cut."""
     jobs = set(blocks[0].jobs).intersection(*(block.jobs for block in blocks[1:]))
     jobs = {job for job in jobs if all_equal([member.group_of[job] for member in members])}
     asked: dict[int, list[object]] = {}
     for member, block in zip(members, blocks, strict=True):
         for template in block.templates:
             asked.setdefault(template, []).append(member.asked.template(arm.bias_type, template))
-    other = {template for template, texts in asked.items() if not all_equal(texts)}
+    differing = {template for template, texts in asked.items() if not all_equal(texts)}
     n_jobs = len({job for block in blocks for job in block.jobs}) - len(jobs)
-    n_other = max(len(other & set(block.templates)) for block in blocks)
-    said = [
+    n_differing = max(len(differing & set(block.templates)) for block in blocks)
+    reasons = [
         f"{n_jobs} jobs that not every model has left out" if n_jobs else None,
-        f"{n_other} templates with another text or other expressions left out" if n_other else None,
+        f"{n_differing} templates with another text or other expressions left out" if n_differing else None,
     ]
-    cut = [block.cut(sorted(jobs), [t for t in block.templates if t not in other]) for block in blocks]
-    return cut, joined(said)
+    cut = [block.cut(sorted(jobs), [t for t in block.templates if t not in differing]) for block in blocks]
+    return cut, joined(reasons)
 
 
 def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str) -> bool:
-    """Whether the jobs' means of all models are over the same templates (instruction 0, plain)."""
+    """Whether the means of jobs are over the same templates in all models (instruction 0, plain)."""
     asked = []
     for member in members:
         block = member.blocks.get(Arm(member.model, bias_type, 0, "plain", prompt_form))
@@ -157,27 +158,27 @@ def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str)
     return all_equal(asked)
 
 
-# --- what is said of a pair ------------------------------------------------------------------------
+# --- notes on a pair ------------------------------------------------------------------------------
 
 
 def groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | None:
-    """A note where the gender groups differ; then nothing is compared."""
-    named = {", ".join(answers[model].groups): side.name for side in pair for model in side.models}
-    if len(named) < 2:
+    """Note that the gender groups differ, in which case nothing is compared."""
+    side_of = {", ".join(answers[model].groups): side.name for side in pair for model in side.models}
+    if len(side_of) < 2:
         return None
-    listed = " and ".join(f"{name} ({groups})" for groups, name in named.items())
+    listed = " and ".join(f"{name} ({groups})" for groups, name in side_of.items())
     text = f"{listed} have different gender groups, so there is no test between them."
     return PairNote("gender groups", text)
 
 
 def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
-    """A note where two sides have the same cells in different prompt forms, or nothing in common."""
+    """Note that two sides have the same cells in different prompt forms, or no cell in common."""
     compared = {(r["bias_type"], r["instruction_a"], r["setting"]) for r in rows}
     forms: list[dict[tuple[str, str, str], set[str]]] = [{}, {}]
-    for of_side, side in zip(forms, pair, strict=True):
+    for forms_of_cell, side in zip(forms, pair, strict=True):
         for arm in (arm for model in side.models for arm in answers[model].blocks):
             cell = (arm.bias_type, str(arm.instruction_id), arm.setting)
-            of_side.setdefault(cell, set()).add(arm.prompt_form)
+            forms_of_cell.setdefault(cell, set()).add(arm.prompt_form)
     if any(len(forms[0][cell] | forms[1][cell]) > 1 for cell in forms[0].keys() & forms[1].keys() - compared):
         return PairNote("prompt forms")
     if not rows:

@@ -1,4 +1,4 @@
-"""How the gaps go together over occupations, and whether two models' gaps differ.
+"""Tests of how gaps go together over occupations, and of how two models' gaps differ.
 
 See docs/methods.md#relations.
 """
@@ -22,10 +22,10 @@ ENGINE = "compare"
 
 
 def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
-    """Rows slope and spearman of one model's gaps on each other and on the labour gap, units occupations.
+    """Test one model's gaps against each other and the labour gap over occupations: rows slope and spearman.
 
-    A relation that holds probe_gap is made for each bias type and prompt form apart. Fewer than ten
-    occupations with both numbers: the row is there, empty, with their number as reason.
+    A relation with probe_gap has rows for each bias type and prompt form. With fewer than ten occupations
+    that have both gaps the row is empty, and its reason says how many there are.
     """
     related = [(y, x) for pair in RELATIONS for y in measured for x in measured if (y.gap, x.gap) == pair]
     for y, x in related:
@@ -48,16 +48,16 @@ def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], see
             few = f"{len(pairs)} occupations with both gaps, at least {MIN_LABOUR_ITEMS} are needed"
             results = [Statistic(reason=few)] * 2
         else:
-            of_x, of_y = np.array(pairs, dtype=np.float64).T
+            x_values, y_values = np.array(pairs, dtype=np.float64).T
             place = [ENGINE, scope.contrast, scope.quantity, y.model, scope.bias_type, scope.prompt_form]
             rng = generator(seed, "tests", [*place, "spearman"])
-            results = [slope_test(of_x, of_y), rank_correlation(of_x, of_y, rng=rng)]
+            results = [slope_test(x_values, y_values), rank_correlation(x_values, y_values, rng=rng)]
         for kind, result in zip(("slope", "spearman"), results, strict=True):
             yield one_row(kind, result, scope=scope, n=len(pairs), margins=margins, note=note)
 
 
 def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, form: str) -> Scope:
-    """What a row says of gaps: those of the prober are without an instruction, in the plain setting."""
+    """Scope of a row; gaps of the prober are without an instruction, in the plain setting."""
     instruction = "0" if bias_type else ""
     return Scope(
         engine=ENGINE,
@@ -81,23 +81,24 @@ def gap_tests(
     margins: Mapping[str, float],
     seed: int,
 ) -> Iterator[Row]:
-    """Rows welch and paired of each gap between two sides over common occupations, later − earlier.
+    """Test each gap between two sides over common occupations: rows welch and paired, later − earlier.
 
-    `comparable(pair, measure)` says whether all were asked the same in one prompt form, and for the spread
-    have one vector model; the labour gap is the same for every model and is not tested.
+    `comparable(pair, measure)`: whether all were asked the same in one prompt form and, for the spread, have
+    one vector model. The labour gap is the same for every model and is not tested.
     """
     members = [model for side in pair for model in side.models]
     if not all(model in measured for model in members):
         return
     for first in measured[members[0]]:
-        own = {
-            one.model: one.values
+        key = (first.gap, first.bias_type, first.prompt_form)
+        values = {
+            measure.model: measure.values
             for model in members
-            for one in measured[model]
-            if (one.gap, one.bias_type, one.prompt_form) == (first.gap, first.bias_type, first.prompt_form)
+            for measure in measured[model]
+            if (measure.gap, measure.bias_type, measure.prompt_form) == key
         }
-        if first.gap == "labour_gap" or len(own) < len(members) or not comparable(pair, first):
+        if first.gap == "labour_gap" or len(values) < len(members) or not comparable(pair, first):
             continue
         sides = pair[0].name, pair[1].name
-        scope = _scope("models", *sides, first.gap, first.bias_type, first.prompt_form)
-        yield from unit_rows(pair, own, scope, margins, seed)
+        scope = _scope("models", *sides, *key)
+        yield from unit_rows(pair, values, scope, margins, seed)

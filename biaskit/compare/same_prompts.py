@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SLOT = "[]"
-"""Stands for a study's own slot, so that [JOB] and [OCCUPATION] alone make no other text."""
+"""Stands for a study's own slot: texts that differ only in [JOB] and [OCCUPATION] are the same text."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTexts:
-    """The `question` of a manifest; an empty one, as inside one run, differs from nothing."""
+    """The texts that a run asked (`question` of its manifest); left empty inside one run, where all agree."""
 
     question: Mapping[str, Any] = field(default_factory=dict)
     _templates: dict[tuple[str, int], object] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """Those asked for, since every pair of models asks for each."""
+    """A cache: every pair of models needs every template."""
 
     def template(self, bias_type: str, number: int) -> object:
         """A template's texts and the expressions scored after it, whatever their order."""
@@ -30,7 +30,7 @@ class PromptTexts:
         return self._templates[place]
 
     def frames(self, bias_type: str) -> dict[int, str]:
-        """Template → its frame, of those that have one."""
+        """Template → its frame, for the templates that have one."""
         named = self.question.get("frame of", {}).items()
         return {
             int(template): frame
@@ -40,32 +40,32 @@ class PromptTexts:
         }
 
     def instruction(self, number: int) -> object:
-        """An instruction's text; 0 is none."""
+        """The text of an instruction; None for 0, no instruction."""
         return self._texts(f"instruction {number}") if number else None
 
     def dialogue(self, setting: str) -> object:
-        """The conversation before the question, in the dialogue setting."""
+        """The conversation before the question; None where the setting is not the dialogue."""
         return self._texts("dialogue") if setting == "dialogue" else None
 
     def prompt(self, template: str, form: str, *, with_gender: bool) -> object:
-        """A prompt of the generation engine in a form; `with_gender`: with its text for a named gender."""
-        found = self._entries.get(f"{template}, {form}", self._entries.get(f"template {template}"))
-        if isinstance(found, Sequence) and not isinstance(found, str) and found:
-            return list(found) if with_gender else found[0]
-        return found
+        """A prompt of the generation engine in a form; `with_gender`: also its text for a named gender."""
+        texts = self._entries.get(f"{template}, {form}", self._entries.get(f"template {template}"))
+        if isinstance(texts, Sequence) and not isinstance(texts, str) and texts:
+            return list(texts) if with_gender else texts[0]
+        return texts
 
     def _texts(self, name: str) -> object:
         return _plain(self._entries.get(name), str(self.question.get("slot", "")))
 
     @property
     def _entries(self) -> Mapping[str, Any]:
-        """Texts by name; imported texts were asked for by nobody and have a digest in their place."""
+        """Texts by name; none for imported texts, whose manifest holds a digest instead."""
         texts = self.question.get("texts", {})
         return texts if isinstance(texts, Mapping) else {}
 
 
 def _plain(value: object, slot: str) -> object:
-    """Texts with the slot under one name, tuples as lists."""
+    """Replace the slot by `SLOT` in texts of any depth, and tuples by lists."""
     if isinstance(value, str):
         return value.replace(slot, SLOT) if slot else value
     if isinstance(value, Mapping):
@@ -76,5 +76,5 @@ def _plain(value: object, slot: str) -> object:
 
 
 def all_equal(values: Sequence[object]) -> bool:
-    """Whether every run says the same."""
+    """Whether all values are the same."""
     return all(value == values[0] for value in values[1:])

@@ -1,1 +1,1 @@
-"""One neutral document of titled tables and notes, and its renderers."""
+"""Reports of stored runs: findings in sentences, figures, printed tables, and the page."""

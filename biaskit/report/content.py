@@ -1,8 +1,7 @@
-"""What a report is made of: stored tables of runs, and the prompts and texts behind them, as plain records.
+"""The content of a report: stored tables of runs, and the prompts and texts behind them, as plain records.
 
-Nothing here computes and nothing here opens a run: `workflow` fills it, figures, findings and the page
-read it. Every text in it (prompts, generated texts, words, labels, notes) is foreign text
-(docs/reading.md#foreign-text).
+Nothing here computes or opens a run: `workflow` fills it; figures, findings and the page read it. Every text
+(prompts, generated texts, words, labels, notes) is foreign text (docs/reading.md#foreign-text).
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from biaskit.tables.query import Tables
 
 @dataclass(frozen=True, slots=True)
 class PromptShown:
-    """A prompt as a model really got it."""
+    """A prompt exactly as a model got it."""
 
     engine: str
     study: str
     model: str
-    kind: str  # what it can be chosen by: the bias type, or the template
+    kind: str  # the bias type, or the template
     what: str  # such as "implicit, template 3, instruction 0, plain, nurse"
     form: str
     prompt: str
@@ -54,12 +53,12 @@ class ExampleText:
     key: str
     cut: bool = False
     instruction_id: int | None = None
-    outcome: str = ""  # what the text comes to: a person, no person, declines, …
+    outcome: str = ""  # person, no-person, declines, …
 
 
 @dataclass(frozen=True, slots=True)
 class WordInContext:
-    """A marked word of a list and sentences that hold it, by their place in `Content.sentences`."""
+    """A marked word of a list, and the sentences with it by their index in `Content.sentences`."""
 
     model: str
     occupation: str
@@ -83,7 +82,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Whether `biaskit compare --require equivalent` would pass: every difference is equivalent."""
+    """Whether `biaskit compare --require equivalent` would pass, as every difference is equivalent."""
 
     holds: bool
     n_failing: int
@@ -101,7 +100,7 @@ class Content:
     prompts: tuple[PromptShown, ...] = ()
     examples: tuple[ExampleText, ...] = ()
     words: tuple[WordInContext, ...] = ()
-    sentences: tuple[str, ...] = ()  # each once
+    sentences: tuple[str, ...] = ()  # without repeats
     deviations: tuple[Deviation, ...] = ()
     with_texts: bool = True  # False: --no-texts, or no run holds texts
     texts_reason: str = ""  # why there are none
@@ -109,13 +108,14 @@ class Content:
     versions: Mapping[str, str] = field(default_factory=dict)
     bibtex: str = ""
     reference: Literal["parity", "labour", "both", "none"] = "both"
-    gate: Gate | None = None  # of two models held against each other
+    gate: Gate | None = None  # where two models are compared
     verified: tuple[str, ...] = ()  # what `biaskit verify` found of the runs, a line each
 
     def judged(self) -> Content:
-        """The same content with the verdicts of all its tests as the claims of one page."""
-        tables = [*(part.tables for part in self.parts), self.between]
-        found = iter(with_verdicts(*(own.get("tests", ()) for own in tables)))
-        *own, between = [{**one, "tests": rows} if (rows := next(found)) else one for one in tables]
-        parts = tuple(replace(part, tables=one) for part, one in zip(self.parts, own, strict=True))
-        return replace(self, parts=parts, between=between)
+        """Add verdicts to all tests, adjusted together as the claims of one page."""
+        sets = [*(part.tables for part in self.parts), self.between]
+        tests = with_verdicts(*(tables.get("tests", ()) for tables in sets))
+        pairs = zip(sets, tests, strict=True)
+        judged = [{**tables, "tests": rows} if rows else tables for tables, rows in pairs]
+        parts = (replace(part, tables=tables) for part, tables in zip(self.parts, judged[:-1], strict=True))
+        return replace(self, parts=tuple(parts), between=judged[-1])

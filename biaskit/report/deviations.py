@@ -16,7 +16,7 @@ _PAPERS = {
 
 
 def deviations_of(papers: Iterable[str]) -> tuple[Deviation, ...]:
-    """The deviations from the papers whose instruments were used, in their order."""
+    """List the deviations from the papers whose instruments were used, in the order of the papers."""
     stated = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
     return tuple(
         Deviation(_PAPERS[paper], **deviation)

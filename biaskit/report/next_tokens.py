@@ -1,4 +1,4 @@
-"""What is said beside the listed words, in words: rows of probe_next.csv as names and a line."""
+"""Put in words what models say beside the listed words: rows of probe_next.csv."""
 
 from __future__ import annotations
 
@@ -14,36 +14,34 @@ _BLANK = {"": "a space", "\\n": "a line break", "\\n\\n": "two line breaks", "\\
 
 
 def in_words(token: str) -> str:
-    """A table's token as a sentence names it: without the space before it, blank ones by name."""
+    """Name a token in a sentence: without the space before it, blank tokens in words."""
     text = token[1:-1].strip(" ")
     return _BLANK.get(text, f"“{text}”")
 
 
 def the_rest(rows: Iterable[Row], most: int = 4, least: float = 0.01) -> list[tuple[str, float]]:
-    """Names and mean probabilities of what is no listed word, the most probable first.
+    """List names and mean probabilities of what is no listed word, the most probable first.
 
-    `rows`: of one group of one block. Tokens that differ by a space alone are one. At most `most`, each of
-    at least `least`; a token of which nobody knows what follows is left out.
+    `rows`: of one group of jobs in one block. Tokens that differ only by a space count as one. At most
+    `most`, each of at least `least`; rows without a `beyond` are left out.
     """
-    found: dict[str, float] = {}
+    probabilities: dict[str, float] = {}
     for row in rows:
         if row["beyond"]:
             name = in_words(row["token"])
-            found[name] = found.get(name, 0.0) + row["beyond"]
-    ranked = sorted(found.items(), key=lambda one: (-one[1], one[0]))
-    return [one for one in ranked if one[1] >= least][:most]
+            probabilities[name] = probabilities.get(name, 0.0) + row["beyond"]
+    ranked = sorted(probabilities.items(), key=lambda item: (-item[1], item[0]))
+    return [(name, value) for name, value in ranked if value >= least][:most]
 
 
 def line_of_the_rest(rows: Sequence[Row]) -> str:
-    """'Instead of a listed word: a line break 31 %, “The” 8 %.', by model where there are several.
+    """Write 'Instead of a listed word: a line break 31 %, “The” 8 %.', by model where there are several.
 
-    `rows`: of one bias type and setting, of which means over all jobs without an instruction are used; ""
-    where there are none.
+    `rows`: of one bias type and setting; means over all jobs without an instruction are used. "" without any.
     """
     models = grouped(where(rows, job_group=EVERY_GROUP, instruction_id=NO_INSTRUCTION), "model")
-    said = {
-        model: ", ".join(f"{name} {percent(value)} %" for name, value in the_rest(own))
-        for (model,), own in models.items()
-    }
-    found = [f"{model}: {line}" if len(models) > 1 else line for model, line in said.items() if line]
-    return f"Instead of a listed word: {'; '.join(found)}." if found else ""
+    parts = []
+    for (model,), rows_of_model in models.items():
+        if line := ", ".join(f"{name} {percent(value)} %" for name, value in the_rest(rows_of_model)):
+            parts.append(f"{model}: {line}" if len(models) > 1 else line)
+    return f"Instead of a listed word: {'; '.join(parts)}." if parts else ""

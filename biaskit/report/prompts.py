@@ -1,8 +1,9 @@
-"""The exact prompts of a run, one of each kind, as the rows hold them."""
+"""Collect the exact prompts of a run, one of each kind, from its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from biaskit.report.content import PromptShown
@@ -13,9 +14,9 @@ LONGEST_PROMPT = 20_000
 
 
 class PromptKinds:
-    """The first job's prompt, by name, for each model, template, instruction, setting and gender asked for.
+    """The first job's prompt for each model, template, instruction, setting and gender asked for.
 
-    Prompts that several models got alike stand once, with all their names. `names`: label in the rows → label
+    A prompt that several models got is shown once, with all their names. `names`: label in the rows → label
     in the report.
     """
 
@@ -24,25 +25,25 @@ class PromptKinds:
         self._first: dict[tuple[Any, ...], Mapping[str, Any]] = {}  # (model, *kind) → row
 
     def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The same rows, each looked at as it goes by."""
+        """Pass rows on, keeping the first of each kind."""
         design = _DESIGN[self._part.engine]
         for row in rows:
             label = self._names.get(str(row.get("model")))
             if label is not None and isinstance(row.get("prompt"), str):
                 kind = (label, *map(row.get, design))
-                held = self._first.get(kind)
-                if held is None or _item(row) < _item(held):
+                first = self._first.get(kind)
+                if first is None or _item(row) < _item(first):
                     self._first[kind] = row
             yield row
 
     def shown(self) -> Iterator[PromptShown]:
-        """In the order of the design; models that got the same prompt under one entry."""
+        """List the prompts in the order of the design."""
         alike: dict[tuple[Any, ...], list[tuple[str, Row]]] = {}
         for (label, *kind), row in self._first.items():
             alike.setdefault((*kind, row["prompt"], row.get("system")), []).append((label, row))
         for same in sorted(alike.values(), key=_place):
             models = sorted({label for label, _ in same})
-            row = min(same, key=lambda one: one[0])[1]
+            row = min(same, key=itemgetter(0))[1]
             yield PromptShown(
                 engine=self._part.engine,
                 study=self._part.study,
@@ -66,20 +67,20 @@ def _item(row: Row) -> str:
 
 
 def _what(row: Row) -> str:
-    """Where the prompt stands in the design, such as "explicit, template 3, instruction 1, nurse"."""
-    said = (
+    """Name the place of a prompt in the design, such as "explicit, template 3, instruction 1, nurse"."""
+    parts = (
         row.get("bias_type"),
         f"template {row.get('template_id')}",
         row.get("instruction_id") and f"instruction {row['instruction_id']}",
         row.get("setting") == "dialogue" and "dialogue",
         row.get("specified_gender") and f"asked for: {row['specified_gender']}",
     )
-    return ", ".join([*(str(one) for one in said if one), _item(row)])
+    return ", ".join([*(str(part) for part in parts if part), _item(row)])
 
 
 def _place(same: Sequence[tuple[str, Row]]) -> tuple[Any, ...]:
-    """Templates by number where they have one, else by name."""
-    label, row = min(same, key=lambda one: one[0])
+    """Sort key: templates by number where they have one, else by name."""
+    label, row = min(same, key=itemgetter(0))
     template = str(row.get("template_id"))
     number = int(template) if template.isdecimal() else -1
     instruction = row.get("instruction_id") or 0

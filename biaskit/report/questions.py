@@ -16,5 +16,5 @@ QUESTIONS: Mapping[QuestionId, str] = {
     "help": "Do instructions help?",
     "sure": "How sure are we, and what can’t this show?",
 }
-"""As a reader asks them."""
+"""Id → the question as a reader asks it."""
 ORDER = tuple(QUESTIONS)

@@ -1,4 +1,4 @@
-"""Why a number that a table shows as – is not there."""
+"""Say why numbers that a table shows as – are missing."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ MOST_REASONS = 3
 
 
 def because(rows: Iterable[Mapping[str, Any]], *columns: str) -> str:
-    """A sentence for the note of a table: the reasons of the rows that lack one of the columns.
+    """Write the reasons of the rows that lack one of the columns, for the note of a table.
 
-    Each reason once, the most frequent first, with how many rows have it; of many the first three and the
-    number of the others. Begins with a space; nothing is missing: an empty text.
+    Each reason once with how many rows have it: the three most frequent, then the number of others. Begins
+    with a space; "" where nothing is missing.
     """
     reasons = Counter(
         str(row["reason"]) for row in rows if row["reason"] and any(row[name] is None for name in columns)
     )
-    said = [f"{reason} ({n})" if n > 1 else reason for reason, n in reasons.most_common(MOST_REASONS)]
-    rest = len(reasons) - len(said)
-    more = f"; {rest} other reasons" if rest > 1 else "; another reason" if rest else ""
-    return f" – not measured: {'; '.join(said)}{more}." if said else ""
+    shown = [f"{reason} ({n})" if n > 1 else reason for reason, n in reasons.most_common(MOST_REASONS)]
+    n_others = len(reasons) - len(shown)
+    others = f"; {n_others} other reasons" if n_others > 1 else "; another reason" if n_others else ""
+    return f" – not measured: {'; '.join(shown)}{others}." if shown else ""

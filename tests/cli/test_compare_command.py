@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.command import Cli, Said
-from fakes.numbered_runs import JOBS, LABOUR, probe_run, share_of, texts_run
+from fakes.findings_rows import labour_test, srb_test
+from fakes.numbered_runs import JOBS, LABOUR, probe_run, seal, share_of, texts_run
+from fakes.tables import write_table
 
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.compare import compare
@@ -189,6 +192,49 @@ def test_a_table_that_is_no_longer_made_is_taken_away(tmp_path: Path) -> None:
     assert ["analysis.json", "tests.csv"] == sorted(file.name for file in Path("c/tables").iterdir())
     assert made.gaps.empty
     assert "probe_gap" in made.gaps.columns
+
+
+# --- the numbers of the printed tables -----------------------------------------------------------------
+
+
+def numbers_printed(table: str, *beginning: str) -> list[float]:
+    """The numbers of the one line that begins with these words."""
+    (line,) = (line for line in table.splitlines() if tuple(line.split()[: len(beginning)]) == beginning)
+    return [float(number.replace("−", "-")) for number in re.findall(r"−?\d+(?:\.\d+)?", line)]
+
+
+def test_the_printed_tables_hold_the_numbers_of_the_stored_ones(
+    cli: Cli, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    texts = texts_run(tmp_path / "texts", "Other", "Noisy")
+    tests = [
+        test(estimate, (estimate - 0.1, estimate + 0.2), model_a=model, model_b=model)
+        for model, labour, srb in (("Other", 0.034, -0.35), ("Noisy", -0.216, 0.27))
+        for test, estimate in ((labour_test, labour), (srb_test, srb))
+    ]
+    write_table(texts / "tables" / "tests.csv", "tests", tests)
+    out = cli("compare", runs["Other"], runs["Noisy"], seal(texts)).out
+    answers, written = out.split("\n\n")[:2]
+    represented = read_table_rows(texts / "tables" / "representation.csv")
+    for model in ("Other", "Noisy"):
+        groups = read_table_rows(runs[model] / "tables" / "probe_groups.csv")
+        for bias_type in ("explicit", "implicit"):
+            expected = [
+                100 * row[column]
+                for group in ("female-dominated", "male-dominated")
+                for row in groups
+                if (row["bias_type"], row["job_group"], row["gender"]) == (bias_type, group, "female")
+                for column in ("share", "ci_low", "ci_high")
+            ]
+            assert len(expected) == 6
+            assert numbers_printed(answers, model, bias_type) == pytest.approx(expected, abs=0.5)
+        of_model = [row for row in represented if row["model"] == model and row["template_id"] == "all"]
+        shares = [100 * row["female_share"] for row in of_model]
+        labour, srb = ([one[c] for c in ("estimate", "ci_low", "ci_high")] for one in tests
+                       if one["model_a"] == model)  # fmt: skip
+        found = numbers_printed(written, model)
+        assert found[:5] == pytest.approx([min(shares), max(shares), *(100 * x for x in labour)], abs=0.5)
+        assert found[5:] == pytest.approx(srb, abs=0.005)
 
 
 # --- real runs, and Python ---------------------------------------------------------------------------

@@ -658,3 +658,40 @@ def test_models_are_held_apart_without_comparing_their_rows() -> None:
     assert [one["setting"] for one in rows_compared(shown)] == ["plain"] * 7
     # The two largest and a count of them all; what groups of models come to.
     assert len(list(said_of_models(shown))) == 4
+
+
+class _Counted(dict[str, Any]):
+    """A row that counts how often a value of it is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, name: str) -> Any:
+        _Counted.looks += 1
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        _Counted.looks += 1
+        return super().get(name, default)
+
+
+def looks_at_a_row(n_models: int) -> float:
+    """How often the sentences of a page of so many models look at each of its rows, on average."""
+    made = many(n_models)
+    scope = {"instruction_id": 0, "job_group": "all"}
+    tables = dict(made.parts[0].tables)
+    tables["probe_outcomes"] = [
+        row("probe_outcomes", **block(f"m{i}"), **scope, outcome="declines", share=0.1)
+        for i in range(n_models)
+    ]
+    tables["probe_next"] = [
+        row("probe_next", **block(f"m{i}"), **scope, token="' The'", beyond=0.1) for i in range(n_models)
+    ]
+    counted = {name: [_Counted(one) for one in rows] for name, rows in tables.items()}
+    _Counted.looks = 0
+    said = say(replace(made, parts=(replace(made.parts[0], tables=counted),))).findings
+    assert n_models == sum("declines 10 % of its answers" in one.text for one in said)
+    return _Counted.looks / sum(map(len, counted.values()))
+
+
+def test_each_row_is_looked_at_as_often_however_many_models_there_are() -> None:
+    assert looks_at_a_row(40) == pytest.approx(looks_at_a_row(10), rel=0.05)

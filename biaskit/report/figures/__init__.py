@@ -1,4 +1,4 @@
-"""The figures of a report: SVG, PNG and PDF, from stored tables only."""
+"""Draw the figures of a report as SVG, PNG and PDF, from stored tables only."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from biaskit.report.questions import QuestionId
 __all__ = ["KINDS", "Figure", "answer", "draw_all", "files_of"]
 
 ANSWER = "answer"
-"""The name of the first picture."""
+"""Name of the first figure."""
 Kind = Callable[[View], Iterator[Figure]]
-"""Makes the figures of one kind from the rows of one study and prompt form; none where there are no rows."""
+"""Make the figures of one kind from the rows of one study and prompt form; none without rows."""
 KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
     "probe": {
         "say": (probe.groups, labour.labour, items.jobs),
@@ -42,20 +42,20 @@ KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
         "how": (words.words, transfer.areas, srb.scores),
     },
 }
-"""The kinds of figures by engine and by the question that they answer, in the order of the page.
+"""Engine → question → kinds of figures, in the order of the page.
 
-The first picture and those of both engines together stand beside them: they take a whole content.
+The first figure and those of both engines are no kinds: they take a whole content.
 """
 
 
 def answer(content: Content) -> Iterator[Figure]:
-    """The first picture: items for one model, a row each for several; none where nothing is to be drawn."""
+    """Draw the first figure: items of one model, or a row for each of several; none without data."""
     several = len(all_marks(content)) > 1
     yield from model_rows.model_rows(content, ANSWER) if several else items.answer(content, ANSWER)
 
 
 def draw_all(content: Content) -> tuple[Figure, ...]:
-    """Every figure of a report in the order of the page."""
+    """Draw every figure of a report in the order of the page."""
     return (
         *answer(content),
         *(
@@ -71,9 +71,9 @@ def draw_all(content: Content) -> tuple[Figure, ...]:
 
 
 def files_of(figures: Sequence[Figure], *, pdf: bool) -> dict[str, bytes]:
-    """`<name>.svg`, `<name>.png` and, when asked, `<name>.pdf` of every figure, by file name."""
-    made: dict[str, bytes] = {}
+    """Map file names to content: `<name>.svg`, `<name>.png` and, where asked for, `<name>.pdf`."""
+    files: dict[str, bytes] = {}
     for figure in figures:
-        made |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.png": figure.png()}
-        made |= {f"{figure.name}.pdf": figure.pdf()} if pdf else {}
-    return made
+        files |= {f"{figure.name}.svg": figure.svg, f"{figure.name}.png": figure.png()}
+        files |= {f"{figure.name}.pdf": figure.pdf()} if pdf else {}
+    return files

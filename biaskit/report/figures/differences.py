@@ -1,4 +1,4 @@
-"""How models differ: a forest of their differences (docs/methods.md#verdicts), or all of them in rows."""
+"""Draw how models differ: a forest of differences (docs/methods.md#verdicts), or a row for each of many."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from biaskit.stats.verdict import Verdict, interval_side, verdict_of
 from biaskit.tables.query import Row, first, in_main_setting
 
 MOST_PAIRS = 15
-"""Pairs of models that one forest takes; of more, every model has a row and the table the pairs."""
+"""Pairs of models in one forest; where there are more, the figure has a row for each model instead."""
 Shape = Literal["different", "equivalent", "both", "unclear", "unidentified", "unmeasured"]
 SHAPES: Mapping[Shape, tuple[Mark, str, str]] = {
     "different": (Mark("#d55e00", "o"), "", "different"),
@@ -37,13 +37,13 @@ _SHAPE_OF: Mapping[Verdict, Shape] = {
 
 
 def shape_of(row: Row | None) -> Shape:
-    """How a difference is drawn: by its verdict; equivalent with an interval that excludes 0 is "both"."""
+    """Choose a shape by the verdict; "both": equivalent, with an interval that excludes 0."""
     shape = _SHAPE_OF[verdict_of(row)]
     return "both" if row is not None and shape == "equivalent" and interval_side(row) else shape
 
 
 def models(view: View) -> Iterator[Figure]:
-    """Differences between models without an instruction; of many, the shares of each."""
+    """Draw differences between models without an instruction; for many models, the shares of each."""
     rows = [
         row
         for row in forest.crossed(view.content.between.get("tests", ()), "models")
@@ -60,11 +60,11 @@ def models(view: View) -> Iterator[Figure]:
 
 
 def _is_of(view: View, row: Row) -> bool:
-    """Whether a row compares models of this part, or groups of them: these have names of their own."""
+    """Whether a row compares models of this part, or groups of them, which no model is called."""
     sides = {str(row["model_a"]), str(row["model_b"])}
-    known = {model.label for part in view.content.parts for model in part.models}
+    labels = {model.label for part in view.content.parts for model in part.models}
     alone = sum(part.engine == "probe" for part in view.content.parts) == 1
-    return sides <= set(view.models) or (alone and not sides & known)
+    return sides <= set(view.models) or (alone and not sides & labels)
 
 
 def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
@@ -72,10 +72,10 @@ def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
     within = f"within ±{100 * margins[0]:g} points" if len(margins) == 1 else "within the margin"
     margin = margins[0] if margins else None
 
-    def dots(own: Sequence[Row]) -> list[Dots]:
+    def dots(rows_of_panel: Sequence[Row]) -> list[Dots]:
         drawn = []
         for a, b in pairs:
-            row = first(own, model_a=a, model_b=b)
+            row = first(rows_of_panel, model_a=a, model_b=b)
             mark, fill, _ = SHAPES[shape_of(row)]
             drawn.append(point(row, mark=mark, fill=fill))
         return [Dots(INKED, drawn)]

@@ -1,4 +1,4 @@
-"""A plot as matplotlib draws it: panels side by side in lines of one width, a legend above them."""
+"""Draw plots with matplotlib: panels side by side in lines of one width, a legend above them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as MatplotlibFigure
 
 WIDTH = 7.0
-"""Inches: the width of a text block."""
+"""Inches; the width of a text block."""
 _LETTERS = 100
 """Letters of 8 points in a line of that width."""
 _SQUARES, _PANELS, _WIDE_PANELS = 3, 4, 2
-"""Panels in a line: squares, panels of the same short names, panels with long ones or rows of their own."""
+"""Most panels in a line: squares, panels that share short names, panels with long names or own rows."""
 _LONG = 24
 _RULES: Any = {
     "font.size": 8,
@@ -50,7 +50,7 @@ _RULES: Any = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a report; `name` is a slug that no other figure of it has."""
+    """A figure of a report; `name` is a slug, unique in the report."""
 
     name: str
     title: str
@@ -59,16 +59,16 @@ class Figure:
 
     @cached_property
     def svg(self) -> bytes:
-        """A whole document without a date; an image of it runs nothing and reaches nothing."""
+        """The SVG document, without a date; shown as an image it runs and reaches nothing."""
         absent = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         return self._saved("svg", metadata={**absent, "Title": cut(self.title, 200)})
 
     def png(self, dpi: int = 200) -> bytes:
-        """As many pixels as a slide takes."""
+        """Draw the PNG, by default with as many pixels as a slide takes."""
         return self._saved("png", dpi=dpi, metadata={"Software": None})
 
     def pdf(self) -> bytes:
-        """With TrueType fonts and without a date."""
+        """Draw the PDF, with TrueType fonts and without a date."""
         return self._saved("pdf", metadata=dict.fromkeys(("CreationDate", "Producer", "Creator")))
 
     def _saved(self, kind: str, **how: Any) -> bytes:
@@ -80,7 +80,7 @@ class Figure:
 
 @contextmanager
 def rules() -> Iterator[None]:
-    """How every figure is set, whatever the user's matplotlibrc says; put back afterwards."""
+    """Set the same style for every figure, whatever the user's matplotlibrc says, and restore it after."""
     try:
         import matplotlib
     except (ValueError, OSError) as error:
@@ -93,7 +93,7 @@ def rules() -> Iterator[None]:
 
 
 def draw(plot: Plot) -> MatplotlibFigure:
-    """The figure of a plot, under `rules`: matplotlib reads most of them when a thing is made."""
+    """Draw a plot; call it under `rules`, which matplotlib mostly reads when artists are made."""
     from matplotlib.figure import Figure
 
     lines = [
@@ -128,7 +128,7 @@ def draw(plot: Plot) -> MatplotlibFigure:
 
 
 def _per_line(panels: Sequence[Panel] | Sequence[Square]) -> int:
-    """As many panels side by side as there is room for, in lines of about equal numbers of them."""
+    """Count the panels side by side: as many as fit, spread evenly over lines."""
     most = _SQUARES
     if isinstance(panels[0], Panel):
         texts = [text for panel in panels for text in (panel.title, *getattr(panel, "labels", ()))]
@@ -253,7 +253,7 @@ def _set_axis(axes: Axes, which: str, axis: Axis) -> None:
 
 
 def marker_style(mark: Mark, fill: str = "", size: float = 4.2) -> dict[str, Any]:
-    """How a mark looks: full, hollow, or filled on one side."""
+    """Style a mark for matplotlib: full, hollow, or filled on one side."""
     style: dict[str, Any] = {"ls": "none", "marker": mark.marker, "ms": size, "mew": 0.9}
     style |= {"mec": mark.colour, "mfc": "white" if fill == "none" else mark.colour}
     return style if fill in ("", "full", "none") else {**style, "fillstyle": fill, "mfcalt": "white"}

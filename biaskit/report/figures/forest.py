@@ -1,4 +1,4 @@
-"""Forest plots of differences: panels, and what each instruction changes (docs/methods.md#contrasts)."""
+"""Draw forests of differences, such as what each instruction changes (docs/methods.md#contrasts)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
 
 
 def crossed(rows: Sequence[Row], *contrasts: str) -> list[Row]:
-    """Rows of the prober's shares for some contrasts, with the interval over jobs and templates."""
+    """Pick rows of the prober's shares for some contrasts, with the interval over jobs and templates."""
     shares = where(rows, engine="probe", kind="crossed", quantity="share")
     return [row for row in shares if contrast_of(row) in contrasts]
 
@@ -40,35 +40,35 @@ def bands(
     axis: Axis,
     dots: Callable[[Sequence[Row]], Sequence[Dots]],
 ) -> list[Band]:
-    """A band for each gender of the contrast, a panel for each bias type and group of jobs.
+    """Make a band for each gender of the contrast, with a panel for each bias type and group of jobs.
 
-    `dots` makes the series of a panel's rows.
+    `dots` makes the series of a panel from its rows.
     """
     job_groups = [g for g in view.job_groups() if where(rows, group_a=g)] or [""]
-    made = []
+    bands_of_genders = []
     for gender in [g for g in view.part.contrast if where(rows, gender=g)]:
         panels = []
         for bias_type in distinct(rows, "bias_type"):
             for group in job_groups:
-                own = where(rows, bias_type=bias_type, group_a=group, gender=gender)
+                of_panel = where(rows, bias_type=bias_type, group_a=group, gender=gender)
                 title = ", ".join(filter(None, (asked(bias_type), SIDES.get(group, group))))
-                panels.append(Panel(labels, axis, dots(own), title=title))
-        made.append(Band(panels, f"Share of {people(gender)}"))
-    return made
+                panels.append(Panel(labels, axis, dots(of_panel), title=title))
+        bands_of_genders.append(Band(panels, f"Share of {people(gender)}"))
+    return bands_of_genders
 
 
 def n_jobs_of(rows: Sequence[Row]) -> str:
-    """How many jobs the rows rest on, for a note."""
+    """Say how many jobs the rows rest on."""
     return " or ".join(map(str, sorted({row["n_a"] for row in defined(rows, "n_a")}))) or "–"
 
 
 def ends_of(rows: Sequence[Row]) -> list[float]:
-    """Every number that an axis of differences must hold."""
+    """List the numbers that an axis of differences must cover."""
     return [number(row[column]) for row in rows for column in ESTIMATE]
 
 
 def debiasing(view: View) -> Iterator[Figure]:
-    """Share under each instruction (and level) minus share without one."""
+    """Draw the share under each instruction (and level) minus the share without one."""
     rows = crossed(view.rows("tests"), "instructions", "levels")
     rows = [row for row in rows if row["gender"] in view.part.contrast]
     yield from view.charts(rows, "debiasing", "What each instruction changes", _debiasing, column="model_a")
@@ -80,8 +80,8 @@ def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     labels = [f"{line} · {texts[line]}" if line in texts else f"level {line}" for line in lines]
     settings = distinct(rows, "setting")
 
-    def dots(own: Sequence[Row]) -> list[Dots]:
-        rows_by_line = {(r["model_a"], r["setting"], str(r["instruction_a"])): r for r in own}
+    def dots(of_panel: Sequence[Row]) -> list[Dots]:
+        rows_by_line = {(r["model_a"], r["setting"], str(r["instruction_a"])): r for r in of_panel}
         series = []
         for model in models:
             for i, setting in enumerate(settings):

@@ -1,4 +1,4 @@
-"""The figure of both engines: their gaps (docs/methods.md#gaps) against each other."""
+"""Draw the gaps of both engines (docs/methods.md#gaps) against each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLE = "Probe, texts and words against each other"
 
 
 def figures(content: Content) -> Iterator[Figure]:
-    """One figure per bias type and prompt form, five models at a time."""
+    """Draw a figure per bias type and prompt form, for five models at a time."""
     every = [r for r in content.between.get("gaps", ()) if sum(r[c] is not None for c in GAP_NAMES) > 1]
     blocks = grouped(every, "bias_type", "prompt_form")
     several = len({form for _, form in blocks}) > 1
@@ -31,8 +31,8 @@ def figures(content: Content) -> Iterator[Figure]:
 
 
 def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_type: str) -> Plot:
-    known = all_marks(content)
-    marks = {model: known.get(model, INKED) for model in models}
+    marks_of_page = all_marks(content)
+    marks = {model: marks_of_page.get(model, INKED) for model in models}
     squares = []
     for y, x in BETWEEN_ENGINES:
         notes = []
@@ -49,7 +49,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
         "words minus women's; ρ: Spearman with its 95\u00a0% bootstrap interval over occupations. "
         "Occupations without a gap are left out. Tables: gaps, tests (kind spearman)."
     )
-    legend = [Entry(model, mark) for model, mark in marks.items()] if len(known) > 1 else []
+    legend = [Entry(model, mark) for model, mark in marks.items()] if len(marks_of_page) > 1 else []
     return Plot([Band(squares)], caption, legend)
 
 
@@ -69,7 +69,7 @@ def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, note
 
 
 def _relation(content: Content, model: str, bias_type: str, quantity: str) -> tuple[str, str]:
-    """ρ with its interval, and its n."""
+    """Write ρ with its interval, and its n."""
     rows = where(content.between.get("tests", ()), quantity=quantity, kind="spearman", model_a=model)
     row = next((row for row in rows if row["bias_type"] in (bias_type, "", None)), None)
     n = f", n = {row['n_a']}" if row is not None and row["n_a"] is not None else ""

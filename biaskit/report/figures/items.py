@@ -1,6 +1,6 @@
-"""Shares item by item, from women's jobs to men's, beside labour statistics and parity.
+"""Draw shares item by item, from women's jobs to men's, beside labour statistics and parity.
 
-The first picture of one model, and the jobs of several (docs/methods.md#cells-to-tables,
+The first figure of one model, and the jobs of several (docs/methods.md#cells-to-tables,
 docs/methods.md#representation).
 """
 
@@ -18,9 +18,9 @@ from biaskit.report.figures.view import View, all_marks, figure, spread, views
 from biaskit.tables.query import Row, distinct, mean_over_prompts, where
 
 MOST_ROWS = 44
-"""More items than a screen has room for are drawn against labour statistics instead (`labour.py`)."""
+"""More items than this do not fit a screen, and are drawn against labour statistics (`labour.py`)."""
 TALLEST = 4.4
-"""Inches of the rows: with legend and axis they stay on a screen of 800 pixels."""
+"""Inches of all rows: with legend and axis they fit a screen of 800 pixels."""
 LABOUR = Mark(INK, "d")
 
 
@@ -36,7 +36,7 @@ class Measure:
 
 
 def answer(content: Content, name: str) -> Iterator[Figure]:
-    """The first picture of one model, where there is something to draw and a screen holds it."""
+    """Draw the first figure of one model, if there is data and it fits a screen."""
     probed, written = (next(iter(views(content, engine)), None) for engine in ("probe", "personas"))
     if (view := probed or written) is None:
         return
@@ -44,24 +44,24 @@ def answer(content: Content, name: str) -> Iterator[Figure]:
     noun = "job" if probed else "occupation"
     measures, labour = _measures(probed, written)
     # Every item with a share; where they are too many, those that both engines have.
-    of_panels = {m.panel: set[str]() for m in measures}
+    items_of_panel = {m.panel: set[str]() for m in measures}
     for measure in measures:
-        of_panels[measure.panel] |= measure.points.keys()
-    chosen = set().union(*of_panels.values())
-    if len(chosen) > MOST_ROWS and len(common := set.intersection(*of_panels.values())) > 1:
+        items_of_panel[measure.panel] |= measure.points.keys()
+    chosen = set().union(*items_of_panel.values())
+    if len(chosen) > MOST_ROWS and len(common := set.intersection(*items_of_panel.values())) > 1:
         chosen = common
     order = {item: share for item, share in labour.items() if item in chosen}
     if not any(p.x == p.x for m in measures for p in m.points.values()) or len(order) > MOST_ROWS:
         return
     panels = []
-    for where_said in dict.fromkeys(one.panel for one in measures):
-        own = [one for one in measures if one.panel == where_said]
-        dots = [Dots(one.mark, [one.points.get(item) for item in order], one.fill) for one in own]
-        axis = shares(f"{group} in its {where_said}", parity=view.shows("parity"))
+    for name_of_panel in items_of_panel:
+        of_panel = [measure for measure in measures if measure.panel == name_of_panel]
+        dots = [Dots(m.mark, [m.points.get(item) for item in order], m.fill) for m in of_panel]
+        axis = shares(f"{group} in its {name_of_panel}", parity=view.shows("parity"))
         rows = [*_labour(view, order), *dots]
         panels.append(Panel([*order], axis, rows, pitch=min(0.2, TALLEST / len(order)), apart=False))
     table_of = {"answers": "probe_jobs", "texts": "representation"}
-    tables = " and ".join(dict.fromkeys(table_of[m.panel] for m in measures))
+    tables = " and ".join(table_of[panel] for panel in items_of_panel)
     caption = (
         f"In percent; n = {count(len(order), noun)}, sorted by the share of women in labour statistics; "
         f"bars: 95\u00a0% intervals. Tables: {tables}."
@@ -72,7 +72,7 @@ def answer(content: Content, name: str) -> Iterator[Figure]:
 
 
 def _measures(probed: View | None, written: View | None) -> tuple[list[Measure], dict[str, float | None]]:
-    """Every way in which the model was asked, and the items with their labour share."""
+    """List the ways in which the model was asked, and the items with their labour share."""
     measures: list[Measure] = []
     labour: dict[str, float | None] = {}
     if probed is not None and probed.part.contrast[0]:
@@ -84,15 +84,15 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[Measure],
             measures.append(Measure("answers", asked(bias_type), points, mark, fill))
     if written is not None:
         rows = mean_over_prompts(written.rows("representation"))
-        known = _labour_shares(rows, "occupation")
-        labour |= {item: share for item, share in known.items() if labour.get(item) is None}
+        of_texts = _labour_shares(rows, "occupation")
+        labour |= {item: share for item, share in of_texts.items() if labour.get(item) is None}
         mark = Mark(written.marks[written.models[0]].colour, "s")
         measures.append(Measure("texts", "in texts", of_occupations(rows), mark))
     return measures, by_share(labour)
 
 
 def jobs(view: View) -> Iterator[Figure]:
-    """Each job for each model, a panel for each way to ask; none where the first picture holds the same."""
+    """Draw each job for each model, a panel for each way to ask; none if the first figure shows the same."""
     first = view.part.contrast[0]
     rows = view.plain("probe_jobs") if first else []
     if len(all_marks(view.content)) > 1 or len(distinct(rows, "job")) > MOST_ROWS:
@@ -104,8 +104,8 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     order = by_share(_labour_shares(rows, "job"))
     panels = []
     for bias_type in distinct(rows, "bias_type"):
-        own = where(rows, bias_type=bias_type)
-        points = {model: of_jobs(view, where(own, model=model)) for model in models}
+        of_type = where(rows, bias_type=bias_type)
+        points = {model: of_jobs(view, where(of_type, model=model)) for model in models}
         dots = [Dots(view.marks[model], [points[model].get(job) for job in order]) for model in models]
         axis = shares(f"share of {people(first)}", parity=view.shows("parity"))
         panels.append(Panel([*order], axis, [*_labour(view, order), *dots], title=asked(bias_type)))
@@ -118,7 +118,7 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 
 
 def estimators_of(rows: Sequence[Row]) -> str:
-    """A sentence for a caption where the rows' estimators differ: their intervals are not alike."""
+    """Write a sentence for a caption where estimators, and so intervals, differ; "" where they do not."""
     of_models = {str(row["model"]): str(row["estimator"]) for row in rows}
     if len(set(of_models.values())) < 2:
         return ""
@@ -126,13 +126,13 @@ def estimators_of(rows: Sequence[Row]) -> str:
 
 
 def of_jobs(view: View, rows: Sequence[Row]) -> dict[str, Point]:
-    """Shares of the contrast's first group in each job."""
+    """Map each job to the share of the contrast's first group."""
     share = f"{view.part.contrast[0]}_share"
     return {str(row["job"]): point(row, (share, f"{share}_ci_low", f"{share}_ci_high")) for row in rows}
 
 
 def of_occupations(rows: Sequence[Row]) -> dict[str, Point]:
-    """Shares of women in the texts about each occupation."""
+    """Map each occupation to the share of women in its texts."""
     return {str(row["occupation"]): point(row, ("female_share", "ci_low", "ci_high")) for row in rows}
 
 
@@ -141,12 +141,12 @@ def _labour_shares(rows: Sequence[Row], item: str) -> dict[str, float | None]:
 
 
 def by_share(labour: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Items with the highest labour share of women first, those without one last in their own order."""
+    """Sort items by their labour share of women, highest first; those without one last in their own order."""
     return dict(sorted(labour.items(), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0))))
 
 
 def _labour(view: View, order: Mapping[str, float | None]) -> list[Dots]:
-    """The share of women in labour statistics, where the report holds shares against it."""
+    """Make the series of labour statistics, if the report has them for reference."""
     if not view.shows("labour") or all(share is None for share in order.values()):
         return []
     return [Dots(LABOUR, [None if share is None else Point(share) for share in order.values()], "none")]

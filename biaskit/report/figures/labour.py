@@ -1,4 +1,4 @@
-"""Answers and texts against labour statistics: each item, the line of the same share, the line that fits.
+"""Draw answers and texts against labour statistics: each item, the diagonal, the line that fits best.
 
 See docs/methods.md#cells-to-tables (level, slope, distance) and docs/methods.md#representation.
 """
@@ -30,7 +30,7 @@ LEGEND = (Entry("as in labour statistics", line="-"), Entry("line that fits best
 
 
 def labour(view: View) -> Iterator[Figure]:
-    """A figure of each six models and ways to ask; none where no job has a labour share."""
+    """Draw figures of six pairs of model and way to ask; none if no job has a labour share."""
     group = view.part.contrast[0]
     if not group or not view.shows("labour"):
         return
@@ -48,9 +48,9 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
     several = len({model for model, _ in pairs}) > 1
     squares = []
     for model, kind in pairs:
-        own = where(rows, model=model, bias_type=kind)
+        of_square = where(rows, model=model, bias_type=kind)
         name = f"{model}, {asked(kind)}" if several else asked(kind)
-        spots = _spots(items.of_jobs(view, own), own, "job")
+        spots = _spots(items.of_jobs(view, of_square), of_square, "job")
         line = _fitted(view, model, kind, [spot.x for spot in spots])
         squares.append(_square(name, "answers", spots, view.marks[model], line))
     n = count(len(distinct(rows, "job")), "job")
@@ -65,7 +65,7 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
 
 
 def scatter(view: View) -> Iterator[Figure]:
-    """The same of texts; none where the first picture holds every occupation."""
+    """Draw the same of texts; none if the first figure shows every occupation."""
     rows = defined(mean_over_prompts(view.rows("representation")), "labour_female_share")
     if len(all_marks(view.content)) > 1 or len(distinct(rows, "occupation")) > items.MOST_ROWS:
         title = "Share of women in texts and in labour statistics"
@@ -75,8 +75,8 @@ def scatter(view: View) -> Iterator[Figure]:
 def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     squares = []
     for model in models:
-        own = where(rows, model=model)
-        spots = _spots(items.of_occupations(own), own, "occupation")
+        of_model = where(rows, model=model)
+        spots = _spots(items.of_occupations(of_model), of_model, "occupation")
         squares.append(_square(model, "texts", spots, view.marks[model]))
     caption = (
         f"Each point is an occupation{view.place('Figure 6')}: the share of women among texts with an "
@@ -97,7 +97,7 @@ Lines = list[tuple[tuple[float, float], tuple[float, float], str]]
 
 
 def _square(title: str, what: str, spots: Sequence[Spot], mark: Mark, fitted: Lines | None = None) -> Square:
-    """The items farthest from the line, on each side of it, have their name."""
+    """Make a square; the items farthest from the diagonal on either side are named."""
     known = sorted((spot for spot in spots if spot.y == spot.y), key=lambda spot: spot.y - spot.x)
     named = dict.fromkeys((*known[:1], *known[-1:]))
     axes = shares("labour statistics"), shares(f"share in {what}")
@@ -105,7 +105,7 @@ def _square(title: str, what: str, spots: Sequence[Spot], mark: Mark, fitted: Li
 
 
 def _fitted(view: View, model: str, bias_type: str, xs: Sequence[float]) -> Lines:
-    """The line of the tests over the items' labour shares; none where a run has no such row."""
+    """Make the line of the tests over the items' labour shares; none if the run has no such test."""
     rows = where(view.rows("tests"), model_a=model, bias_type=bias_type, instruction_a="0", group_a="")
     rows = [row for row in in_main_setting(rows) if contrast_of(row) == "labour"]
     level, slope = (first(defined(rows, "estimate"), kind=kind) for kind in ("level", "slope"))

@@ -1,4 +1,4 @@
-"""Several models in one picture, a row each: who is said in whose jobs, and who is written about."""
+"""Draw several models in one figure, a row each: shares in answers and in texts."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ from biaskit.report.findings.blocks import jobs_of
 from biaskit.tables.query import Row, contrast_of, defined, distinct, first, where
 
 MOST_MODELS = 8
-"""Rows; the figure of a question has all models."""
+"""Rows of the first figure; that of the question has all models."""
 PITCH = 0.24
 
 
 def model_rows(content: Content, name: str) -> Iterator[Figure]:
-    """One figure of the first models in the order of the page, where there is something to draw."""
+    """Draw the first models in the order of the page; none without data."""
     yield from _figure(content, next(iter(views(content, "probe")), None), name, MOST_MODELS)
 
 
 def every_model(view: View) -> Iterator[Figure]:
-    """The same of all models, where the first picture has not all of them."""
+    """Draw all models, if the first figure left some out."""
     if len(all_marks(view.content)) > MOST_MODELS:
         yield from _figure(view.content, view, f"{view.prefix}models", len(view.models))
 
 
 def _figure(content: Content, probed: View | None, name: str, most: int) -> Iterator[Figure]:
-    said: dict[str, list[Row]] = {}  # the rows of the contrast's first group, for each way to ask
+    answers: dict[str, list[Row]] = {}  # of the contrast's first group, by way to ask
     if probed is not None and probed.part.contrast[0]:
         rows = defined(where(probed.plain("probe_groups"), gender=probed.part.contrast[0]), "share")
-        said = {asked(kind): where(rows, bias_type=kind) for kind in distinct(rows, "bias_type")}
+        answers = {asked(kind): where(rows, bias_type=kind) for kind in distinct(rows, "bias_type")}
     written = _written(content) if most == MOST_MODELS else {}
-    measured = {str(row["model"]) for rows in said.values() for row in rows} | set(written)
+    measured = {str(row["model"]) for rows in answers.values() for row in rows} | set(written)
     every = [model for model in all_marks(content) if model in measured]
     models, panels, legend = every[:most], [], []
     if not models:
         return
-    if probed is not None and said:
+    if probed is not None and answers:
         groups = list(zip(probed.job_groups(), FILLS, strict=False))
-        panels += [_shares(probed, title, rows, models, groups) for title, rows in said.items()]
-        named = [Entry(jobs_of(probed.part, group), INKED, fill) for group, fill in groups]
-        legend += named if len(groups) > 1 else []
+        panels += [_shares(probed, title, rows, models, groups) for title, rows in answers.items()]
+        entries = [Entry(jobs_of(probed.part, group), INKED, fill) for group, fill in groups]
+        legend += entries if len(groups) > 1 else []
         legend += [PARITY] if probed.shows("parity") else []
     if written:
         marks = all_marks(content)
@@ -64,12 +64,12 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
         axis = effects(ends, 0.2, "women, points from labour statistics")
         panels.append(Panel(models, axis, [Dots(INKED, points)], title="in texts", pitch=PITCH, apart=False))
     n = sorted(
-        {row["n_jobs"] for rows in said.values() for row in rows} | {r["n_a"] for r in written.values()}
+        {row["n_jobs"] for rows in answers.values() for row in rows} | {r["n_a"] for r in written.values()}
     )
-    more = f" {most} of {len(every)} models." if len(every) > most else ""
+    left_out = f" {most} of {len(every)} models." if len(every) > most else ""
     caption = (
         f"In percent; means over n = {' or '.join(map(str, n))} jobs or occupations; bars: 95\u00a0% "
-        f"intervals.{more} Tables: probe_groups, tests."
+        f"intervals.{left_out} Tables: probe_groups, tests."
     )
     title = f"{count(len(every), 'model')} side by side"
     yield figure(name, title, Plot([Band(panels)], caption, legend))
@@ -82,7 +82,7 @@ def _shares(
     models: Sequence[str],
     groups: Sequence[tuple[str, str]],
 ) -> Panel:
-    """Shares by group of jobs."""
+    """Make a panel of shares, with a series for each group of jobs."""
     dots: list[Dots] = []
     for group, fill in groups:
         points = {
@@ -96,7 +96,7 @@ def _shares(
 
 
 def _written(content: Content) -> dict[str, Row]:
-    """Women in texts minus women in labour statistics, averaged over occupations, by model."""
+    """Map each model to its test of women in texts minus women in labour statistics, over occupations."""
     rows_by_model = {}
     for view in views(content, "personas"):
         rows = view.rows("tests", quantity="represented_share", kind="paired", gender="female")

@@ -21,12 +21,12 @@ KINDS = {
     "empty": ("empty", "#f2f2f2"),
     "other": ("something else", "#e5e0d5"),
 }
-"""Words and colour of what is no listed group."""
+"""Outcome that is no listed group → words and colour."""
 _MOST_ROWS = 24
 
 
 def outcomes(view: View) -> Iterator[Figure]:
-    """One figure of the models' answers, without an instruction; none where no answer was drawn."""
+    """Draw the outcomes of answers, without an instruction; none where no answer was drawn."""
     rows = in_main_setting(without_instruction(view.rows("probe_outcomes")))
     if rows := defined(rows, "share"):
         yield view.figure("outcomes", "What the answers say", _outcomes(view, rows))
@@ -34,9 +34,9 @@ def outcomes(view: View) -> Iterator[Figure]:
 
 def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     listed = [str(o).removeprefix(LISTED) for o in distinct(rows, "outcome") if str(o).startswith(LISTED)]
-    one, other = view.part.contrast  # at the two ends of the listed ones, as in the figure of shares
-    listed.sort(key=lambda group: (group != one, group == other))
-    # Name, colour and hatch by outcome.
+    left, right = view.part.contrast  # at the two ends, as in the figure of shares
+    listed.sort(key=lambda group: (group != left, group == right))
+    # Outcome → name, colour and hatch.
     looks = {f"{LISTED}{group}": (people(group), *look_of(group, listed)) for group in listed}
     present = {row["outcome"] for row in rows if row["share"]}
     hatches = {kind: HATCHES[i % 2 * 3] for i, kind in enumerate(KINDS)}
@@ -46,13 +46,13 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     apart = [group for group in groups if group != EVERY_GROUP] or groups
     bars: dict[str, dict[str, Bar]] = {}
     n_bars = 0
-    for (model, bias_type, group), own in list(grouped(rows, "model", "bias_type", "job_group").items()):
+    for (model, bias_type, group), of_bar in list(grouped(rows, "model", "bias_type", "job_group").items()):
         if group not in apart or n_bars == _MOST_ROWS:
             continue
         n_bars += 1
         jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
         name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
-        shown = {kind: row["share"] for kind in looks if (row := first(own, outcome=kind)) is not None}
+        shown = {kind: row["share"] for kind in looks if (row := first(of_bar, outcome=kind)) is not None}
         bars.setdefault(bias_type, {})[name] = Bar(
             [(share, *looks[kind][1:]) for kind, share in shown.items()]
         )

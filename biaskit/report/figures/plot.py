@@ -1,4 +1,4 @@
-"""What a figure shows, before it is drawn: panels of named rows with dots or bars, squares, a legend."""
+"""Describe a figure before it is drawn: panels of named rows with dots or bars, squares, a legend."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ NAN = float("nan")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
 BEHIND = Mark(GREY, "|")
 """Single jobs or occupations behind their mean."""
-MOST_TOLD, MOST_PANELS_TOLD = 6, 8
-"""Rows of a panel, and panels, that an alternative text has."""
+ALT_ROWS, ALT_PANELS = 6, 8
+"""Rows of a panel, and panels, in an alternative text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Axis:
     whole: bool = False  # ticks are whole numbers
 
     def shown(self, value: float, digits: int = 3) -> str:
-        """A number of it: percent, or one with a sign where the axis goes both ways."""
+        """Write a number of the axis: in percent where it has a unit, with a sign where it has two sides."""
         if value != value:
             return "not measured"
         text = f"{value * (100 if self.unit else 1):.{digits}g}"
@@ -41,7 +41,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A number with its interval; NaN is undefined. `mark` and `fill` are its own where it has any."""
+    """A number with its interval; NaN is undefined. `mark` and `fill` replace those of its series."""
 
     x: float
     low: float = NAN
@@ -52,10 +52,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Dots:
-    """A series: for each row a point, or None where there is nothing to be drawn.
-
-    `behind`: for each row single numbers, as faint ticks.
-    """
+    """A series: a point for each row, None for an empty place; `behind`: numbers drawn as faint ticks."""
 
     mark: Mark
     points: Sequence[Point | None]
@@ -65,7 +62,7 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A stacked bar: length, colour and hatch of each part, with the interval of the first."""
+    """A stacked bar: length, colour and hatch of each part; `interval` and `bounds` of the first."""
 
     parts: Sequence[tuple[float, str, str]]
     pale: bool = False
@@ -88,8 +85,8 @@ class Panel:
     pitch: float = 0.0  # inches between rows; 0: by the number of series
     apart: bool = True  # series stand one under the other within a row
 
-    def told(self, names: Mapping[object, str]) -> Iterator[str]:
-        """Each row in words: 'nurse: asked outright 56%, finishing a sentence 84%'."""
+    def in_words(self, names: Mapping[object, str]) -> Iterator[str]:
+        """Describe each row: 'nurse: asked outright 56%, finishing a sentence 84%'."""
         for i, label in enumerate(self.labels):
             points = [(dots, dots.points[i]) for dots in self.dots]
             numbers = [
@@ -99,13 +96,13 @@ class Panel:
             ]
             bar = self.bars[i] if self.bars else None
             numbers += [(names.get((colour, hatch), ""), x) for x, colour, hatch in bar.parts] if bar else []
-            said = ", ".join(f"{name} {self.axis.shown(x)}".strip() for name, x in numbers)
-            yield f"{cut(label)}: {said or 'not measured'}"
+            text = ", ".join(f"{name} {self.axis.shown(x)}".strip() for name, x in numbers)
+            yield f"{cut(label)}: {text or 'not measured'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """An item between two axes, with the interval of its height."""
+    """An item between two axes, with the interval of its y."""
 
     name: str
     x: float
@@ -116,7 +113,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """Axes as wide as high: spots by mark, lines from end to end, names of some spots."""
+    """Axes as wide as high: spots by mark, lines, names of some spots."""
 
     title: str
     x: Axis
@@ -126,8 +123,8 @@ class Square:
     named: Sequence[Spot] = ()
     notes: Sequence[str] = ()  # below the level axis
 
-    def told(self, _: Mapping[object, str]) -> Iterator[str]:
-        """How many spots of what against what, and the notes."""
+    def in_words(self, _: Mapping[object, str]) -> Iterator[str]:
+        """Count the spots, name the axes, repeat the notes."""
         n = sum(map(len, self.spots.values()))
         yield f"{n} points, {self.y.name} against {self.x.name}"
         yield from self.notes
@@ -135,7 +132,7 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Panels that stand together, under a heading of their own."""
+    """Panels under one heading."""
 
     panels: Sequence[Panel] | Sequence[Square]
     heading: str = ""
@@ -158,14 +155,14 @@ PARITY = Entry("as many women as men", line=":")
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Everything that is drawn, and what stands below it."""
+    """Everything that is drawn, and the caption below."""
 
     bands: Sequence[Band]
     caption: str  # n, interval, unit and tables
     legend: Sequence[Entry] = ()
 
     def with_undefined(self) -> Plot:
-        """The same with a line in the legend for numbers that are not defined, where there are some."""
+        """Add a line to the legend for undefined numbers, if there are any."""
         panels = [panel for band in self.bands for panel in band.panels if isinstance(panel, Panel)]
         points = [point for panel in panels for dots in panel.dots for point in dots.points]
         lacking = any(point is not None and point.x != point.x for point in points)
@@ -173,46 +170,46 @@ class Plot:
 
     @property
     def alt(self) -> str:
-        """For a screen reader: what the first rows of every panel show, and how many more there are."""
+        """Text for a screen reader: the first rows of every panel, and how many more there are."""
         names: dict[object, str] = {(e.mark, e.fill): e.text for e in self.legend if e.mark}
         names |= {entry.patch: entry.text for entry in self.legend if entry.patch}
-        told, n_more = [], 0
+        texts, n_more = [], 0
         for band in self.bands:
             for panel in band.panels:
                 title = ", ".join(filter(None, (band.heading, panel.title)))
-                rows = [*panel.told(names)]
-                told.append(cut(f"{title}: " * bool(title) + "; ".join(rows[:MOST_TOLD]), 500) + ".")
-                n_more += max(len(rows) - MOST_TOLD, 0)
+                rows = [*panel.in_words(names)]
+                lead = f"{title}: " if title else ""
+                texts.append(cut(lead + "; ".join(rows[:ALT_ROWS]), 500) + ".")
+                n_more += max(len(rows) - ALT_ROWS, 0)
         more = f" {n_more} more rows stand in the table." if n_more else ""
-        return " ".join(told[:MOST_PANELS_TOLD]) + more
+        return " ".join(texts[:ALT_PANELS]) + more
 
 
 # --- from rows to points ---------------------------------------------------------------------------------
 
 
 def number(value: Any) -> float:
-    """A table's number as matplotlib takes it: undefined is NaN, and nothing is drawn there."""
+    """Make NaN of an undefined number, which matplotlib does not draw."""
     return NAN if value is None else float(value)
 
 
 def point(row: Mapping[str, Any] | None, columns: Sequence[str] = ESTIMATE, **look: Any) -> Point:
-    """A row's number with the ends of its interval, where it has any; no row is an undefined number."""
-    read = [number(row[column] if row else None) for column in columns] + [NAN, NAN]
-    return Point(read[0], read[1], read[2], **look)
+    """Make a point of a row's number and, if named, the ends of its interval; undefined without a row."""
+    return Point(*(number(row[column] if row else None) for column in columns), **look)
 
 
 # --- axes ------------------------------------------------------------------------------------------------
 
 
 def shares(name: str, *, parity: bool = False) -> Axis:
-    """From 0 to 100 %, with a dotted line where women's and men's share would be the same."""
+    """Make an axis from 0 to 100 %; `parity`: a dotted line where women's and men's share are the same."""
     return Axis(name, 0, 1, "%", 0.5 if parity else None, ticks=(0, 0.25, 0.5, 0.75, 1))
 
 
 def effects(
     values: Iterable[float], least: float, name: str, *, margin: float | None = None, unit: Any = "points"
 ) -> Axis:
-    """Around 0, wide enough for the values, with the band of equivalence."""
+    """Make an axis around 0, wide enough for the values, with the band of equivalence."""
     limit = max([least, *(1.06 * abs(value) for value in values if value == value)])
     return Axis(name, -limit, limit, unit, 0, margin)
 

@@ -1,4 +1,4 @@
-"""Figures of the prober (docs/methods.md#cells-to-tables): shares of groups of jobs, and where they vary."""
+"""Draw shares of groups of jobs, and where they vary (docs/methods.md#cells-to-tables)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from biaskit.tables.query import Row, distinct, first, grouped, where
 
 
 def groups(view: View) -> Iterator[Figure]:
-    """Stacked shares of every gender group per model and job group, jobs beneath, coverage beside."""
+    """Draw stacked shares of gender groups per model and job group, jobs beneath, coverage beside."""
     yield from view.charts(view.plain("probe_groups"), "groups", "Shares of each job group", _groups, size=10)
 
 
 def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
-    # The contrast's groups stand at the two ends, so that each can be read from a straight edge.
-    one, last = view.part.contrast
-    genders = [one, *(g for g in distinct(rows, "gender") if g not in (one, last)), last]
+    # The contrast's groups are at the two ends, so that each can be read from a straight edge.
+    left, right = view.part.contrast
+    genders = [left, *(g for g in distinct(rows, "gender") if g not in (left, right)), right]
     bands = []
     for group in [g for g in view.job_groups() if where(rows, job_group=g)]:
         panels = []
         for bias_type in distinct(rows, "bias_type"):
-            own = where(rows, bias_type=bias_type, job_group=group)
-            panels.append(_shares(view, own, models, genders))
+            of_panel = where(rows, bias_type=bias_type, job_group=group)
+            panels.append(_shares(view, of_panel, models, genders))
         name = jobs_of(view.part, group) if group else ""
         bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
     thin = " (thick) and the bounds of top-k (thin)" if any(r["share_low"] is not None for r in rows) else ""
     caption = (
         f"In percent, means over n = {_n_jobs(rows)} jobs × {spread([row['n_templates'] for row in rows])} "
-        f"templates, without an instruction; for {people(one)} the 95\u00a0% interval over jobs and "
+        f"templates, without an instruction; for {people(left)} the 95\u00a0% interval over jobs and "
         f"templates{thin}; ticks under a bar: single jobs. cov.: mean probability on the listed words "
         f"(coverage); in brackets and pale: its median is under {view.part.floor:g}, so the shares rest on "
         f"little; –: not measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
@@ -43,19 +43,20 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 
 
 def _n_jobs(rows: Sequence[Row]) -> str:
-    """'20 female-dominated, 20 male-dominated'."""
-    return ", ".join(f"{own[0]['n_jobs']} {cut(name)}" for (name,), own in grouped(rows, "job_group").items())
+    """Write '20 female-dominated, 20 male-dominated'."""
+    groups = grouped(rows, "job_group").items()
+    return ", ".join(f"{of_group[0]['n_jobs']} {cut(name)}" for (name,), of_group in groups)
 
 
 def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Sequence[str]) -> Panel:
-    """A bar for each model."""
+    """Make a panel with a bar for each model."""
     jobs = view.plain("probe_jobs")
     bars: list[Bar | None] = []
     beside = []
     for model in models:
-        own = {row["gender"]: row for row in where(rows, model=model)}
-        row = own.get(genders[0])
-        if row is None or any(g not in own or own[g]["share"] is None for g in genders):
+        row_of = {row["gender"]: row for row in where(rows, model=model)}
+        row = row_of.get(genders[0])
+        if row is None or any(g not in row_of or row_of[g]["share"] is None for g in genders):
             bars.append(None)
             beside.append("–")
             continue
@@ -64,7 +65,7 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
         bounds = row["share_low"], row["share_high"]
         bars.append(
             Bar(
-                [(own[g]["share"], *look_of(g, genders)) for g in genders],
+                [(row_of[g]["share"], *look_of(g, genders)) for g in genders],
                 pale=little,
                 interval=(number(row["ci_low"]), number(row["ci_high"])),
                 bounds=bounds if bounds[0] is not None else None,
@@ -86,7 +87,7 @@ _SOURCES = (
 
 
 def variance(view: View) -> Iterator[Figure]:
-    """The part of the variance of a share that lies between jobs, templates, and in the rest."""
+    """Draw the parts of a share's variance: between jobs, between templates, and the rest."""
     gender = view.part.contrast[0]
     rows = where(view.plain("probe_variance"), gender=gender)
     yield from view.charts(

@@ -1,4 +1,4 @@
-"""The SRB scores of occupations: GAS(P) Figure 3."""
+"""Draw the SRB scores of occupations (GAS(P), Figure 3)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from biaskit.tables.query import Row, defined, distinct, where
 
 GENDERS = {"female": ("women", Mark(FEMALE, "o")), "male": ("men", Mark(MALE, "s"))}
 SURE = 0.05
-"""A score with a smaller p-value lies outside its null."""
+"""A score with a smaller p-value is outside its null."""
 PER_FIGURE = 4
 
 
 def scores(view: View) -> Iterator[Figure]:
-    """One figure per vector model: scores of two never share one (docs/methods.md#vector-models)."""
+    """Draw a figure per vector model, since their scores do not compare (docs/methods.md#vector-models)."""
     rows = defined(view.rows("srb"), "srb")
     vectors = [v for v in distinct(rows, "vectors") if v]
     for i, vector in enumerate(vectors or [""], 1):
         several = len(vectors) > 1
-        # Lists without a score have no vectors: they stand where there is one vector model.
-        own = where(view.rows("srb"), vectors=vector) if several else view.rows("srb")
+        # Lists without a score have no vectors: they are shown where there is one vector model.
+        of_vectors = where(view.rows("srb"), vectors=vector) if several else view.rows("srb")
         name, title = f"srb-vectors-{i}" if several else "srb", "SRB scores"
         title += f", vectors {cut(vector)}" if several else ""
         if rows:
-            yield from view.charts(own, name, title, _scores, size=PER_FIGURE)
+            yield from view.charts(of_vectors, name, title, _scores, size=PER_FIGURE)
 
 
 def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
@@ -38,9 +38,9 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     for model in models:
         dots = []
         for gender, (_, mark) in GENDERS.items():
-            own = {str(row["occupation"]): row for row in where(rows, model=model, gender=gender)}
+            row_of = {str(row["occupation"]): row for row in where(rows, model=model, gender=gender)}
             points = []
-            for row in map(own.get, order):
+            for row in map(row_of.get, order):
                 sure = row is not None and row["p_value"] is not None and row["p_value"] < SURE
                 points.append(point(row, ("srb",), fill="" if sure else "none"))
             dots.append(Dots(mark, points))

@@ -1,4 +1,4 @@
-"""Colours, markers and the fixed sequence of models: what stands for what in every figure.
+"""Colours and markers of genders and models, the same in every figure.
 
 Women are orange, men teal, non-binary people and the neutral words grey-purple: three hues that deuteranopes,
 protanopes and tritanopes tell apart by lightness too, and not the pink and blue of the cliché. Models take
@@ -28,20 +28,20 @@ _LOOKS = {"female": (FEMALE, ""), "male": (MALE, "////")} | dict.fromkeys(
 _MODEL_COLOURS = ("#0072b2", "#d55e00", "#56a4d8", "#a0522d", "#cc79a7", "#7a7a7a", "#8f8f1f")
 _MODEL_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
 FILLS = ("full", "none", "left", "right", "top", "bottom")
-"""How the marks of several groups are filled, in their order."""
+"""Fills of marks, by the order of groups."""
 _ASKED = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How a model is drawn everywhere."""
+    """Colour and marker of a model."""
 
     colour: str
     marker: str
 
 
 def marks_of(labels: Sequence[str]) -> Mapping[str, Mark]:
-    """A mark for each model; 7 colours and 10 markers give 70 pairs before one comes again."""
+    """Give each model a mark; 7 colours and 10 markers make 70 pairs before one repeats."""
     return {
         label: Mark(_MODEL_COLOURS[i % len(_MODEL_COLOURS)], _MODEL_MARKERS[i % len(_MODEL_MARKERS)])
         for i, label in enumerate(labels)
@@ -49,7 +49,7 @@ def marks_of(labels: Sequence[str]) -> Mapping[str, Mark]:
 
 
 def look_of(group: str, groups: Sequence[str]) -> tuple[str, str]:
-    """Colour and hatch of a gender group, also of one that a user's expression file names."""
+    """Choose colour and hatch of a gender group, also of one from a user's expression file."""
     if group in _LOOKS:
         return _LOOKS[group]
     i = [name for name in groups if name not in _LOOKS].index(group)
@@ -60,16 +60,16 @@ def look_of(group: str, groups: Sequence[str]) -> tuple[str, str]:
 
 
 def cut(text: object, n: int = 48) -> str:
-    """Foreign text on one line of at most `n` characters; the middle goes: names differ at their ends."""
+    """Cut foreign text to one line of `n` characters, in the middle: names differ at their ends."""
     shown = visible(" ".join(str(text).split()), longest=400)
     return shown if len(shown) <= n else f"{shown[: (n - 1) // 2]}…{shown[-(n - 1 - (n - 1) // 2) :]}"
 
 
 def asked(bias_type: object) -> str:
-    """A bias type as readers know it: how the model was asked."""
+    """Name a bias type as readers know it: how the model was asked."""
     return _ASKED.get(str(bias_type), cut(bias_type))
 
 
 def people(group: str) -> str:
-    """A gender group as readers know it; a study's own group as it is."""
+    """Name a gender group as readers know it; a study's own group keeps its name."""
     return cut(PEOPLE.get(group, group))

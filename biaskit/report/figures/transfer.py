@@ -1,4 +1,4 @@
-"""How well women's and men's texts are told apart by words that name no gender (docs/methods.md#transfer)."""
+"""Draw how well texts are told apart by words that name no gender (docs/methods.md#transfer)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CELLS = {
     ("specified", "associated"): "learnt with, tested without",
     ("associated", "specified"): "learnt without, tested with",
 }
-"""Where it is learnt and tested → the row's label; with and without: the gender in the prompt."""
+"""(learnt from, tested on) → label of the row; with, without: the gender in the prompt."""
 
 
 def areas(view: View) -> Iterator[Figure]:
-    """Areas under the curve of every model beside 0.5."""
+    """Draw areas under the curve of every model beside 0.5."""
     rows = view.rows("text_transfer")
     if defined(rows, "auc"):
         yield from view.charts(rows, "transfer", "Women's and men's texts told apart", _areas)

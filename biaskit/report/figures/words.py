@@ -1,6 +1,6 @@
-"""The words that mark women and men, beyond gender words and names, a panel for each list.
+"""Draw the words that mark women and men, beyond gender words and names, a panel for each list.
 
-Only words of lists that are longer than chance (docs/methods.md#word-list-null): the others are noise.
+Only lists that are longer than chance (docs/methods.md#word-list-null): the others are noise.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from biaskit.tables.query import Row, defined, distinct, grouped, where
 
 MOST_PANELS = 6
 MOST_WORDS, FEW_WORDS = 12, 6
-"""Words of a panel where one or two stand, and of more panels."""
+"""Words of a panel where there are one or two, and where there are more."""
 MOST_MODELS = 4
 _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 
 
 def words(view: View) -> Iterator[Figure]:
-    """A figure for each of the first models whose lists are longer than chance."""
+    """Draw a figure for each of the first models whose lists are longer than chance."""
     lists = [row for row in view.rows("word_lists", method="calibrated") if row["against"] != "all"]
     marked = grouped(view.rows("marked_words", is_name=False, is_gender_word=False), *_LIST)
     several = len(view.models) > 1
     for i, model in enumerate(view.models[:MOST_MODELS], 1):
-        own = defined(where(lists, model=model), *BEYOND)
-        # What texts say unasked comes first; where every text names a gender on request, there is only that.
-        own = where(own, origin="associated") or own
-        if strongest := _strongest(marked, surely_longer(own)):
+        of_model = defined(where(lists, model=model), *BEYOND)
+        # Texts that name a gender unasked come first; there may be only texts that were asked to.
+        of_model = where(of_model, origin="associated") or of_model
+        if strongest := _strongest(marked, surely_longer(of_model)):
             genders = " and ".join(people(g) for g in distinct([row for row, _ in strongest], "gender"))
             title = f"Words that mark {genders}{f' in the texts of {cut(model)}' if several else ''}"
             name = f"words{f'-{i}' if several else ''}"
-            yield view.figure(name, title, _words(strongest, len(own)))
+            yield view.figure(name, title, _words(strongest, len(of_model)))
 
 
 def _strongest(
     marked: Mapping[tuple[Any, ...], Sequence[Row]], lists: Sequence[Row]
 ) -> list[tuple[Row, list[Row]]]:
-    """The lists with the strongest words, each gender with as many as another, and their words by z."""
+    """Pick the lists with the strongest words, as many of each gender, with their words by z."""
     pairs = [
         (row, sorted(marked[key], key=lambda r: (-r["z"], r["word"])))
         for row in lists
@@ -51,11 +51,11 @@ def _strongest(
     pairs.sort(key=lambda pair: (-pair[1][0]["z"], str(pair[0]["occupation"])))
     genders = distinct([row for row, _ in pairs], "gender")
     each = max(1, MOST_PANELS // max(len(genders), 1))
-    kept = [pair for gender in genders for pair in [p for p in pairs if p[0]["gender"] == gender][:each]]
-    # An occupation's lists stand side by side.
-    occupations = distinct([row for row, _ in kept], "occupation")
-    kept.sort(key=lambda pair: (occupations.index(pair[0]["occupation"]), genders.index(pair[0]["gender"])))
-    return kept[:MOST_PANELS]
+    chosen = [pair for gender in genders for pair in [p for p in pairs if p[0]["gender"] == gender][:each]]
+    # An occupation's lists are side by side.
+    occupations = distinct([row for row, _ in chosen], "occupation")
+    chosen.sort(key=lambda pair: (occupations.index(pair[0]["occupation"]), genders.index(pair[0]["gender"])))
+    return chosen[:MOST_PANELS]
 
 
 def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:

@@ -26,51 +26,50 @@ READING = (
     "among all comparisons of the page (Holm’s adjustment), “about the same” where its 90 % interval lies "
     "inside the margin, “not identified” where an estimator’s bounds leave it open."
 )
-"""How to read the sentences; stands once beside them."""
+"""How to read the sentences; shown once beside them."""
 N_LEADING = 3
 UNCLEAR, SILENT = STRENGTH["no-clear-difference"], STRENGTH["no-verdict"]
 _SAID_BY = (say_whom, labour, write, words, scores, beside, models, agree, instructions)
 
 
 def findings(content: Content) -> tuple[Finding, ...]:
-    """What the tables say, most important first: those of the first screen, then by question.
+    """List what the tables say: the findings of the first screen, then by question, not measured last.
 
-    What was not measured comes last. Every number stands in a row of the tables.
+    Every number stands in a row of the tables.
     """
     return say(content).findings
 
 
 def say(content: Content) -> Sentences:
     """Everything that a page says in sentences."""
-    found = list({one.finding: one for say_ in _SAID_BY for one in say_(content)}.values())
-    first = _leading(content, found)
-    rest = [one for one in found if one not in first]
-    rest.sort(key=_place)
+    sentences = list({said.finding: said for say_ in _SAID_BY for said in say_(content)}.values())
+    leading = _leading(content, sentences)
+    ordered = [*leading, *sorted((said for said in sentences if said not in leading), key=_place)]
     return Sentences(
-        tuple(one.finding for one in (*first, *rest)),
-        len(first),
+        tuple(said.finding for said in ordered),
+        len(leading),
         cannot_show(content),
         not_measured(content),
         READING,
-        explained([one.number for one in (*first, *rest)]),
+        explained([said.number for said in ordered]),
     )
 
 
-def _place(one: Said) -> tuple[bool, int, int]:
-    return one.finding.verdict == "not-measured", ORDER.index(one.finding.question), one.strength
+def _place(said: Said) -> tuple[bool, int, int]:
+    return said.finding.verdict == "not-measured", ORDER.index(said.finding.question), said.strength
 
 
-def _leading(content: Content, found: Sequence[Said]) -> list[Said]:
-    """The headline, then the pair of a comparison, then what says most, each about something else.
+def _leading(content: Content, sentences: Sequence[Said]) -> list[Said]:
+    """Pick the headline, then the pair of a comparison, then what says most, each about another thing.
 
-    Where too little says something, a second sentence about one thing comes before what says nothing.
+    Where these are too few, a second clear sentence about one thing comes before what says nothing.
     """
-    pair, by_weight = is_pair(content), sorted(found, key=lambda one: (one.strength, *_place(one)))
-    if pair:
-        by_weight.sort(key=lambda one: (one.strength > 0, one.finding.question != "models"))
-    first: dict[str, Said] = {}
-    for one in by_weight:
-        if one.strength < SILENT:
-            first.setdefault(one.about, one)
-    more = [one for one in by_weight if one.strength < UNCLEAR and one not in first.values()]
-    return [*first.values(), *more][:N_LEADING] or by_weight[:1]
+    by_weight = sorted(sentences, key=lambda said: (said.strength, *_place(said)))
+    if is_pair(content):
+        by_weight.sort(key=lambda said: (said.strength > 0, said.finding.question != "models"))
+    first_about: dict[str, Said] = {}
+    for said in by_weight:
+        if said.strength < SILENT:
+            first_about.setdefault(said.about, said)
+    second = [said for said in by_weight if said.strength < UNCLEAR and said not in first_about.values()]
+    return [*first_about.values(), *second][:N_LEADING] or by_weight[:1]

@@ -17,12 +17,12 @@ DECIDED = (*MEASURED, "not-identified")
 
 
 def say(content: Content) -> Iterator[Said]:
-    """What the prober found between groups of jobs, then against parity."""
+    """Say what the prober found between groups of jobs, then against parity."""
     blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
     for block in blocks:
         for model in block.models:
             # Each pair of groups; where no two are held against each other, the share of each.
-            tested, several = block.tests_of(model), len(block.groups()) > 1
+            tested, several = block.tests_of(model), len(block.groups) > 1
             if not several or not any(outcome_of(row) in DECIDED for row in tested):
                 yield from _shares(block, model, next(iter(tested), None))
             for row in defined(tested, "estimate") if several else ():
@@ -37,11 +37,11 @@ def say(content: Content) -> Iterator[Said]:
 
 
 def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
-    """The share of each group of jobs, or why there is none."""
+    """Say the share of each group of jobs, or why there is none."""
     weak = DETAIL if below_floor(block, model) else None
     pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model)}
     pieces["who"] = who(block.gender)
-    rows = [row for group in block.groups() if (row := block.row(model, group)) is not None]
+    rows = [row for group in block.groups if (row := block.row(model, group)) is not None]
     for row in defined(rows, "share"):
         share = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
         value, bracket, interval = share.partition(" [")
@@ -62,7 +62,7 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
 
 
 def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:
-    """How many jobs lie on which side of parity, each by its own interval."""
+    """Count the jobs on either side of parity, each by its own interval."""
     a, b = block.part.contrast if all(block.part.contrast) else ("female", "male")
     jobs = block.jobs.get((model,), ())
     rows = [row for row in jobs if row.get(f"{a}_minus_{b}") is not None and row["ci_low"] is not None]

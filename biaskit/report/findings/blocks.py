@@ -23,7 +23,7 @@ SPLIT = ("female-dominated", "male-dominated")
 class ProbeBlock:
     """The answers of one bias type in one prompt form without an instruction: what may share a sentence.
 
-    Its rows are picked once: sentences ask for them model by model, and the rows grow with the models too.
+    Rows are indexed by model once: sentences ask for them model by model, and both grow with the models.
     """
 
     part: Part
@@ -33,7 +33,7 @@ class ProbeBlock:
 
     @property
     def scope(self) -> dict[str, object]:
-        """Columns that name it in a probe table."""
+        """Column → value of its rows in a probe table."""
         return {
             "bias_type": self.bias_type,
             "instruction_id": 0,
@@ -43,7 +43,7 @@ class ProbeBlock:
 
     @property
     def topic(self) -> Topic:
-        """Explicit and implicit stand apart."""
+        """Explicit and implicit prompts have topics of their own."""
         return "probe-explicit" if self.bias_type == "explicit" else "probe-implicit"
 
     @property
@@ -52,25 +52,25 @@ class ProbeBlock:
         return self.part.contrast[0] or "female"
 
     def pair(self, row: Row) -> dict[str, Piece]:
-        """Who is spoken of, and the two groups of jobs of a row, as pieces of a sentence."""
+        """Name the gender and the two groups of jobs of a row, as pieces of a sentence."""
         a, b = row["group_a"], row["group_b"]
-        other = one_group(self.part, b) if b in SPLIT else Foreign(b, "“", "”")
-        if a in SPLIT and b in SPLIT:  # shorter after the other
+        second = one_group(self.part, b) if b in SPLIT else Foreign(b, "“", "”")
+        if a in SPLIT and b in SPLIT:  # the second can be shorter: “than for men’s”
             people = "women" if b == SPLIT[0] else "men"
-            other = f"mostly {people}" if are_fields(self.part) else f"{people}’s"
-        return {"who": who(self.gender), "a": one_group(self.part, a), "b": other}
+            second = f"mostly {people}" if are_fields(self.part) else f"{people}’s"
+        return {"who": who(self.gender), "a": one_group(self.part, a), "b": second}
 
     def opening(self, model: str = "") -> str:
-        """How the model was asked, and that little stands behind it where it does."""
+        """Say how the model was asked, and that evidence is weak where its coverage is under the floor."""
         return opening(self.bias_type, weak=bool(model) and below_floor(self, model))
 
     @property
     def about(self) -> str:
-        """Sentences of one way of asking are about one thing."""
+        """What its sentences are about (`Said.about`): one thing for each bias type."""
         return f"say-{self.bias_type}"
 
     def claim(self, model: str, row: Row, *notes: str, **pieces: Piece) -> dict[str, Any]:
-        """What `kinds.claim` takes of a model's row beside its kind."""
+        """Arguments of `kinds.claim` for a model's row, beside kind and row."""
         return {
             "topic": self.topic,
             "measured": measured(self, model, [row], *notes),
@@ -88,11 +88,11 @@ class ProbeBlock:
 
     @cached_property
     def _rows_by_model(self) -> dict[tuple[str, ...], list[Row]]:
-        return grouped(self.rows, "model")
+        return grouped(where(self.rows, gender=self.gender), "model")
 
-    def rows_of(self, model: str) -> list[Row]:
+    def rows_of(self, model: str) -> Sequence[Row]:
         """A model's rows of probe_groups for the gender that sentences speak of."""
-        return where(self._rows_by_model.get((model,), ()), gender=self.gender)
+        return self._rows_by_model.get((model,), ())
 
     @cached_property
     def tests(self) -> list[Row]:
@@ -106,6 +106,7 @@ class ProbeBlock:
         """Its models in order of appearance."""
         return distinct(self.rows, "model")
 
+    @cached_property
     def groups(self) -> list[str]:
         """Its job groups, jobs mostly held by women first."""
         return sorted(distinct(self.rows, "job_group"), key=lambda group: group != SPLIT[0])
@@ -115,7 +116,7 @@ class ProbeBlock:
         return grouped(self.tests, "quantity", "model_a")
 
     def tests_of(self, model: str, quantity: str = "share") -> list[Row]:
-        """A model's tests between groups of jobs; of shares those of the gender that sentences speak of."""
+        """A model's tests between groups of jobs; for shares only of the gender that sentences speak of."""
         rows = tests(self._tests_by_model.get((quantity, model), ()), quantity, "crossed", "groups")
         return where(rows, gender=self.gender) if quantity == "share" else rows
 
@@ -134,7 +135,7 @@ class ProbeBlock:
 
 
 def blocks_of(part: Part) -> list[ProbeBlock]:
-    """Blocks of a part, explicit before implicit; the plain setting where there is one."""
+    """List the blocks of a part, explicit before implicit; the plain setting where there is one."""
     rows = in_main_setting(where(part.tables.get("probe_groups", ()), instruction_id=0))
     scopes = grouped(rows, "bias_type", "setting", "prompt_form")
     return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
@@ -158,27 +159,27 @@ def jobs_of(part: Part, group: str) -> str:
 
 
 def one_group(part: Part, group: str) -> Piece:
-    """A group of jobs in a sentence; none is all of them."""
+    """Name a group of jobs in a sentence; "" is all of them."""
     if not group:
         return "all fields" if are_fields(part) else "all jobs"
     return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
 
 
-def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *more: str) -> str:
-    """Estimator, prompt form, n, model; then what the `rows` of a sentence rest on."""
-    own = block.rows_of(model)
-    templates = [row["n_templates"] for row in own if row["n_templates"] is not None]
-    jobs = count(sum(row["n_jobs"] or 0 for row in own), "job")
+def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *extra: str) -> str:
+    """Say what was measured: estimator, prompt form, n, model; then what the `rows` of a sentence rest on."""
+    shares = block.rows_of(model)
+    templates = [row["n_templates"] for row in shares if row["n_templates"] is not None]
+    jobs = count(sum(row["n_jobs"] or 0 for row in shares), "job")
     plural = "" if set(templates) == {1} else "s"
     size = f"{number_range(templates)} template{plural} × {jobs}" if templates else ""
-    notes = [*more, *noted([*rows, *own])]
-    # How far a service that shows only its likeliest words leaves a share open.
-    widths = [row["share_high"] - row["share_low"] for row in defined(own, "share_low", "share_high")]
+    notes = [*extra, *noted([*rows, *shares])]
+    # A service that shows only its likeliest words leaves bounds around a share.
+    widths = [row["share_high"] - row["share_low"] for row in defined(shares, "share_low", "share_high")]
     notes += [f"bounds of up to {points(max(widths))} around a share"] if widths else []
     if below_floor(block, model):
         notes.append(f"median coverage under the floor of {percent(block.part.floor)} %")
     form = f"{block.form} prompts"
-    return measured_by(listed(distinct(own, "estimator")), form, size, short(model), notes=notes)
+    return measured_by(listed(distinct(shares, "estimator")), form, size, short(model), notes=notes)
 
 
 def below_floor(block: ProbeBlock, model: str) -> bool:

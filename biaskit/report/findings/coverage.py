@@ -1,4 +1,4 @@
-"""What else a model says: how little the listed words hold, and which answers and texts decline."""
+"""Say what else a model says: how little the listed words hold, which answers and texts decline."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from biaskit.report.findings.sentence import Foreign, Piece, Said, said, sentenc
 from biaskit.report.findings.texts import texts_measured
 from biaskit.report.next_tokens import EVERY_GROUP, the_rest
 from biaskit.runs.collection import Part
-from biaskit.tables.query import defined, distinct, first, grouped, where
+from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
 LITTLE = 0.5
-"""Below this part of the probability on the listed words the page says so."""
+"""Coverage below this is said on the page."""
 DECLINES = "declines"
 RARE = 0.01
-"""Answers that decline less often than this say nothing."""
+"""Answers that decline less often than this are not said."""
 REFUSALS = (
     (DECLINES, "refused_share", "refuses"),
     ("declines-in-words", "declined_share", "declines in words"),
@@ -28,14 +28,17 @@ REFUSALS = (
 
 
 def beside(content: Content) -> Iterator[Said]:
-    """Coverage, answers that decline, texts that decline."""
+    """Say little coverage, answers that decline and texts that decline."""
     for part in parts_of(content, "probe"):
         for block in blocks_of(part):
+            scope = {**block.scope, "job_group": EVERY_GROUP}
+            next_tokens = grouped(where(part.tables.get("probe_next", ()), **scope), "model")
+            declined = where(part.tables.get("probe_outcomes", ()), **scope, outcome=DECLINES)
+            declined_by_model = grouped(defined(declined, "share"), "model")
             for model in block.models:
-                yield from _coverage(block, model)
+                yield from _coverage(block, model, next_tokens.get((model,), ()))
                 # Answers that decline, where more than a few do.
-                scope = {**block.scope, "job_group": EVERY_GROUP, "model": model, "outcome": DECLINES}
-                for row in defined(where(part.tables.get("probe_outcomes", ()), **scope), "share"):
+                for row in declined_by_model.get((model,), ()):
                     if row["share"] >= RARE:
                         number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
                         share, bracket, interval = number.partition(" [")
@@ -55,36 +58,35 @@ def _of_block(
     return said(text, block.topic, "else", measured=using, about=f"else-{block.bias_type}", number=number)
 
 
-def _coverage(block: ProbeBlock, model: str) -> Iterator[Said]:
-    """The listed words' part of the probability over the groups of jobs, where it is little."""
-    held = sorted(row["coverage"] for row in defined(block.rows_of(model), "coverage"))
-    if not held or held[-1] >= LITTLE:
+def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iterator[Said]:
+    """Say the coverage over the groups of jobs, where it is little."""
+    values = sorted(row["coverage"] for row in defined(block.rows_of(model), "coverage"))
+    if not values or values[-1] >= LITTLE:
         return
-    rows = where(block.part.tables.get("probe_next", ()), **block.scope, model=model, job_group=EVERY_GROUP)
-    low, high = percent(held[0]), percent(held[-1])
+    low, high = percent(values[0]), percent(values[-1])
     templates = ["{opening}, the listed words hold {share} % of {model}’s probability."]
-    pieces: dict[str, Piece] = {"share": low if low == high else percent_range(held[0], held[-1])}
-    for name, value in the_rest(rows, most=1):
+    pieces: dict[str, Piece] = {"share": low if low == high else percent_range(values[0], values[-1])}
+    for name, value in the_rest(next_tokens, most=1):
         templates.insert(0, templates[0].replace("bility.", "bility; the likeliest other start is {rest}."))
         pieces["rest"] = Foreign(name, after=f" ({percent(value)} %)")
     yield _of_block(block, model, templates, pieces)
 
 
 def _texts(part: Part, model: str) -> Iterator[Said]:
-    """Texts that are refused or declined; whom they are about where the test between genders says so."""
+    """Say which texts are refused or declined; by gender where the test between genders is clear."""
     asked = where(part.tables.get("association_validation", ()), model=model)
     n_texts = {row["specified_gender"]: row["n_texts"] for row in asked}
     for outcome, quantity, verb in REFUSALS:
-        found = defined(where(part.tables.get("text_outcomes", ()), model=model, outcome=outcome), "n")
+        rows = where(part.tables.get("text_outcomes", ()), model=model, outcome=outcome)
         counts = {  # how many of how many texts about each gender
-            gender: (sum(row["n"] for row in own), n_texts[gender])
-            for (gender,), own in grouped(found, "specified_gender").items()
+            gender: (sum(row["n"] for row in rows_of_gender), n_texts[gender])
+            for (gender,), rows_of_gender in grouped(defined(rows, "n"), "specified_gender").items()
             if n_texts.get(gender)
         }
         if not any(n for n, _ in counts.values()):
             continue
-        rows = tests(part.tables.get("tests", ()), quantity, "paired", "genders")
-        test = first(rows, model_a=model, group_a="female", group_b="male")
+        paired = tests(part.tables.get("tests", ()), quantity, "paired", "genders")
+        test = first(paired, model_a=model, group_a="female", group_b="male")
         left_out = ["in no list of words and no SRB"] if outcome != DECLINES else []
         each = [f"{people(gender)} {n:,} of {m:,}" for gender, (n, m) in counts.items()]
         using = texts_measured(part, model, (), *each, *left_out)

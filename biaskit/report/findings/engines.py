@@ -1,4 +1,4 @@
-"""Whether answers and texts agree: the headline of both engines, and gaps that go together.
+"""Say whether answers and texts agree: the headline of both engines, and gaps that go together.
 
 See docs/methods.md#headline and docs/methods.md#relations.
 """
@@ -41,7 +41,7 @@ NOISY = "noise in either number draws the correlation towards 0"
 
 
 def agree(content: Content) -> Iterator[Said]:
-    """What both engines come to for each model; then the relations over occupations."""
+    """Say what both engines show of each model; then the relations over occupations."""
     for block in (block for part in parts_of(content, "probe") for block in blocks_of(part)):
         for part in parts_of(content, "personas"):
             for model in block.models if not is_control(part) else ():
@@ -52,14 +52,14 @@ def agree(content: Content) -> Iterator[Said]:
 
 
 def of_texts(part: Part, model: str) -> Outcome:
-    """What the texts come to: SRB of content, or where it shows nothing, what carries over to the texts."""
+    """Take the verdict of SRB without gender words, or where it is not clear that of `auc_transfer`."""
     content, over = (outcome_of(row) for row in (women_minus_men(part, model), carried_over(part, model)))
     return over if content not in DIRECTED and (over == "higher" or content not in MEASURED) else content
 
 
 def _headline(block: ProbeBlock, part: Part, model: str, probe: Outcome, texts: Outcome) -> Said:
     apart = texts in DIRECTED
-    # Both halves are shown, or there is no headline: an interval too wide to tell is not "even".
+    # "Even" needs equivalence to be shown: an interval too wide to tell is not enough.
     even = probe == "equivalent" and apart
     if even:
         template = "{opening}, {model} looks even, and still its texts describe women and men differently."

@@ -29,7 +29,7 @@ Topic = Literal[
     "relations",
 ]
 Outcome = Verdict | Literal["shown"]
-"""What a sentence comes to: the verdict of its rows, or numbers that no verdict is given on."""
+"""What a sentence says: the verdict of its rows, or "shown" for numbers without a verdict."""
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)
 DIRECTED: tuple[Outcome, ...] = ("higher", "lower")
@@ -42,10 +42,10 @@ N_NOTES = 3
 class Finding:
     """One sentence of at most `MOST_WORDS` words with at most one estimate and its interval.
 
-    `question` is the one that it answers (`report/questions.py`); `verdict` is what it comes to, "shown"
-    where it only reports numbers (docs/methods.md#verdicts). `measured_with` names estimator, prompt form, n
-    and models behind it, and what its numbers rest on: reasons, coverage under the floor, bounds. Models'
-    labels, words of texts and the tables' reasons in both are foreign text (docs/reading.md#foreign-text).
+    `question` is what it answers (`report/questions.py`); `verdict` is "shown" where it only reports numbers
+    (docs/methods.md#verdicts). `measured_with` names estimator, prompt form, n and models, and what the
+    numbers rest on: reasons, coverage under the floor, bounds. Labels of models, words of texts and reasons
+    of tables in both are foreign text (docs/reading.md#foreign-text).
     """
 
     text: str
@@ -62,7 +62,7 @@ class Sentences:
     findings: tuple[Finding, ...] = ()  # most important first: those of the first screen, then by question
     n_leading: int = 0  # how many of them stand on the first screen
     limits: tuple[str, ...] = ()  # what the numbers cannot show
-    not_measured: tuple[str, ...] = ()  # what the page does not hold, and the command that would
+    not_measured: tuple[str, ...] = ()  # what the page lacks, and the command that adds it
     reading: str = ""  # how the findings are to be read
     interval: str = ""  # what an interval is, with the page's own first number
 
@@ -73,17 +73,17 @@ class Sentences:
 
 
 def parts_of(content: Content, engine: str) -> Iterator[Part]:
-    """Every part of an engine."""
+    """List the parts of an engine."""
     return (part for part in content.parts if part.engine == engine)
 
 
 def tests(rows: Sequence[Row], quantity: str, kind: str, contrast: str) -> list[Row]:
-    """Rows of tests.csv of one quantity, kind and contrast; the contrast is the end of the family."""
+    """Pick the rows of tests.csv of one quantity, kind and contrast (the end of the family)."""
     return [row for row in where(rows, quantity=quantity, kind=kind) if contrast_of(row) == contrast]
 
 
 def women_against_men(part: Part, model: str, quantity: str) -> Row | None:
-    """The paired test over occupations of one number of women's and of men's texts."""
+    """Find the paired test over occupations of a quantity in women's against men's texts."""
     return first(tests(part.tables.get("tests", ()), quantity, "paired", "genders"), model_a=model)
 
 
@@ -102,13 +102,13 @@ def shared(verdicts: Sequence[Outcome]) -> Outcome:
     return verdicts[0] if verdicts and len(set(verdicts)) == 1 else "shown"
 
 
-# --- what stands beside a sentence ---------------------------------------------------------------------
+# --- what is noted beside a sentence --------------------------------------------------------------------
 
 
 def possible_ends(row: Row, interval: str = "ci") -> tuple[float, float]:
-    """The interval of a row as it is shown: that of a difference of shares ends at ±1.
+    """Cut the interval of a difference of shares to [−1, 1], for display.
 
-    A t interval over few jobs goes beyond what two shares can differ by; tests.csv keeps the test's own.
+    A t interval over few jobs reaches beyond it; tests.csv keeps the interval of the test.
     """
     low, high = row[f"{interval}_low"], row[f"{interval}_high"]
     if str(row.get("quantity", "")).endswith("share"):
@@ -117,28 +117,29 @@ def possible_ends(row: Row, interval: str = "ci") -> tuple[float, float]:
 
 
 def noted(rows: Sequence[Row | None]) -> list[str]:
-    """The reasons beside the numbers of rows, each once: what they lack, leave out or are conditional on."""
-    there = [row for row in rows if row is not None]
-    counts = Counter(short(part) for row in there if row["reason"] for part in parts_of_reason(row["reason"]))
-    said = [
-        f"{reason} ({n} of {len(there)} numbers)" if n < len(there) else reason
-        for reason, n in sorted(counts.items(), key=lambda one: not is_reason(one[0], ESTIMATORS_DIFFER))
+    """List the reasons of rows, each once: what their numbers lack, leave out or are conditional on."""
+    present = [row for row in rows if row is not None]
+    reasons = [part for row in present if row["reason"] for part in parts_of_reason(row["reason"])]
+    counts = Counter(map(short, reasons))
+    notes = [
+        f"{reason} ({n} of {len(present)} numbers)" if n < len(present) else reason
+        for reason, n in sorted(counts.items(), key=lambda item: not is_reason(item[0], ESTIMATORS_DIFFER))
     ]
-    return [*said[:N_NOTES], f"{len(said) - N_NOTES} more in the table"] if len(said) > N_NOTES else said
+    return [*notes[:N_NOTES], f"{len(notes) - N_NOTES} more in the table"] if len(notes) > N_NOTES else notes
 
 
 def measured_by(*bits: str, notes: Sequence[str] = ()) -> str:
-    """What a record's `measured_with` holds: how it was measured, then what the numbers rest on."""
+    """Write `Finding.measured_with`: how it was measured, then what the numbers rest on."""
     return "; ".join([", ".join(bit for bit in bits if bit), *notes])
 
 
 def reason_of(row: Mapping[str, Any]) -> str:
-    """The reason a row gives for what it does not hold."""
+    """The reason of a row for a missing number."""
     return short(str(row.get("reason") or "")) or "no reason given"
 
 
 def reasons_of(rows: Sequence[Row]) -> str:
-    """Reasons of several rows, the most frequent first, each once with its number."""
+    """Join the three most frequent reasons of rows, each with how many rows have it."""
     counted = Counter(reason_of(row) for row in rows).most_common(3)
     if len(counted) == 1:
         return counted[0][0]

@@ -1,4 +1,4 @@
-"""Whether instructions help, and whether a dialogue matters (docs/methods.md#contrasts)."""
+"""Say whether instructions help, and whether a dialogue matters (docs/methods.md#contrasts)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ CAUSES = {
     "levels": ("the instruction level “{name}”", "level of instructions"),
     "settings": ("a dialogue before it", "dialogue"),
 }
-"""Contrast → what makes the change, and what is counted."""
+"""Contrast → the cause of a change, and the noun that is counted."""
 
 
 def instructions(content: Content) -> Iterator[Said]:
-    """Debiasing instructions, their levels, and a dialogue."""
+    """Say what debiasing instructions, their levels and a dialogue change."""
     for block in (block for part in parts_of(content, "probe") for block in blocks_of(part)):
         for name in CAUSES:
             scope = {
@@ -49,11 +49,11 @@ def instructions(content: Content) -> Iterator[Said]:
 
 
 def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> Iterator[Said]:
-    """The largest clear change, and how many are clear."""
+    """Say the largest clear change, and how many are clear."""
     if not rows:
         return
-    about, known = f"help-{block.bias_type}", defined(rows, "estimate")
-    clear = [row for row in known if outcome_of(row) in DIRECTED]
+    about, changes = f"help-{block.bias_type}", defined(rows, "estimate")
+    clear = [row for row in changes if outcome_of(row) in DIRECTED]
     cause, counted = CAUSES[name]
     if clear:
         row = max(clear, key=lambda row: abs(row["estimate"]))
@@ -63,14 +63,14 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
             "who": who(block.gender),
             "jobs": one_group(block.part, row["group_a"]),
         }
-        texts = {str(known.get("id")): known.get("text") for known in block.part.instructions}
+        texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
         words = short(texts.get(str(row["instruction_a"])) or "")
         notes = [f"instruction {row['instruction_a']}: “{words}”"] if words else []
-        of_row = block.claim(model, row, *notes, **pieces)
-        yield claim(CHANGE, row, **{**of_row, "topic": "debiasing", "about": about})
-    n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in known]
+        arguments = block.claim(model, row, *notes, **pieces)
+        yield claim(CHANGE, row, **{**arguments, "topic": "debiasing", "about": about})
+    n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in changes]
     templates = ["{opening}, no clear change of {model}’s answers by {any}{what}."]
-    if not known:
+    if not changes:
         missing = "{opening}, what {what} changes in {model}’s answers is not measured"
         templates = [missing + " ({why}).", missing + "."]
     elif clear:
@@ -85,9 +85,9 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
         if n > 1
         else f"one {counted}",
         any="any of " if n > 1 else "",
-        n=count(len(known), "change"),
+        n=count(len(changes), "change"),
         are="is" if len(clear) == 1 else "are",
-        within=within(*known),
+        within=within(*changes),
         why=why(rows[0]),
     )
     verdict: Outcome = "shown" if clear else shared(verdicts or ["not-measured"])

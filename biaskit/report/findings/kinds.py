@@ -1,7 +1,7 @@
 """What each kind of claim says: templates by kind and verdict, and the one function that fills them.
 
-Whatever a kind has no words for (no verdict, not identified, not measured) is said in the same words of every
-kind. `claim` is the only place where a verdict becomes a sentence.
+Verdicts that a kind has no words for (no verdict, not identified, not measured) are said alike by every kind.
+`claim` is the only place where a verdict becomes a sentence.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _NO_VERDICT = ("no verdict on {what} ({why}).", "no verdict on {what}.")
 class Kind:
     """The words of one kind of claim.
 
-    `lead` opens every sentence, `what` is what a verdict is missing on; `says`: templates by verdict, the
-    best first, shorter ones for long names.
+    `lead` opens every sentence; `what` names the subject where there is no verdict; `says`: templates by
+    verdict, the best first, shorter ones for long names.
     """
 
     question: QuestionId
@@ -53,13 +53,13 @@ class Kind:
     says: Mapping[Outcome, Sequence[str]]
 
     def templates(self, verdict: Outcome) -> list[str]:
-        """What is said of a row with this verdict."""
+        """Templates for a row with this verdict, the best first."""
         words = self.says.get(verdict) or _ANY.get(verdict, _NO_VERDICT)
         return [self.lead + text.replace("{what}", self.what) for text in words]
 
 
 def directed(*templates: str) -> dict[Outcome, Sequence[str]]:
-    """The same templates for more and for less; `{more}` says which."""
+    """Use the same templates for higher and lower; `{more}` says which."""
     return {"higher": templates, "lower": templates}
 
 
@@ -77,26 +77,25 @@ def claim(
     least: int = 0,
     pieces: Mapping[str, Piece] = NONE,
 ) -> Said:
-    """The sentence of one row.
+    """Make the sentence of one row.
 
-    `verdict`: where it is not the row's own; `weak`: little stands behind it; `asked`: the bias type of the
-    prompts; `least`: a strength that it does not go under, however clear; `pieces` stand before those of the
-    row.
+    `verdict`: in place of the row's own; `weak`: coverage is under the floor; `asked`: the bias type of the
+    prompts; `least`: the lowest strength it may have, however clear; `pieces`: replace those of the row.
     """
     verdict = verdict or outcome_of(row)
-    known = row is not None and row["estimate"] is not None
-    own: dict[str, Piece] = {
+    estimated = row if row is not None and row["estimate"] is not None else None
+    pieces_of_row: dict[str, Piece] = {
         "opening": opening(asked, weak=weak),
         "model": Foreign(model),
-        "amount": amount(row) if row is not None and known else "",
+        "amount": amount(estimated) if estimated else "",
         "more": "more" if verdict == "higher" else "less",
-        "ends": ends(row) if row is not None and known else "",
-        "span": span(row) if row is not None and known else "",
+        "ends": ends(estimated) if estimated else "",
+        "span": span(estimated) if estimated else "",
         "within": within(row) if row is not None else "",
         "why": why(row),
     }
-    text = sentence(*kind.templates(verdict), **{**own, **pieces})
-    shown = number(row, verdict) if row is not None and known else ""
+    text = sentence(*kind.templates(verdict), **{**pieces_of_row, **pieces})
+    shown = number(estimated, verdict) if estimated else ""
     return said(
         *(text, topic, kind.question, verdict, measured),
         about=about,
@@ -162,7 +161,7 @@ CHANGE = Kind(
         "{cause} makes {model} say {who} {amount} {more} often for {jobs}.",
     ),
 )
-"""What one instruction, level or dialogue clearly changes for a group of jobs."""
+"""A clear change by one instruction, level or dialogue for a group of jobs."""
 
 # --- texts -----------------------------------------------------------------------------------------------
 
@@ -234,16 +233,16 @@ SUBJECTS = {
     "srb_spread": "the gap between words for women and men is",
     **dict.fromkeys(("probe_gap", "represented_gap"), "the lead of women over men is"),
 }
-"""What is compared between models, as the subject of a sentence with its verb."""
+"""Quantity → subject and verb of a sentence that compares models."""
 
 
 def of_models(quantity: str) -> Kind:
-    """One model against another in a quantity of `SUBJECTS`."""
-    subject, span_ = SUBJECTS[quantity], "" if quantity in IN_NUMBERS else "{span}"
+    """Make the words for one model against another in a quantity of `SUBJECTS`."""
+    subject, interval = SUBJECTS[quantity], "" if quantity in IN_NUMBERS else "{span}"
     if quantity in IN_NUMBERS:
-        more = directed("a score of words for women and men (SRB) is clearly {higher} for {a} than for {b}.")
+        clear = directed("a score of words for women and men (SRB) is clearly {higher} for {a} than for {b}.")
     else:
-        more = directed(
+        clear = directed(
             f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",
             f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
         )
@@ -253,9 +252,9 @@ def of_models(quantity: str) -> Kind:
         lead="{opening}, ",
         what="{a} against {b}",
         says={
-            **more,
+            **clear,
             "equivalent": (f"{subject} about the same for {{a}} and {{b}}{{within}}.",),
-            "no-clear-difference": (f"{unclear}{span_}.", f"{unclear}."),
+            "no-clear-difference": (f"{unclear}{interval}.", f"{unclear}."),
         },
     )
 
@@ -265,8 +264,8 @@ _WIDE = {
     "represented_gap": ("{model} writes about women more", "writing about women"),
     "labour_gap": ("more women work", "women in the labour force"),
 }
-"""Where a gap is wide, in words; and the gap."""
-_THERE = {
+"""Gap → a clause on where it is wide, and its name."""
+_GOES_WITH = {
     "probe_gap": (("says women more", "says women less"), "saying women"),
     "represented_gap": (("writes about women more", "writes about women less"), "writing about women"),
     "srb_spread": (
@@ -277,8 +276,8 @@ _THERE = {
 
 
 def of_link(y: str, x: str) -> Kind:
-    """Whether two gaps of occupations go together."""
-    (wide, x_name), ((more, less), y_name) = _WIDE[x], _THERE[y]
+    """Make the words for whether two gaps go together over occupations."""
+    (wide, x_name), ((higher, lower), y_name) = _WIDE[x], _GOES_WITH[y]
     subject = "{model}" if x == "labour_gap" else "it"
     unclear = (f"no clear link between {x_name} and {y_name} in {{model}}.",)
     return Kind(
@@ -286,8 +285,8 @@ def of_link(y: str, x: str) -> Kind:
         lead="{opening}",
         what=f"the link between {x_name} and {y_name}",
         says={
-            "higher": (f"where {wide}, {subject} {more}.",),
-            "lower": (f"where {wide}, {subject} {less}.",),
+            "higher": (f"where {wide}, {subject} {higher}.",),
+            "lower": (f"where {wide}, {subject} {lower}.",),
             "equivalent": unclear,
             "no-clear-difference": unclear,
         },

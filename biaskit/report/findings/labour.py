@@ -1,7 +1,7 @@
-"""Whether shares of women mirror, flatten or exaggerate the labour force (docs/methods.md#labour-words).
+"""Say whether shares of women mirror, flatten or exaggerate the labour force (docs/methods.md#labour-words).
 
-The rows of tests.csv hold a slope against 0, no relation. Here it is held against 1, the labour force as it
-is: claims of their own, adjusted among themselves over everything on a page.
+tests.csv tests a slope against 0, no relation. Here it is tested against 1, the labour force itself: claims
+of their own, adjusted among themselves over the whole page.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MIRRORED = 1.0
 SLOPE_MARGIN = 0.2
 """How far a slope may lie from 1, at the ends of its 90 % interval, and still mirror the labour force."""
 SHARE_MARGIN = 0.1
-"""The same for the height of the line where half are women; jobs surely farther off than this contradict."""
+"""The same for the height of the line where half are women, and for the mean distance of jobs from it."""
 
 Word = Literal["mirrors", "flattens", "reverses", "exaggerates", "unclear"]
 VERDICTS: dict[Word, Outcome] = {
@@ -45,12 +45,12 @@ VERDICTS: dict[Word, Outcome] = {
     "exaggerates": "higher",
     "unclear": "no-clear-difference",
 }
-"""Of the slope against 1."""
+"""Word → verdict of the slope against 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgainstLabour:
-    """A slope on the labour force's shares, with the rows that could contradict it, and what it comes to."""
+    """A slope on the shares of the labour force, the rows that could contradict it, and its word."""
 
     part: Part
     model: str
@@ -67,7 +67,7 @@ class AgainstLabour:
 
 
 def against_labour_force(content: Content) -> list[AgainstLabour]:
-    """Every slope of the page with its word; empty where the page shows no labour statistics.
+    """List the slopes of the page with their words; none where the page shows no labour statistics.
 
     Formula: p = that of the t interval of the slope, or of the nearer of its bounds, held against 1; Holm
         over all slopes. Mirrors where the slope's 90 % interval lies within 1 ± `SLOPE_MARGIN`, the level's
@@ -78,14 +78,14 @@ def against_labour_force(content: Content) -> list[AgainstLabour]:
     if content.reference not in ("labour", "both"):
         return []
     slopes = [*_of_answers(content), *_of_texts(content)]
-    adjusted = holm([""] * len(slopes), [p_against_one(one.slope) for one in slopes])
-    return [replace(one, word=_word(one, p)) for one, p in zip(slopes, adjusted, strict=True)]
+    adjusted = holm([""] * len(slopes), [p_against_one(against.slope) for against in slopes])
+    return [replace(against, word=_word(against, p)) for against, p in zip(slopes, adjusted, strict=True)]
 
 
 def p_against_one(slope: Row) -> float | None:
-    """The two-sided p-value of "the slope is 1" from its interval; None where the row may not speak.
+    """Compute the two-sided p-value of "the slope is 1" from its interval.
 
-    A row without a p-value against 0 rests on too few cells, or has no interval.
+    None for a row without an interval, or without a p-value against 0: it rests on too few cells.
     """
     if slope["ci_low"] is None or slope["p_value"] is None:
         return None
@@ -99,18 +99,19 @@ def p_against_one(slope: Row) -> float | None:
     return p_of_interval(off, off - half, off + half, slope["dof"] or MANY)
 
 
-def _word(one: AgainstLabour, p: float | None) -> Word:
-    """Mirrors only where the line is not tilted about another height and no jobs surely lie far off it."""
+def _word(against: AgainstLabour, p: float | None) -> Word:
+    """Choose the word; "mirrors" also needs the height of the line and the distance of jobs to fit."""
     if p is None:
         return "unclear"
-    far = one.distance is not None and (one.distance["ci_low"] or 0.0) > SHARE_MARGIN
-    if _inside(one.slope, SLOPE_MARGIN, MIRRORED) and _inside(one.level, SHARE_MARGIN) and not far:
+    slope, distance = against.slope, against.distance
+    far = distance is not None and (distance["ci_low"] or 0.0) > SHARE_MARGIN
+    if _inside(slope, SLOPE_MARGIN, MIRRORED) and _inside(against.level, SHARE_MARGIN) and not far:
         return "mirrors"
     if p >= LEVEL:
         return "unclear"
-    if one.slope["estimate"] > MIRRORED:
+    if slope["estimate"] > MIRRORED:
         return "exaggerates"
-    return "reverses" if outcome_of(one.slope) == "lower" else "flattens"
+    return "reverses" if outcome_of(slope) == "lower" else "flattens"
 
 
 def _inside(row: Row | None, margin: float, middle: float = 0.0) -> bool:
@@ -125,7 +126,7 @@ def _inside(row: Row | None, margin: float, middle: float = 0.0) -> bool:
 def _of_answers(content: Content) -> Iterator[AgainstLabour]:
     for part in parts_of(content, "probe"):
         for block in blocks_of(part):
-            whole = {
+            over_all_jobs = {
                 kind: where(
                     tests(block.tests, "female_share~labour_female_share", kind, "labour"),
                     group_a="",
@@ -133,29 +134,29 @@ def _of_answers(content: Content) -> Iterator[AgainstLabour]:
                 )
                 for kind in ("slope", "level", "distance")
             }
-            for row in defined(whole["slope"], "estimate"):
+            for row in defined(over_all_jobs["slope"], "estimate"):
                 if (model := row["model_a"]) in block.models:
-                    level, distance = (first(whole[k], model_a=model) for k in ("level", "distance"))
+                    level, distance = (first(over_all_jobs[k], model_a=model) for k in ("level", "distance"))
                     yield AgainstLabour(part, model, block, row, level, distance)
 
 
 def _of_texts(content: Content) -> Iterator[AgainstLabour]:
-    """The gap in texts on the labour gap, which has the same slope; made where both engines are compared.
+    """Use the slope of the gap in texts on the labour gap, which is the same; needs both engines compared.
 
-    The mean difference from the labour shares stands for the level.
+    The mean difference from the labour shares takes the place of the level.
     """
     rows = tests(
         content.between.get("tests", ()), relation("represented_gap", "labour_gap"), "slope", "labour"
     )
     for part in parts_of(content, "personas"):
-        own = {
+        by_kind = {
             kind: tests(part.tables.get("tests", ()), "represented_share", kind, "labour")
             for kind in ("paired", "distance")
         }
         for model in dict.fromkeys(model.label for model in part.models):
             row = first(defined(rows, "estimate"), model_a=model, model_b=model)
             if row is not None:
-                level, distance = (first(own[k], model_a=model) for k in ("paired", "distance"))
+                level, distance = (first(by_kind[k], model_a=model) for k in ("paired", "distance"))
                 yield AgainstLabour(part, model, None, row, level, distance)
 
 
@@ -163,7 +164,7 @@ def _of_texts(content: Content) -> Iterator[AgainstLabour]:
 
 
 def labour(content: Content) -> Iterator[Said]:
-    """One sentence for each model and way of asking, and for texts; then what has no slope, and why."""
+    """Make a sentence for each model and way of asking, and for texts; then say why others have no slope."""
     yield from map(_sentence, against_labour_force(content))
     if content.reference in ("labour", "both"):
         for part in parts_of(content, "probe"):
@@ -180,38 +181,40 @@ def labour(content: Content) -> Iterator[Said]:
                         yield said(text, block.topic, "say", "not-measured", using, about=block.about)
 
 
-def _sentence(one: AgainstLabour) -> Said:
-    fields, block, rows = are_fields(one.part), one.block, (one.slope, one.level, one.distance)
+def _sentence(against: AgainstLabour) -> Said:
+    model, block, slope, level = against.model, against.block, against.slope, against.level
+    fields, rows = are_fields(against.part), (slope, level, against.distance)
     pieces: dict[str, Piece] = {
         "force": "the share of U.S. doctorates" if fields else "the U.S. labour force",
         "items": "fields" if fields else "jobs",
-        "verb": one.word,
-        "step": _step(one.slope, one.word),
+        "verb": against.word,
+        "step": _step(slope, against.word),
     }
     least = RESTATED  # after what the groups of jobs show
     if block is None:
-        kind, using = replace(LABOUR, question="write"), measured_by(short(one.model), notes=noted(rows))
+        kind, using = replace(LABOUR, question="write"), measured_by(short(model), notes=noted(rows))
         pieces["opening"] = "in its texts"
         return claim(
-            *(kind, one.slope, "representation", using),
-            model=one.model,
-            verdict=one.verdict,
+            *(kind, slope, "representation", using),
+            model=model,
+            verdict=against.verdict,
             about="write",
             least=least,
             pieces=pieces,
         )
     notes = []  # what a slope does not say: how high the line lies, how far jobs lie from their labour share
-    if one.level is not None and one.level["ci_low"] is not None:
-        share, low, high = (one.level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
+    if level is not None and level["ci_low"] is not None:
+        share, low, high = (level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
         ends = percent_range(max(low, 0.0), min(high, 1.0))
         notes.append(f"where half are women, the line gives them {percent(share)} % [{ends}]")
-    given = block.claim(one.model, one.slope, **pieces)
-    given["measured"] = measured(block, one.model, rows, "bootstrap over jobs", *notes, *apart(one.distance))
-    return claim(LABOUR, one.slope, **given, verdict=one.verdict, least=least)
+    notes += apart(against.distance)
+    arguments = block.claim(model, slope, **pieces)
+    arguments["measured"] = measured(block, model, rows, "bootstrap over jobs", *notes)
+    return claim(LABOUR, slope, **arguments, verdict=against.verdict, least=least)
 
 
 def _step(slope: Row, word: str) -> str:
-    """What goes with ten points more; "no clear rise" where the slope's own verdict has no direction."""
+    """Say what goes with ten points more; "no clear rise" where the slope's own verdict has no direction."""
     if slope["ci_low"] is None:
         return ""
     rise, low, high = (slope[name] / 10 for name in ("estimate", "ci_low", "ci_high"))
@@ -223,7 +226,7 @@ def _step(slope: Row, word: str) -> str:
 
 
 def apart(row: Row | None) -> list[str]:
-    """A mean distance: jobs may lie far off in both directions and agree on average."""
+    """Note the mean distance: jobs may lie far off in both directions and agree on average."""
     if row is None or row["estimate"] is None:
         return []
     ends = f" [{points_range(row['ci_low'], row['ci_high'])}]" if row["ci_low"] is not None else ""

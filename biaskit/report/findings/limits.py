@@ -55,37 +55,37 @@ _RAW_SRB = (
 
 
 def cannot_show(content: Content) -> tuple[str, ...]:
-    """Sentences, from what is true of every such measurement to what is special in this one."""
+    """Say what the numbers cannot show, from limits of every such measurement to those of this one."""
     probed, written = list(parts_of(content, "probe")), list(parts_of(content, "personas"))
     groups = [row for part in content.parts for row in part.tables.get("probe_groups", ())]
     tables = ("probe_jobs", "representation")
     items = [row for part in content.parts for name in tables for row in part.tables.get(name, ())]
-    said = [*_ALWAYS]
-    said += [_DIVERSE] if "diverse" in distinct(groups, "gender") else []
-    said += [_LABOUR] if any(row.get("labour_female_share") is not None for row in items) else []
+    limits = [*_ALWAYS]
+    limits += [_DIVERSE] if "diverse" in distinct(groups, "gender") else []
+    limits += [_LABOUR] if any(row.get("labour_female_share") is not None for row in items) else []
     for part in probed:
-        said += [f"{short(part.study)}: {sentence}" for sentence in _of_probe(part)]
+        limits += [f"{short(part.study)}: {sentence}" for sentence in _of_probe(part)]
     for part in written:
         n = len(distinct(part.tables.get("representation", ()), "occupation"))
         if 0 < n < FEW_ITEMS:
             only = f"{short(part.study)}: {count(n, 'occupation')} only"
-            said.append(f"{only}, so tests over occupations see large effects alone.")
-    said += [_EXTREME] if any(not 0.05 <= row["share"] <= 0.95 for row in defined(groups, "share")) else []
+            limits.append(f"{only}, so tests over occupations see large effects alone.")
+    limits += [_EXTREME] if any(not 0.05 <= row["share"] <= 0.95 for row in defined(groups, "share")) else []
     studies = {part.study.split(" (")[0] for part in content.parts}
-    said += [_TWO_CLUSTERS] if studies & {"occugender", "occugender-debias", "mattern"} else []
-    said += [*_forms(probed, "probe"), *_forms(written, "texts"), *_of_texts(written)]
+    limits += [_TWO_CLUSTERS] if studies & {"occugender", "occugender-debias", "mattern"} else []
+    limits += [*_forms(probed, "probe"), *_forms(written, "texts"), *_of_texts(written)]
     probe, texts = ({model.label for part in parts for model in part.models} for parts in (probed, written))
     if not probe:
-        said.append("The prober did not run here: nothing is known of the probabilities behind the texts.")
+        limits.append("The prober did not run here: nothing is known of the probabilities behind the texts.")
     elif not texts:
-        said.append("No texts were generated here: how women and men are described is not known.")
+        limits.append("No texts were generated here: how women and men are described is not known.")
     elif not probe & texts:
-        said.append("No model was measured by both engines under one name: nothing ties their numbers.")
-    return tuple(dict.fromkeys(said))
+        limits.append("No model was measured by both engines under one name: nothing ties their numbers.")
+    return tuple(dict.fromkeys(limits))
 
 
 def _of_probe(part: Part) -> Iterator[str]:
-    """What a study of the prober rests on: coverage, templates, jobs, estimators."""
+    """Say where a study of the prober rests on little: coverage, templates, jobs, estimators."""
     cells = defined(part.tables.get("probe_cells", ()), "coverage")
     if low := sum(bool(row["below_floor"]) for row in cells):
         yield (
@@ -151,7 +151,7 @@ def _of_texts(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def explained(numbers: Sequence[str]) -> str:
-    """One sentence of at most 35 words about the first number with an interval; "" where there is none."""
+    """Explain the first number with an interval in at most 35 words; "" where there is none."""
     number = next(filter(None, numbers), "")
     if not number:
         return ""
@@ -165,7 +165,7 @@ def explained(numbers: Sequence[str]) -> str:
 
 
 def not_measured(content: Content) -> tuple[str, ...]:
-    """One line for each thing that the page lacks, with the command, in backticks, that would measure it."""
+    """Say what the page lacks, a line each, with the command in backticks that would measure it."""
     probed, written = list(parts_of(content, "probe")), list(parts_of(content, "personas"))
     lines = []
     if not written:

@@ -1,4 +1,4 @@
-"""Which words mark women and men, or a user's own groups, beside what shuffled labels give.
+"""Say which words mark women and men, or a user's own groups, beside what shuffled labels give.
 
 Gender words and names are left out: they mark a gender whatever the texts describe
 (docs/methods.md#gender-words, #word-list-null, #groups).
@@ -25,7 +25,7 @@ BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond")
 
 
 def words(content: Content) -> Iterator[Said]:
-    """What word lists say that are longer than chance, judged together."""
+    """Say which word lists are longer than chance, judged together, and their first words."""
     for part in parts_of(content, "personas"):
         yield from _genders(part)
         yield from _groups(part)
@@ -35,27 +35,27 @@ def words(content: Content) -> Iterator[Said]:
 
 
 def lists_of(part: Part, origin: str = "associated") -> list[Row]:
-    """Rows of the lists that sentences speak of: calibrated, of texts without a gender in the prompt."""
+    """Pick the lists that sentences speak of: calibrated, of texts of one origin."""
     table = part.tables.get("word_lists", ())
     return [row for row in where(table, method="calibrated", origin=origin) if row["against"] != "all"]
 
 
 def surely_longer(rows: Sequence[Row]) -> list[Row]:
-    """The lists that stay longer than chance where all of them are judged together (Benjamini-Hochberg)."""
+    """Pick the lists that are longer than chance, all of them judged together (Benjamini-Hochberg)."""
     q = benjamini_hochberg([row["p_value_beyond"] for row in rows])
     return [row for row, value in zip(rows, q.tolist(), strict=True) if value <= SURE]
 
 
 def words_of(part: Part, longer: Sequence[Row], gender: str) -> list[str]:
-    """The words of a model's longer lists of a gender: those of most occupations first, then by z."""
-    own = {row["occupation"]: row for row in longer if row["gender"] == gender}
-    if not own:
+    """List the words of a model's longer lists of a gender: those of most occupations first, then by z."""
+    lists = where(longer, gender=gender)
+    if not lists:
         return []
-    one = next(iter(own.values()))
-    scope = {name: one[name] for name in ("model", "origin", "gender", "against", "method")}
+    occupations = set(distinct(lists, "occupation"))
+    scope = {name: lists[0][name] for name in ("model", "origin", "gender", "against", "method")}
     zs: dict[str, list[float]] = {}
     for row in where(part.tables.get("marked_words", ()), **scope, is_name=False, is_gender_word=False):
-        if row["occupation"] in own:
+        if row["occupation"] in occupations:
             zs.setdefault(row["word"], []).append(row["z"])
     return sorted(zs, key=lambda word: (-len(zs[word]), -max(zs[word]), word))
 
@@ -74,7 +74,7 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
 
 
 def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: Topic) -> Said:
-    """No list is measured, or none is longer than chance."""
+    """Say that no list is measured, or none is longer than chance."""
     measured = bool(defined(lists, *BEYOND))
     text = sentence(
         *(
@@ -95,7 +95,7 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: To
 
 
 def _marked(lists: Sequence[Row], marked: Sequence[str], topic: Topic, using: str, **pieces: Piece) -> Said:
-    """How many words lists hold beyond gender words, how many shuffled labels give, and the first of them."""
+    """Say how many words lists hold beyond gender words, how many chance gives, and the first of them."""
     n, means = sum(row["n_marked_beyond"] for row in lists), [row["null_mean"] for row in lists]
     by_chance = None if None in means else sum(means)
     shown = "" if by_chance is None else f"{by_chance:.0f}" if by_chance >= 0.95 else f"{by_chance:.1f}"
@@ -117,7 +117,7 @@ def _marked(lists: Sequence[Row], marked: Sequence[str], topic: Topic, using: st
 
 
 def _genders(part: Part) -> Iterator[Said]:
-    """Lists of texts whose gender was read; where there are none, of those whose gender was given."""
+    """Speak of texts whose gender was read; where no list is measured, of those whose gender was given."""
     read = lists_of(part)
     every = read if defined(read, *BEYOND) else lists_of(part, "specified") or read
     sure = surely_longer(defined(every, *BEYOND))  # of all models together
@@ -125,16 +125,16 @@ def _genders(part: Part) -> Iterator[Said]:
         lists, of_model = where(every, model=model), where(sure, model=model)
         using = _measured(part, model, lists)
         for gender in distinct(of_model, "gender"):
-            own = where(defined(lists, *BEYOND), gender=gender)
+            of_gender = where(defined(lists, *BEYOND), gender=gender)
             first = words_of(part, of_model, gender)
-            yield _marked(own, first, "words", using, who=people(gender), whose=whose(part, model))
+            yield _marked(of_gender, first, "words", using, who=people(gender), whose=whose(part, model))
         if not of_model:
             measured = bool(defined(lists, *BEYOND))
             yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
 
 
 def _groups(part: Part) -> Iterator[Said]:
-    """The longest lists of a column's own groups, then of one gender of a group."""
+    """Speak of the longest lists of a column's own groups, then of one gender of a group."""
     every = where(part.tables.get("group_lists", ()), method="calibrated")
     sure = sorted(
         surely_longer(defined(every, *BEYOND)), key=lambda row: (row["gender"] != "", -row["n_marked_beyond"])
@@ -147,7 +147,7 @@ def _groups(part: Part) -> Iterator[Said]:
             # Of its words those that are neither gender words nor names of persons or groups.
             scope = {c: row[c] for c in ("model", "column", "group", "against", "gender", "method")}
             plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
-            first = [one["word"] for one in where(part.tables.get("group_words", ()), **scope, **plain)]
+            first = [word["word"] for word in where(part.tables.get("group_words", ()), **scope, **plain)]
             using = _measured(part, model, lists)
             yield _marked([row], first, "groups", using, who=group, whose=whose(part, model))
         if not of_model:

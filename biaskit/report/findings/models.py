@@ -1,4 +1,4 @@
-"""Models against models: what differs most, and how many comparisons come to what."""
+"""Say how models differ: what differs most, and how many comparisons have which verdict."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _COUNTED: dict[Outcome, tuple[str, str]] = {
     "shown": ("has no number with an interval", "have no number with an interval"),
     "not-measured": ("is not measured", "are not measured"),
 }
-"""What one comparison comes to, and several."""
+"""Verdict → what is said of one comparison, and of several."""
 
 
 def models(content: Content) -> Iterator[Said]:
-    """The largest of what clearly differs, and one count over all comparisons; groups of models apart."""
+    """Say the largest clear differences and count all comparisons; groups of models have sentences apart."""
     labels = {model.label for part in content.parts for model in part.models}
     single: list[Row] = []
     of_groups: list[Row] = []
@@ -54,12 +54,12 @@ def models(content: Content) -> Iterator[Said]:
 
 
 def is_pair(content: Content) -> bool:
-    """Whether the page holds one model or run against one other."""
+    """Whether the page compares just two models or runs."""
     return len({(row["model_a"], row["model_b"]) for row in compared(content)}) == 1
 
 
 def compared(content: Content) -> list[Row]:
-    """The rows that sentences speak of: a model against another, without an instruction, in one setting."""
+    """Pick the rows that sentences speak of: two models, no instruction, the main setting."""
     gender = next((part.contrast[0] for part in parts_of(content, "probe") if part.contrast[0]), "female")
     rows = [
         row
@@ -67,7 +67,7 @@ def compared(content: Content) -> list[Row]:
         if row["model_a"] != row["model_b"]
         and row["quantity"] in SUBJECTS
         and all(row[side] in ("", None, "0") for side in ("instruction_a", "instruction_b"))
-        # Of the kinds of one comparison, crossed speaks for the prober, paired over occupations for texts.
+        # One kind speaks for each comparison: crossed for the prober, paired over occupations for texts.
         and (
             (row["kind"] == "crossed" and row["gender"] == gender)
             if row["quantity"] == "share"
@@ -84,11 +84,11 @@ def _topic(rows: Sequence[Row]) -> Topic:
 
 
 def _under_floor(content: Content, rows: Sequence[Row]) -> list[str]:
-    """The models of shares that are compared whose coverage is under the floor."""
-    named = {row[side] for row in rows if row["quantity"] == "share" for side in ("model_a", "model_b")}
+    """List the models of compared shares whose coverage is under the floor."""
+    labels = {row[side] for row in rows if row["quantity"] == "share" for side in ("model_a", "model_b")}
     blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
     return list(
-        dict.fromkeys(m for block in blocks for m in block.models if m in named and below_floor(block, m))
+        dict.fromkeys(m for block in blocks for m in block.models if m in labels and below_floor(block, m))
     )
 
 
@@ -108,7 +108,7 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
 
 
 def _summary(content: Content, rows: Sequence[Row]) -> Said:
-    """How many comparisons come to what; which of two models was named first says nothing."""
+    """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
     verdicts = [outcome_of(row) for row in rows]
     sides: list[Outcome] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     counts, n, pairs = Counter(sides), len(sides), {(row["model_a"], row["model_b"]) for row in rows}
@@ -120,12 +120,12 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     elif counts["no-clear-difference"] == n:
         text = f"no clear difference {subject} in any of {n} comparisons."
     else:
-        said_of = [f"{counts[v]} {words[counts[v] > 1]}" for v, words in _COUNTED.items() if counts[v]]
-        text = f"of {n} comparisons {subject}, {listed(said_of)}."
+        counted = [f"{counts[v]} {words[counts[v] > 1]}" for v, words in _COUNTED.items() if counts[v]]
+        text = f"of {n} comparisons {subject}, {listed(counted)}."
     margins = within(*(row for row in rows if row["quantity"] not in IN_NUMBERS))
     text = sentence(f"weak evidence: {text}" if weak else text, a=Foreign(a), b=Foreign(b), within=margins)
     verdict = shared(sides) if counts["higher"] < n else "shown"
-    strength = max(WEAKER * weak, min(STRENGTH[one] for one in verdicts))
+    strength = max(WEAKER * weak, min(STRENGTH[v] for v in verdicts))
     return said(text, _topic(rows), "models", verdict, _measured(content, rows), strength=strength)
 
 

@@ -1,4 +1,4 @@
-"""How a model writes: whether women's and men's texts are told apart, and whether SRB shows a difference."""
+"""Say how a model writes: whether women's and men's texts are told apart, and what SRB shows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEARNT = {
 
 
 def scores(content: Content) -> Iterator[Said]:
-    """What areas and SRB come to; a positive control comes to nothing, and says so."""
+    """Say what areas under the curve and SRB show; of a positive control only that it is one."""
     for part in parts_of(content, "personas"):
         for model in models_of(part):
             if is_control(part):
@@ -43,22 +43,22 @@ def scores(content: Content) -> Iterator[Said]:
 
 
 def is_control(part: Part) -> bool:
-    """Whether its scores are of texts whose prompts named a gender, taken as if they had not."""
+    """Whether texts whose prompts named a gender were scored as if they had not."""
     return any(row.get("control") for row in part.tables.get("srb", ()))
 
 
 def women_minus_men(part: Part, model: str) -> Row | None:
-    """The paired test of women's SRB against men's, without gender words (docs/methods.md#srb-content)."""
+    """Find the test of women's SRB against men's, without gender words (docs/methods.md#srb-content)."""
     return women_against_men(part, model, "srb_content")
 
 
 def carried_over(part: Part, model: str) -> Row | None:
-    """The test of what specified texts teach of unprompted ones against 0.5, over occupations."""
+    """Find the test of `auc_transfer` against 0.5, over occupations."""
     return women_against_men(part, model, CARRIED)
 
 
 def vectors_of(rows: Sequence[Row]) -> list[str]:
-    """The vector models of scores."""
+    """Note the vector models of scores."""
     named = listed([short(vectors) for vectors in distinct(rows, "vectors") if vectors])
     return [f"vectors {named}"] if named else []
 
@@ -66,7 +66,7 @@ def vectors_of(rows: Sequence[Row]) -> list[str]:
 def _claim(
     kind: Kind, part: Part, model: str, row: Row | None, missing: Sequence[Row], topic: Topic, *notes: str
 ) -> Iterator[Said]:
-    """A sentence about a row that has an estimate; where it has none, why, if there are `missing` rows."""
+    """Make the sentence of a row with an estimate; without one say why, if there are `missing` rows."""
     whose_texts, about = {"whose": whose(part, model)}, f"how-{topic}"
     if row is not None and row["estimate"] is not None:
         using = texts_measured(part, model, (), *notes, *noted([row, *missing]))
@@ -79,7 +79,7 @@ def _claim(
 
 
 def _areas(part: Part, model: str) -> Iterator[Said]:
-    """What carries over, else what the texts of one kind alone teach of others of that kind."""
+    """Claim the first area that was measured, `auc_transfer` before the others, and note the rest."""
     means = where(part.tables.get("text_transfer", ()), occupation=ALL_OCCUPATIONS, model=model)
     quantities = sorted(AREAS, key=lambda quantity: quantity != CARRIED)
     tested = {q: row for q in quantities if (row := women_against_men(part, model, q)) is not None}
@@ -98,7 +98,7 @@ def _areas(part: Part, model: str) -> Iterator[Said]:
 
 
 def _pairs(row: Row) -> dict[str, Piece]:
-    """An area as how often of 100 pairs, and its interval; one that excludes a half never touches it."""
+    """Write an area as pairs of 100, with its interval; a decimal keeps what is not 50 from reading 50."""
 
     def of_hundred(over_chance: float) -> str:
         value = 100 * min(max(CHANCE + over_chance, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""How a short sentence is made: within the limit, foreign names cut, no direction without a verdict."""
+"""Make short sentences: within the limit of words, foreign names cut, no direction without a verdict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from biaskit.tables.query import Row
 
 LONGEST_NAME = 12
 SHORTEST_NAME = 3
-"""A foreign text is cut to so many words before a shorter sentence is taken."""
+"""Words that a foreign text keeps at least, before a shorter template is tried."""
 NAME_LENGTH = 40
 
 STRENGTH: Mapping[Outcome, int] = {
@@ -36,9 +36,9 @@ STRENGTH: Mapping[Outcome, int] = {
     "not-measured": 5,
 }
 HEADLINE, CLEAR, WEAKER, RESTATED, DETAIL = 0, 1, 2, 3, 4
-"""How much a sentence says where that does not follow from its verdict."""
+"""Strengths of sentences that do not follow from their verdict; 0 says most."""
 ALL_COUNTED = ", all comparisons considered"
-"""Said of a row whose interval would show a difference if it stood alone."""
+"""Stands for an interval that excludes 0 beside "no clear difference", which Holm's adjustment made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def said(
     number: str = "",
     strength: int | None = None,
 ) -> Said:
-    """A sentence; its strength follows from its verdict where none is given."""
-    how_much = STRENGTH[verdict] if strength is None else strength
-    return Said(Finding(text, topic, question, verdict, measured), about or question, how_much, number)
+    """Make a sentence; its strength follows from its verdict where none is given."""
+    finding = Finding(text, topic, question, verdict, measured)
+    return Said(finding, about or question, STRENGTH[verdict] if strength is None else strength, number)
 
 
 # --- the sentence ------------------------------------------------------------------------------------
@@ -80,19 +80,19 @@ class Foreign:
     longest: int = NAME_LENGTH
 
     def at_most(self, words: int) -> str:
-        """The text with no more words than these."""
-        own = short(self.text, self.longest).split(" ")
-        cut = " ".join(own) if len(own) <= words else " ".join(own[:words]).rstrip("…") + "…"
+        """Cut the text to so many words."""
+        parts = short(self.text, self.longest).split(" ")
+        cut = " ".join(parts) if len(parts) <= words else " ".join(parts[:words]).rstrip("…") + "…"
         return f"{self.before}{cut}{self.after}"
 
 
 Piece = str | Foreign
 OPENS = re.compile(r"\{(\w+)\}")
-"""A name that opens a sentence stays as it is; words of ours begin with a capital."""
+"""A piece that opens a sentence: a foreign name keeps its first letter, our own words get a capital."""
 
 
 def sentence(*templates: str, **pieces: Piece) -> str:
-    """The first of these templates that stays within the limit, foreign names cut as little as it takes."""
+    """Fill the first template that stays within `MOST_WORDS`, foreign names cut as little as needed."""
     tries = [
         (template, n)
         for most, least in ((LONGEST_NAME, SHORTEST_NAME), (SHORTEST_NAME - 1, 1))
@@ -119,22 +119,22 @@ OPENINGS = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 
 
 def opening(bias_type: str, *, weak: bool = False) -> str:
-    """How the model was asked, and that little stands behind it where it does."""
+    """Say how the model was asked; `weak`: that its coverage is under the floor."""
     return f"{'weak evidence: ' if weak else ''}{OPENINGS.get(bias_type, 'asked')}"
 
 
 def who(gender: str) -> Piece:
-    """A gender, or the study's own group in quotation marks."""
+    """Name a gender, or the study's own group in quotation marks."""
     return PEOPLE[gender] if gender in PEOPLE else Foreign(gender, "“", "”")
 
 
 def amount(row: Row) -> str:
-    """How much, without a sign: the words beside it say the direction."""
+    """Write an estimate without its sign: the words beside it say the direction."""
     return points(abs(row["estimate"]))
 
 
 def ends(row: Row) -> str:
-    """The interval beside a directed amount, turned where the words say less; empty where there is none."""
+    """Write the interval beside an amount with a direction, its sign turned for "less"; "" without one."""
     if row["ci_low"] is None:
         return ""
     low, high = possible_ends(row)
@@ -142,14 +142,14 @@ def ends(row: Row) -> str:
 
 
 def span(row: Row) -> str:
-    """The interval alone, beside no direction; words where it alone would show one."""
+    """Write the interval beside no direction; `ALL_COUNTED` where it excludes 0; "" without one."""
     if row["ci_low"] is None:
         return ""
     return ALL_COUNTED if interval_side(row) else f" [{points_range(*possible_ends(row))} points]"
 
 
 def number(row: Row, verdict: Outcome) -> str:
-    """'14 points [9 to 19]', as the page explains it once; beside no direction the interval alone."""
+    """Write '14 points [9 to 19]', which the page explains once; without a direction the interval alone."""
     if row["ci_low"] is None:
         return ""
     if verdict in DIRECTED:
@@ -158,11 +158,11 @@ def number(row: Row, verdict: Outcome) -> str:
 
 
 def within(*rows: Row) -> str:
-    """' (within ±5 points)', what "about the same" means; nothing where rows have no margin or several."""
+    """Write ' (within ±5 points)', what "about the same" means; "" where rows have no margin or several."""
     margins = {row["margin"] for row in rows if row.get("margin") is not None}
     return f" (within ±{points(*margins)})" if len(margins) == 1 else ""
 
 
 def why(row: Row | None) -> Foreign:
-    """The reason for what a row does not hold."""
+    """Say why a row, or its number, is missing."""
     return Foreign("no test was made" if row is None else reason_of(row), longest=2 * NAME_LENGTH)

@@ -1,4 +1,4 @@
-"""Who a model writes about: texts against labour statistics, texts that name no gender, non-binary people."""
+"""Say who a model writes about: against labour statistics, texts that name no gender, non-binary people."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_o
 from biaskit.tables.reasons import NOT_ENGLISH
 
 MANY_WITHOUT = 1 / 3
-"""From this part of texts without a gender on, the page says so."""
+"""A larger part of texts without a gender is said on the page."""
 
 
 def write(content: Content) -> Iterator[Said]:
-    """Findings of every model of the generation engine."""
+    """Make the sentences on every model that wrote texts."""
     for part in parts_of(content, "personas"):
         every = occupations_of(part)
         for model in models_of(part) or distinct(every, "model"):
@@ -44,28 +44,28 @@ def write(content: Content) -> Iterator[Said]:
 
 
 def models_of(part: Part) -> list[str]:
-    """The labels of a part's models."""
+    """List the labels of a part's models."""
     return [model.label for model in part.models]
 
 
 def occupations_of(part: Part) -> list[Row]:
-    """Rows of the mean over prompts, without an instruction."""
+    """Pick the rows that are means over prompts, without an instruction."""
     return mean_over_prompts(part.tables.get("representation", ()))
 
 
 def against_labour(part: Part, model: str) -> Row | None:
-    """The paired test of the share of women in texts against the labour share, over occupations."""
+    """Find the paired test of the share of women in texts against the labour share, over occupations."""
     rows = tests(part.tables.get("tests", ()), "represented_share", "paired", "labour")
     return first(rows, model_a=model, gender="female")
 
 
 def are_imported(part: Part) -> bool:
-    """Whether the texts were brought along: nobody knows what they were asked for."""
+    """Whether the texts were imported: nobody knows what they were asked for."""
     return any(model.where == "texts" for model in part.models)
 
 
 def whose(part: Part, model: str, n: int | None = None) -> Piece:
-    """Whose texts: 'm’s texts', 'your 2,400 texts'; of several sources their label too."""
+    """Say whose texts: 'm’s texts', 'your 2,400 texts', with the label where there are several sources."""
     texts = "texts" if n is None else count(n, "text")
     if are_imported(part):
         return f"your {texts}" if len(part.models) < 2 else Foreign(model, f"your {texts} (", ")")
@@ -73,8 +73,8 @@ def whose(part: Part, model: str, n: int | None = None) -> Piece:
 
 
 def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str) -> str:
-    """Prompt form, n, model; `rows`: of representation.csv."""
-    form = next((one.prompt_form for one in part.models if one.label == model), "")
+    """Say what was measured: prompt form, n, model; `rows`: of representation.csv."""
+    form = next((m.prompt_form for m in part.models if m.label == model), "")
     occupations = count(len(distinct(rows, "occupation")), "occupation") if rows else ""
     texts = count(sum(row["n_texts"] or 0 for row in rows), "text") if rows else ""
     how = f"{form} prompts" if form else "imported texts"
@@ -82,12 +82,12 @@ def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str
 
 
 def _readable(rows: Sequence[Row]) -> list[Row]:
-    """Rows of texts in a language that the rules read: the others name a gender that nobody counted."""
+    """Rows of texts in a language that the rules can read."""
     return [row for row in rows if row["reason"] != NOT_ENGLISH]
 
 
 def _left_out(rows: Sequence[Row]) -> list[str]:
-    """Texts and occupations in no share."""
+    """Say how many texts and occupations are in no share."""
     n_none = sum(row["n_unassociated"] or 0 for row in _readable(rows))
     n_refused = sum(row["n_refused"] or 0 for row in rows)
     notes = [f"{count(n_none, 'text')} without a gender in no share"] if n_none else []
@@ -101,15 +101,15 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
 
 
 def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Said:
-    """Against labour statistics; without them the share of one occupation, or the lowest and the highest."""
+    """Hold shares against labour statistics; without them say the share, or the lowest and the highest."""
     test, text_of = against_labour(part, model) if labour else None, whose(part, model)
     if test is not None and test["estimate"] is not None:
         off = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
         notes = [*apart(first(off, model_a=model)), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
         return claim(AGAINST_LABOUR, test, "representation", using, model=model, pieces={"whose": text_of})
-    known, using = defined(rows, "female_share"), texts_measured(part, model, rows, *_left_out(rows))
-    if not known:
+    shares, using = defined(rows, "female_share"), texts_measured(part, model, rows, *_left_out(rows))
+    if not shares:
         text = sentence(
             "{whose}: who they are about is not measured ({why}).",
             "{whose}: who they are about is not measured.",
@@ -117,7 +117,7 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
             why=why(rows[0]) if rows else "no texts without a gender in the prompt",
         )
         return said(text, "representation", "write", "not-measured", using)
-    low, high = extremes(known, "female_share")
+    low, high = extremes(shares, "female_share")
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
         template = "{whose} speak of women in {share} of those that name a gender."
@@ -136,10 +136,10 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
 
 
 def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
-    """Non-binary people where their share surely is not that of the population."""
-    known = defined(rows, "nonbinary_share")
-    n = sum(row["n_nonbinary"] or 0 for row in known)
-    n_gendered = n + sum((row["n_female"] or 0) + (row["n_male"] or 0) for row in known)
+    """Count non-binary people where the interval of their share excludes that of the population."""
+    shares = defined(rows, "nonbinary_share")
+    n = sum(row["n_nonbinary"] or 0 for row in shares)
+    n_gendered = n + sum((row["n_female"] or 0) + (row["n_male"] or 0) for row in shares)
     interval = wilson(n, n_gendered)
     if interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
         return
@@ -149,12 +149,12 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
         whose=whose(part, model, n_gendered),
         are="is" if n < 2 else "are",
     )
-    using = texts_measured(part, model, known, f"{percent(NONBINARY_REFERENCE)} % of the U.S. population")
+    using = texts_measured(part, model, shares, f"{percent(NONBINARY_REFERENCE)} % of the U.S. population")
     yield said(text, "representation", "write", measured=using, strength=DETAIL)
 
 
 def _rules(part: Part, model: str) -> Iterator[Said]:
-    """How often the words of texts say the gender that was asked for."""
+    """Say how often the word rules read the gender that was asked for."""
     rows = [r for r in where(part.tables.get("association_validation", ()), model=model) if r["n_texts"]]
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""What the page calls things: titles of tables, names of columns, values, rules, in words for a reader."""
+"""Names on the page in a reader's words: titles of tables, columns, values, rules."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ VERDICTS: Mapping[str, str] = {
 
 _STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TABLES: Mapping[str, Mapping[str, str]] = _STATED["tables"]
-"""By table: title, what it holds, and the question that it answers."""
+"""Table → its title, what it holds, and the question that it answers."""
 COLUMNS: Mapping[str, str] = _STATED["columns"]
-"""Columns whose name in the file says too little; the others are called as there (docs/reading.md#tables)."""
+"""Columns whose name in the file says too little; others keep it (docs/reading.md#tables)."""
 
 NOT_ON_PAGE: Mapping[str, str] = {
     "probe_cells": "one line per template and occupation",
@@ -38,7 +38,7 @@ _SUFFIXES = {
     "_ci_high": "{}, 95 % to",
     "_share": "share of {}",
 }
-"""Endings of the columns that every gender group has, the longest first."""
+"""Endings of the columns of gender groups, the longest first."""
 
 _ORIGINS = {"associated": "not in the prompt", "specified": "in the prompt"}
 VALUES: Mapping[str, Mapping[str, str]] = {
@@ -46,7 +46,7 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("origin", "trained_on", "tested_on"), _ORIGINS),
     "labour_side": {"female": "women", "male": "men"},
 }
-"""Words for the values of a column; a value that is not here is shown as it is."""
+"""Column → words for its values; other values are shown unchanged."""
 
 OUTCOMES: Mapping[str, str] = {
     "person": "describes a person",
@@ -56,7 +56,7 @@ OUTCOMES: Mapping[str, str] = {
     "cut": "cut before it says anything",
     "empty": "empty",
 }
-"""What a text comes to (docs/methods.md#outcomes)."""
+"""Outcomes of texts in words (docs/methods.md#outcomes)."""
 
 RULES: Mapping[str, str] = {
     "nonbinary": "a term for non-binary people occurs, and neutral words outnumber the others together",
@@ -73,11 +73,11 @@ CLASSES: Mapping[str, tuple[str, str]] = {
     "neutral": ("T", "neutral word (they, their)"),
     "nonbinary": ("NB", "term for non-binary people"),
 }
-"""How a counted word is marked in an example text: a letter, and what it means."""
+"""Class of a counted word in an example text → its letter, and what it means."""
 
 
 def column(header: str) -> str:
-    """A table's column in words."""
+    """Name a column of a table in words."""
     if header in COLUMNS:
         return COLUMNS[header]
     for suffix, label in _SUFFIXES.items():

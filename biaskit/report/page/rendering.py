@@ -1,7 +1,7 @@
-"""Content, findings and figures → one HTML file that shows everything without its script.
+"""Render content, findings and figures as one HTML file that shows everything without its script.
 
-Jinja escapes whatever stands in the template; hidden characters are shown as escapes on the way
-(docs/reading.md#foreign-text). Figures are images in the page, so nothing in them can run or reach it.
+Jinja escapes every expression; hidden characters are shown as escapes (docs/reading.md#foreign-text). Figures
+are images in the page, so nothing in them can run or reach it.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _HERE = Path(__file__).resolve().parent
 MOST_OPEN = 3
-"""Sentences that stand in the open under a question, beside those of the first screen."""
+"""Sentences shown outside the fold of a question, beside those of the first screen."""
 MOST_PROMPTS, MOST_TEXTS = 100, 60
 LONGEST_NAME, LONGEST_TEXT = 300, 20_000
-"""Letters of a cell or a sentence, and of a prompt or a text."""
+"""Characters of a cell or a name, and of a prompt or a text."""
 _BEGINNING = (
     b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     b"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-"
 )
-"""Every page begins so."""
+"""The first bytes of every page."""
 
 
 def is_page(content: bytes) -> bool:
-    """Whether a file is a page that biaskit made, which a new one may replace."""
+    """Whether a file is a page made by biaskit, which a new one may replace."""
     return content.startswith(_BEGINNING)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A question with all that answers it: one figure and short sentences in the open, the rest in a fold."""
+    """A question with its answers: one figure and short sentences in the open, the rest in a fold."""
 
     id: QuestionId
     heading: str
@@ -65,7 +65,7 @@ class Section:
     @property
     def answered(self) -> bool:
         """Whether it says something in the open, and not only that nothing was measured."""
-        return bool(self.open) or any(one.verdict != "not-measured" for one in self.findings)
+        return bool(self.open) or any(finding.verdict != "not-measured" for finding in self.findings)
 
     @property
     def stands(self) -> bool:
@@ -74,17 +74,17 @@ class Section:
 
 
 def render_page(content: Content, said: Sentences, figures: Sequence[Figure]) -> bytes:
-    """Make the page; same input, same bytes. A figure that has no data is not on it."""
+    """Make the page; the same input gives the same bytes."""
     from markupsafe import Markup
 
     every = [*_sections(content, said, figures)]
-    sections = [one for one in every if one.stands]
-    sections.sort(key=lambda one: (one.id == "sure", not one.answered))
-    for one in every:  # the last section keeps what a question without an answer has
-        if not one.stands:
-            sections[-1].tables.extend(one.tables)
-            sections[-1].figures.extend(one.figures)
-            sections[-1].findings.extend(one.findings)
+    sections = [section for section in every if section.stands]
+    sections.sort(key=lambda section: (section.id == "sure", not section.answered))
+    for section in every:  # the last section takes what a question without an answer has
+        if not section.stands:
+            sections[-1].tables.extend(section.tables)
+            sections[-1].figures.extend(section.figures)
+            sections[-1].findings.extend(section.findings)
     script = (_HERE / "page.js").read_text("utf-8")
     html = (
         _environment()
@@ -117,7 +117,7 @@ def render_page(content: Content, said: Sentences, figures: Sequence[Figure]) ->
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
         undefined=StrictUndefined,
@@ -126,14 +126,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"cut": cut, "long": lambda text: cut(text, LONGEST_TEXT), "sentence": _sentence}
-    made.filters |= {"base64": lambda data: base64.b64encode(data).decode("ascii"), "gender": gender}
-    made.globals |= {"pieces": pieces, "read_as": _read_as}
-    return made
+    environment.filters |= {"cut": cut, "long": lambda text: cut(text, LONGEST_TEXT), "sentence": _sentence}
+    environment.filters |= {"base64": lambda data: base64.b64encode(data).decode("ascii"), "gender": gender}
+    environment.globals |= {"pieces": pieces, "read_as": _read_as}
+    return environment
 
 
 def _shown(value: Any) -> Any:
-    """Every expression of the template passes here before it is escaped."""
+    """Prepare the value of every expression of the template, before it is escaped."""
     from markupsafe import Markup
 
     if value is None:
@@ -144,44 +144,44 @@ def _shown(value: Any) -> Any:
 
 
 def cut(text: object, longest: int = LONGEST_NAME) -> str:
-    """The beginning of a text that is too long, with the number of characters that it had."""
-    whole = str(text)
-    return whole if len(whole) <= longest else f"{whole[:longest]} … (cut: {len(whole):,} characters)"
+    """Cut a text that is too long, and say how many characters it had."""
+    full = str(text)
+    return full if len(full) <= longest else f"{full[:longest]} … (cut: {len(full):,} characters)"
 
 
 def _sentence(text: str) -> str:
-    """A sentence of bounded length; a percent sign does not begin a line."""
+    """Bound the length of a sentence, and keep percent signs with their numbers."""
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", cut(text, 2_000))
 
 
 def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> Iterator[Section]:
     tables = list_tables(content)
     for question, heading in QUESTIONS.items():
-        own = [figure for figure in figures[1:] if figure.question == question]
+        drawn = [figure for figure in figures[1:] if figure.question == question]
         engine = {"say": "probe", "write": "personas"}.get(question)
-        findings = [one for one in said.findings if one.question == question]
-        leading = [one for one in said.leading if one.question == question]
+        findings = [finding for finding in said.findings if finding.question == question]
+        n_leading = sum(finding.question == question for finding in said.leading)
         yield Section(
             id=question,
             heading=heading,
-            open=own[:1],
-            said=findings[len(leading) :][:MOST_OPEN],
-            above=bool(leading),
+            open=drawn[:1],
+            said=findings[n_leading:][:MOST_OPEN],
+            above=n_leading > 0,
             findings=findings,
-            figures=own[1:],
+            figures=drawn[1:],
             tables=[table for table in tables if table.question == question],
-            prompts=_some([one for one in content.prompts if one.engine == engine], MOST_PROMPTS),
+            prompts=_some([shown for shown in content.prompts if shown.engine == engine], MOST_PROMPTS),
             texts=_some(content.examples, MOST_TEXTS) if question == "write" else (),
         )
 
 
 def _some(things: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many, spread over all of them."""
+    """Pick at most so many, spread evenly."""
     return things[:: -(-len(things) // most)] if things else things
 
 
 def measured_line(content: Content) -> str:
-    """What was measured, in one line: models, studies, how many answers, when."""
+    """Say in one line what was measured: models, studies, how many answers, when."""
     names = list(dict.fromkeys(model.label for part in content.parts for model in part.models))
     bits = [listed([cut(name, 40) for name in names]) if len(names) < 3 else f"{len(names)} models"]
     for part in content.parts[:3]:
@@ -194,36 +194,36 @@ def measured_line(content: Content) -> str:
 
 
 def _gate(gate: Gate | None) -> Mapping[str, str] | None:
-    """The badge of a comparison of two models, as a release manager asks for it."""
+    """Make the badge of a comparison of two models."""
     if gate is None:
         return None
     if gate.holds:
         return {"kind": "holds", "text": f"Equivalent in all {gate.n_rows:,} differences"}
     if not gate.n_rows:
         return {"kind": "fails", "text": "Not shown to be equivalent: nothing was compared"}
-    said = f"Not shown to be equivalent in {gate.n_failing:,} of {count(gate.n_rows, 'difference')}"
-    return {"kind": "fails", "text": said}
+    text = f"Not shown to be equivalent in {gate.n_failing:,} of {count(gate.n_rows, 'difference')}"
+    return {"kind": "fails", "text": text}
 
 
-def _read_as(one: ExampleText) -> list[str]:
-    """How a text was asked for, and what its words come to."""
-    counts = Counter(span.counts_as for span in one.spans)
+def _read_as(example: ExampleText) -> list[str]:
+    """Say how a text was asked for, and how its words were counted."""
+    counts = Counter(span.counts_as for span in example.spans)
     counted = [f"{counts[kind]} {what}" for kind, (_, what) in labels.CLASSES.items() if counts[kind]]
-    rule = labels.RULES.get(one.rule_id or "", "")
+    rule, asked_for = labels.RULES.get(example.rule_id or "", ""), example.specified_gender
     why = f": {rule}" if rule else ""
     read = (
-        f"asked for {gender(one.specified_gender)}" if one.specified_gender else "gender not in the prompt",
-        f"instruction {one.instruction_id}" if one.instruction_id else "",
-        labels.OUTCOMES.get(one.outcome, one.outcome),
-        f"counted as a text about {gender(one.gender)}" if one.gender else "counted as no gender's",
-        f"rule “{one.rule_id}”{why}" if one.rule_id else "no rule fits",
+        f"asked for {gender(asked_for)}" if asked_for else "gender not in the prompt",
+        f"instruction {example.instruction_id}" if example.instruction_id else "",
+        labels.OUTCOMES.get(example.outcome, example.outcome),
+        f"counted as a text about {gender(example.gender)}" if example.gender else "counted as no gender's",
+        f"rule “{example.rule_id}”{why}" if example.rule_id else "no rule fits",
         f"words counted: {', '.join(counted) or 'none'}",
     )
     return [bit for bit in read if bit]
 
 
 def pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[str, str]]:
-    """A text in pieces, the counted words apart with what they count as."""
+    """Split a text into pieces: (text, "") and (counted word, its class)."""
     text, at = text[:LONGEST_TEXT], 0
     for span in sorted(spans, key=lambda span: span.start):
         if at <= span.start < span.end <= len(text) and span.counts_as in labels.CLASSES:

@@ -1,9 +1,9 @@
-"""Tables as the page lists them: finished text, what is the same in every row said once, at most 200 rows."""
+"""Tables of the page as finished text: at most 200 rows, values that all rows share said once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -20,13 +20,13 @@ UNDEFINED = "–"
 _WORDS_OF_A_LIST = 20
 _MANY_MODELS = 3
 _ABOUT = ("word", "occupation", "job", "words", "job_group", "quantity", "k", "level", "id", "model")
-"""The first of these that a table has names its rows."""
+"""A table's first column: the first of these that it has."""
 _LAST = ("engine", "family", "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column with its label, whether it holds numbers, and its cells as they are shown."""
+    """A column of finished text."""
 
     label: str
     is_number: bool
@@ -35,7 +35,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ListedTable:
-    """A table on the page; `anchor` is its id."""
+    """A table on the page; `anchor` is its HTML id."""
 
     name: str
     anchor: str
@@ -43,26 +43,27 @@ class ListedTable:
     title: str
     what: str
     columns: Sequence[Column]
-    same: Sequence[tuple[str, str]]  # what every row has: label and value
+    same: Sequence[tuple[str, str]]  # label and value, the same in every row
     n_rows: int
     n_stored: int
     files: tuple[str, ...] = ()  # that hold all of it
     measured_with: str = ""
-    part: str = ""  # which part it is of, where that has to be said
+    part: str = ""  # its engine and study, where there are several
 
     @property
     def rows(self) -> Iterator[tuple[tuple[Column, str], ...]]:
-        """Each row's cells, with their columns."""
+        """Each row as (column, cell) pairs."""
         for i in range(self.n_rows):
             yield tuple((column, column.cells[i]) for column in self.columns)
 
 
 def list_tables(content: Content) -> list[ListedTable]:
-    """The tables between models, then those of each part in the order of the schema, then words."""
+    """List the tables between models, then those of each part in the order of the schema, then words."""
     models = [model for part in content.parts for model in part.models]
-    tables = [*_public(content.between, 0, None, models)]
+    tables = [*_public(content.between, 0, models)]
     for number, part in enumerate(content.parts, 1):
-        tables += _public(part.tables, number, part if len(content.parts) > 1 else None, part.models, part)
+        label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
+        tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
         question: QuestionId = "say" if part.engine == "probe" else "write"
         for what, rows in (("templates", part.templates), ("instructions", part.instructions)):
             if rows:
@@ -77,9 +78,9 @@ def list_tables(content: Content) -> list[ListedTable]:
 
 
 def _public(
-    tables: Tables, number: int, named: Part | None, models: Sequence[Model], part: Part | None = None
+    tables: Tables, number: int, models: Sequence[Model], part: Part | None = None
 ) -> Iterator[ListedTable]:
-    """The public tables of a part, or those between parts (number 0)."""
+    """List the public tables of a part, or those between parts (number 0, no part)."""
     for name in [*SCHEMAS, *sorted(set(tables) - set(SCHEMAS))]:
         stored = tables.get(name, ())
         if not stored or name in labels.NOT_ON_PAGE:
@@ -87,33 +88,25 @@ def _public(
         rows = stored
         if name in ("marked_words", "group_words"):
             rows = [r for r in where(stored, method="calibrated") if (r.get("rank") or 0) <= _WORDS_OF_A_LIST]
-        said = labels.TABLES.get(name, {"title": name.replace("_", " "), "what": ""})
+        stated = labels.TABLES.get(name, {"title": name.replace("_", " "), "what": ""})
         yield _listed(
             name,
             f"table-{number}-{name}",
-            "models" if name == "tests" and not number else said.get("question", "sure"),  # type: ignore[arg-type]
-            said["title"].replace("{column}", f"“{stored[0].get('column')}”"),
-            said["what"],
+            "models" if name == "tests" and not number else stated.get("question", "sure"),  # type: ignore[arg-type]
+            stated["title"].replace("{column}", f"“{stored[0].get('column')}”"),
+            stated["what"],
             rows,
             len(stored),
             files=tuple(f"{run}/tables/{name}.csv" for run in part.runs) if part else (f"{name}.csv",),
             measured_with=measured_with(models, stored),
-            part=f"{named.engine}, {named.study}" if named else "",
         )
 
 
 def _words_in_context(content: Content) -> list[Row]:
+    columns = ("word", "model", "occupation", "origin", "gender", "z")
     return [
-        {
-            "word": one.word,
-            "model": one.model,
-            "occupation": one.occupation,
-            "origin": one.origin,
-            "gender": one.gender,
-            "z": one.z,
-            "sentence": content.sentences[one.sentences[0]],
-        }
-        for one in islice((one for one in content.words if one.sentences), MOST_ROWS)
+        {**{name: getattr(word, name) for name in columns}, "sentence": content.sentences[word.sentences[0]]}
+        for word in islice((word for word in content.words if word.sentences), MOST_ROWS)
     ]
 
 
@@ -125,7 +118,7 @@ def _listed(
     what: str,
     rows: Sequence[Row],
     n_stored: int,
-    **more: Any,
+    **options: Any,
 ) -> ListedTable:
     rows = rows[:MOST_ROWS]
     headers = list(dict.fromkeys(header for row in rows for header in row))
@@ -141,11 +134,11 @@ def _listed(
             columns.append(Column(labels.column(header), is_number, cells))
         elif known:
             same.append((labels.column(header), cells[0]))
-    return ListedTable(name, anchor, question, title, what, columns, same, len(rows), n_stored, **more)
+    return ListedTable(name, anchor, question, title, what, columns, same, len(rows), n_stored, **options)
 
 
 def _shown(header: str, value: Any) -> str:
-    """A value in words where the column has them; numbers with four digits, the file has all of them."""
+    """Write a value: in words where the column has them, numbers with four digits (the file has all)."""
     if value is None or value == "" or value != value:
         return UNDEFINED
     if isinstance(value, bool):
@@ -158,28 +151,28 @@ def _shown(header: str, value: Any) -> str:
 
 
 def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
-    """Models, prompt forms, estimators and vectors that stand behind rows."""
-    named = set().union(*(_named_in(rows, column) for column in ("model", "model_a", "model_b")))
-    own = {model.label: model for model in models if model.label in named or not named}.values()
-    said = [_described(model) for model in own]
-    if len(said) > _MANY_MODELS:
-        said = [f"{len(said)} models (see Models)"]
+    """Say which models, prompt forms, estimators and vectors are behind rows."""
+    labels_in_rows = set().union(*(_named_in(rows, column) for column in ("model", "model_a", "model_b")))
+    behind = {m.label: m for m in models if m.label in labels_in_rows or not labels_in_rows}.values()
+    parts = []
+    for model in behind:
+        tuning = "" if model.tuning == "unknown" else model.tuning
+        parts.append(
+            f"{model.label} ({', '.join(filter(None, (model.fingerprint[:12], tuning, model.where)))})"
+        )
+    if len(parts) > _MANY_MODELS:
+        parts = [f"{len(parts)} models (see Models)"]
     for column, what in (("prompt_form", "form"), ("estimator", "estimator"), ("vectors", "vectors")):
-        of_models = {str(getattr(model, column, "")) for model in own} - {""}
+        of_models = {str(getattr(model, column, "")) for model in behind} - {""}
         if kinds := _named_in(rows, column) or of_models:
-            said.append(f"{what} {', '.join(sorted(kinds))}")
-    return " · ".join(said)
+            parts.append(f"{what} {', '.join(sorted(kinds))}")
+    return " · ".join(parts)
 
 
 def _named_in(rows: Iterable[Mapping[str, Any]], column: str) -> set[str]:
     return {str(value) for value in {row.get(column) for row in rows} if value}
 
 
-def _described(model: Model) -> str:
-    inside = [model.fingerprint[:12], model.tuning if model.tuning != "unknown" else "", model.where]
-    return f"{model.label} ({', '.join(filter(None, inside))})"
-
-
 def gender(value: str | None) -> str:
-    """A gender as readers know it."""
+    """Name a gender as readers know it."""
     return PEOPLE.get(value or "", value or "no gender")

@@ -1,4 +1,4 @@
-"""A table of stored rows, and numbers as its cells show them."""
+"""Make tables of stored rows, and write numbers for their cells."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from biaskit.report.render.document import Heading, TitledTable
 from biaskit.tables.query import Row
 
 Columns = Mapping[str, str | Callable[[Any], object]]
-"""Heading → the column of the stored table that stands under it, or how a row's cell is made."""
+"""Heading → the column of the stored table under it, or a function that makes the cell of a row."""
 
 
 def table(
     title: str, rows: Sequence[Any], columns: Columns, *, n_text: int = 1, note: str = ""
 ) -> Iterator[TitledTable]:
-    """A table of some rows; without rows there is none."""
+    """Make a table of rows; none without rows."""
     cells = [c if callable(c) else lambda row, name=c: row[name] for c in columns.values()]
     body = tuple(tuple(str(cell(row)) for cell in cells) for row in rows)
     if body:
@@ -23,12 +23,12 @@ def table(
 
 
 def in_list(row: Row) -> str:
-    """A marked word; in brackets what marks whatever the texts describe."""
+    """Write a marked word, in brackets if it is a name or gender word."""
     return f"({row['word']})" if row["is_name"] or row["is_gender_word"] else str(row["word"])
 
 
 def beyond(row: Row) -> str:
-    """How many words of a list mark beyond gender words, and the 95th percentile of shuffled labels."""
+    """Write how many words mark beyond gender words, and the 95th percentile of shuffled labels."""
     return f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
 
 
@@ -37,27 +37,27 @@ def _shown(value: float | None, form: Callable[[float], str]) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A fraction as a percentage with one digit; undefined: –."""
+    """Write a fraction as a percentage with one digit; undefined: –."""
     return _shown(value, lambda v: f"{100 * v:.1f}")
 
 
 def number(value: float | None, digits: int) -> str:
-    """A number with so many digits; undefined: –."""
+    """Write a number with so many digits; undefined: –."""
     return _shown(value, lambda v: f"{v:.{digits}f}")
 
 
 def p_value(value: float | None) -> str:
-    """Four digits, nothing smaller than that; undefined: –."""
+    """Write a p-value with four digits, or <0.0001; undefined: –."""
     return _shown(value, lambda v: f"{v:.4f}" if v >= 0.0001 else "<0.0001")
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """A difference, whose sign is always shown; undefined: –."""
+    """Write a difference, always with its sign; undefined: –."""
     return _shown(value, lambda v: f"{v:+.{digits}f}")
 
 
 def span(low: float | None, high: float | None, *, signed: bool = False) -> str:
-    """An interval: of a fraction in percent, of a difference (`signed`) as it is; undefined: –."""
+    """Write an interval: a fraction's in percent, a difference's (`signed`) unscaled; undefined: –."""
     if low is None or high is None:
         return "–"
     return f"{low:+.3f} to {high:+.3f}" if signed else f"{100 * low:.1f}–{100 * high:.1f}"

@@ -1,4 +1,4 @@
-"""A document's tables for programs: JSON with everything, CSV of one table."""
+"""Render a document for programs: JSON with everything, CSV of one table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from biaskit.report.render.document import Document, TitledTable
 
 
 def render_json(document: Document) -> str:
-    """Tables with named columns, notes and signature; cells are the finished text that a reader sees."""
+    """Render tables with named columns, notes and signature; cells are the text that a reader sees."""
     tables = [
         {
             "title": table.title,
@@ -21,12 +21,12 @@ def render_json(document: Document) -> str:
         }
         for table in document.tables
     ]
-    whole = {"tables": tables, "notes": list(document.notes), "signature": document.signature}
-    return json.dumps(whole, indent=1) + "\n"
+    content = {"tables": tables, "notes": list(document.notes), "signature": document.signature}
+    return json.dumps(content, indent=1) + "\n"
 
 
 def render_csv(table: TitledTable) -> str:
-    """One table with one header line; no cell of words is a formula to a spreadsheet."""
+    """Render one table with one header line; no cell of words is a formula to a spreadsheet."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_plain(name) for name in table.columns())
@@ -36,5 +36,5 @@ def render_csv(table: TitledTable) -> str:
 
 
 def _plain(cell: str) -> str:
-    """A cell of words that no spreadsheet runs; an apostrophe tells it that text follows."""
+    """Begin a cell that a spreadsheet would run with an apostrophe, which marks it as text."""
     return f"'{cell}" if is_formula(cell) else cell

@@ -1,4 +1,4 @@
-"""The neutral document that engines fill and renderers print: titled tables, notes, a signature."""
+"""The document that engines fill and renderers print: titled tables, notes, a signature."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Heading:
 
 
 def placed(line: Iterable[Heading]) -> Iterator[tuple[Heading, range]]:
-    """Each heading of a line with the columns that it stands over."""
+    """Yield each heading of a line with its columns."""
     start = 0
     for heading in line:
         yield heading, range(start, start + heading.span)
@@ -27,7 +27,7 @@ class TitledTable:
     """Header lines from the widest heading to the narrowest, then rows of finished text.
 
     The first `n_text` columns are words and begin at the left; the others are numbers and end at the right.
-    Columns of `wide` (counted from 0, among the first `n_text`) hold lists that a renderer may break.
+    Columns of `wide` (counted from 0, among the first `n_text`) hold lists, which a renderer may break.
     """
 
     title: str
@@ -39,11 +39,11 @@ class TitledTable:
 
     @property
     def n_columns(self) -> int:
-        """Columns of the narrowest header line, and so of every row."""
+        """Columns of every row, as the last header line spans them."""
         return sum(heading.span for heading in self.header[-1])
 
     def columns(self) -> tuple[str, ...]:
-        """One name for every column: its headings from the widest to the narrowest."""
+        """Name every column by its headings, from the widest to the narrowest."""
         names: list[list[str]] = [[] for _ in range(self.n_columns)]
         for line in self.header:
             for heading, columns in placed(line):
@@ -67,7 +67,7 @@ def listed_table(
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a command has to say, before anyone decides how it looks."""
+    """The output of a command, before it is laid out."""
 
     tables: tuple[TitledTable, ...]
     notes: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table in the layout of a paper; `name` is its file name without an ending: gasp-table-13."""
+    """A table in the layout of a paper; `name` is its file name without suffix: gasp-table-13."""
 
     name: str
     table: TitledTable

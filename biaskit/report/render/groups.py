@@ -18,18 +18,18 @@ _GROUP_LIST = ("model", "group", "gender", "against")
 
 
 def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
-    """One line per group of a user's own column, and per gender of it."""
-    own = defined(where(lists, method="calibrated"), "n_marked")
-    of_list = grouped(where(words, method="calibrated"), *_GROUP_LIST)
+    """Make a line per group of a user's own column, and per gender of it."""
+    calibrated = defined(where(lists, method="calibrated"), "n_marked")
+    words_of_list = grouped(where(words, method="calibrated"), *_GROUP_LIST)
 
     def first(row: Row) -> str:
-        found = of_list.get(tuple(row[name] for name in _GROUP_LIST), ())[:N_WORDS]
-        return " ".join(f"({one['word']})" if one["is_group_word"] else in_list(one) for one in found)
+        marked = words_of_list.get(tuple(row[name] for name in _GROUP_LIST), ())[:N_WORDS]
+        return " ".join(f"({w['word']})" if w["is_group_word"] else in_list(w) for w in marked)
 
-    column = own[0]["column"] if own else ""
+    column = calibrated[0]["column"] if calibrated else ""
     yield from table(
         f"Words that mark the groups of {column} (Calibrated Marked Words, z > 1.96)",
-        own,
+        calibrated,
         {
             "Model": "model",
             "marks": lambda row: (
@@ -48,9 +48,10 @@ def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledT
 
 
 def group_papers(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[PaperTable]:
-    """The same for a manuscript; its caption names the column, since no paper has this table."""
-    for made in group_tables(lists, words):
-        heads = [heading.text for heading in made.header[-1]]
-        rows = tuple(tuple(short(cell, MOST_LETTERS) for cell in row) for row in made.rows)
+    """Make the same for a manuscript; the caption names the column, since no paper has this table."""
+    for printed in group_tables(lists, words):
+        heads = [heading.text for heading in printed.header[-1]]
+        rows = tuple(tuple(short(cell, MOST_LETTERS) for cell in row) for row in printed.rows)
         wide = frozenset({heads.index(FIRST)})
-        yield PaperTable("words-of-groups", replace(made, title=short(made.title, 200), rows=rows, wide=wide))
+        title = short(printed.title, 200)
+        yield PaperTable("words-of-groups", replace(printed, title=title, rows=rows, wide=wide))

@@ -1,4 +1,4 @@
-"""The first screen as plain text: a table for each study, then the first findings."""
+"""Print the first screen as plain text: a table for each study, then the first findings."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ UNDEFINED = "–"
 
 
 def headline(content: Content, *, width: int = WIDTH, said: Sequence[Finding] | None = None) -> str:
-    """Tables and sentences of at most `width` columns; `said`: the content's findings, where known."""
+    """Print tables and sentences in at most `width` columns; `said`: the findings, if made already."""
     tables = side_by_side(content)
     sentences = _sentences(findings(content) if said is None else said, width, N_FINDINGS)
     return "\n".join([*([render_text(Document(tables), width)] if tables else []), *sentences])
 
 
 def side_by_side(content: Content) -> tuple[TitledTable, ...]:
-    """A table for each study and prompt form, models in rows: shares of answers, then numbers of texts."""
+    """Make tables with models in rows: one for each study and prompt form, answers before texts."""
     probed = [table for part in parts_of(content, "probe") for table in _probe(part)]
     return (*probed, *map(_personas, parts_of(content, "personas")))
 
@@ -46,7 +46,7 @@ def side_by_side(content: Content) -> tuple[TitledTable, ...]:
 def first_findings(
     content: Content, *, width: int = WIDTH, most: int = N_FINDINGS, first: Sequence[Topic] = ()
 ) -> str:
-    """The first findings alone, as `headline` writes them; those of the topics `first` before the others."""
+    """Print the first findings alone, as `headline` does, those of the topics `first` before others."""
     said = sorted(findings(content), key=lambda finding: finding.topic not in first)
     return "\n".join(_sentences(said, width, most))
 
@@ -62,13 +62,13 @@ def _sentences(said: Sequence[Finding], width: int, most: int) -> Iterator[str]:
 
 
 def _probe(part: Part) -> Iterator[TitledTable]:
-    """A table for each prompt form: two of them never stand in one."""
+    """Make a table for each prompt form: no table mixes two."""
     blocks_by_form: dict[str, list[ProbeBlock]] = {}
     for block in blocks_of(part):
         blocks_by_form.setdefault(block.form, []).append(block)
     for form, blocks in blocks_by_form.items():
         notes: dict[str, None] = {}
-        groups, gender = blocks[0].groups()[:2], people(blocks[0].gender)
+        groups, gender = blocks[0].groups[:2], people(blocks[0].gender)
         rows = [
             (short(model, LABEL), block.bias_type, *(_share(block, model, group, notes) for group in groups))
             for model in dict.fromkeys(model for block in blocks for model in block.models)
@@ -76,14 +76,13 @@ def _probe(part: Part) -> Iterator[TitledTable]:
             if model in block.models
         ]
         measured = [row for block in blocks for row in block.rows if row["estimator"]]
-        by = {
-            estimator: distinct(own, "model") for (estimator,), own in grouped(measured, "estimator").items()
-        }
-        if len(by) > 1:
-            listed_by = "; ".join(f"{estimator}: {', '.join(models)}" for estimator, models in by.items())
-            notes[f"Estimators: {listed_by}."] = None
+        rows_by_estimator = grouped(measured, "estimator")
+        estimators = {name: distinct(own, "model") for (name,), own in rows_by_estimator.items()}
+        if len(estimators) > 1:
+            listed = "; ".join(f"{name}: {', '.join(models)}" for name, models in estimators.items())
+            notes[f"Estimators: {listed}."] = None
         name = f"{part.study}, {form} prompts" if len(blocks_by_form) > 1 else part.study
-        alone = f", {next(iter(by))}" if len(by) == 1 else ""
+        alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
         title = f"{name}: {gender} in % of the listed words' probability [95 %]{alone}"
         heads = [jobs_of(part, group) if group in SPLIT else group for group in groups]
         header = (tuple(map(Heading, ("", "asked", *heads))),)
@@ -91,7 +90,7 @@ def _probe(part: Part) -> Iterator[TitledTable]:
 
 
 def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) -> str:
-    """Share and interval; a star where the coverage is under the floor."""
+    """Write share and interval, with a star where the coverage is under the floor."""
     row = block.row(model, group)
     if row is None or row["share"] is None:
         notes[f"{UNDEFINED} not measured: {reason_of(row or {})}."] = None
@@ -110,11 +109,11 @@ def _personas(part: Part) -> TitledTable:
     every, notes = occupations_of(part), dict[str, None]()
     rows = []
     for model in dict.fromkeys([*models_of(part), *distinct(every, "model")]):
-        own, shown = where(every, model=model), UNDEFINED
-        if shares := [row["female_share"] for row in defined(own, "female_share")]:
+        rows_of_model, shown = where(every, model=model), UNDEFINED
+        if shares := [row["female_share"] for row in defined(rows_of_model, "female_share")]:
             shown = f"{percent(min(shares))} to {percent(max(shares))}"
         else:
-            why = reasons_of(own) if own else "no texts without a gender in the prompt"
+            why = reasons_of(rows_of_model) if rows_of_model else "no texts without a gender in the prompt"
             notes[f"{UNDEFINED} women's share not measured: {why}."] = None
         rows.append((short(model, LABEL), shown, *_tests(part, model, notes)))
     n = count(len(distinct(every, "occupation")), "occupation")
@@ -124,7 +123,7 @@ def _personas(part: Part) -> TitledTable:
 
 
 def _tests(part: Part, model: str, notes: dict[str, None]) -> tuple[str, str]:
-    """The mean difference from labour statistics, and that of women's and men's SRB."""
+    """Write the mean difference from labour statistics, and that of women's and men's SRB."""
     labour, srb = against_labour(part, model), women_minus_men(part, model)
     minus_labour = nearer = UNDEFINED
     if labour is not None and labour["estimate"] is not None:

@@ -1,4 +1,4 @@
-"""A document's tables in LaTeX (booktabs), ready for a manuscript, and papers' tables as files."""
+"""Render documents and papers' tables in LaTeX (booktabs), ready for a manuscript."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from biaskit.common.foreign import visible
 from biaskit.report.render.document import Document, PaperTable, TitledTable, placed
 
 LONGEST = 45
-"""Lines of a table that fit on a page; a longer one goes over pages."""
+"""Lines of a table that fit on a page; a longer table goes over several."""
 WIDEST = 78
 """Letters on a line of \\footnotesize; a table with more columns is scaled down to the line."""
 _LIST_LINE = 60  # letters of a list on one line, to guess how long a table is
 
 
 def _pairs(text: str) -> Iterator[tuple[str, str]]:
-    """Letters and their names, which take turns."""
+    """Pair letters with their names, which follow each other in the text."""
     return zip(text.split()[::2], text.split()[1::2], strict=True)
 
 
@@ -40,7 +40,7 @@ _MINUS = re.compile(r"(?<![0-9A-Za-z])-(?=[0-9.])")
 
 
 def render_latex(document: Document) -> str:
-    """One environment per table; notes and signature as comments."""
+    """Render one environment per table; notes and signature are comments."""
     parts = [_needs(document.tables)]
     parts += [_environment(table, str(number)) for number, table in enumerate(document.tables, 1)]
     parts += [f"% Note: {_comment(note)}" for note in document.notes]
@@ -50,26 +50,26 @@ def render_latex(document: Document) -> str:
 
 
 def latex_files(tables: Sequence[PaperTable], signature: str = "") -> dict[str, bytes]:
-    """File name → content: one for each table to input, and all-tables.tex, which compiles as it is.
+    """Map file names to content: a file to input for each table, and all-tables.tex, which compiles alone.
 
-    Two tables of one name (two studies after one paper) are told apart by a number.
+    Tables of one name (two studies after one paper) get numbers.
     """
-    made: dict[str, str] = {}
-    for one in tables:
-        name, n = one.name, 1
-        while f"{name}.tex" in made:
+    files: dict[str, str] = {}
+    for paper in tables:
+        name, n = paper.name, 1
+        while f"{name}.tex" in files:
             n += 1
-            name = f"{one.name}-{n}"
-        lines = [_needs([one.table])]
+            name = f"{paper.name}-{n}"
+        lines = [_needs([paper.table])]
         lines += [f"% {_comment(signature)}"] if signature else []
-        made[f"{name}.tex"] = "\n".join([*lines, _environment(one.table, name), ""])
-    if made:
-        inputs = "\n".join(f"\\input{{{name}}}\n\\clearpage" for name in made)
-        made["all-tables.tex"] = _WHOLE.replace("INPUTS", inputs)
-    return {name: text.encode("utf-8") for name, text in made.items()}
+        files[f"{name}.tex"] = "\n".join([*lines, _environment(paper.table, name), ""])
+    if files:
+        inputs = "\n".join(f"\\input{{{name}}}\n\\clearpage" for name in files)
+        files["all-tables.tex"] = _ALL_TABLES.replace("INPUTS", inputs)
+    return {name: text.encode("utf-8") for name, text in files.items()}
 
 
-_WHOLE = r"""\documentclass[10pt]{article}
+_ALL_TABLES = r"""\documentclass[10pt]{article}
 \usepackage[utf8]{inputenc}
 \usepackage[T1]{fontenc}
 \usepackage[margin=2cm]{geometry}
@@ -90,7 +90,7 @@ def _needs(tables: Sequence[TitledTable]) -> str:
 
 
 def escape(text: str) -> str:
-    """Foreign text that every LaTeX prints as it stands: nothing in it is a command.
+    """Escape foreign text so that every LaTeX prints it unchanged: nothing in it is a command.
 
     What pdfLaTeX has no letter for (other scripts, symbols, control characters, bidirectional overrides,
     lone surrogates) is shown by its code, such as U+202E, so that a hostile or a Chinese label compiles.
@@ -106,7 +106,7 @@ def escape(text: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """A comment's line: nothing in it ends the line, and all of it is UTF-8."""
+    """Make text safe as a comment: nothing in it ends the line, and all of it is UTF-8."""
     return visible(re.sub(r"\s+", " ", text))
 
 
@@ -137,7 +137,7 @@ def _floating(
 
 
 def _long(table: TitledTable, caption: str, headings: Sequence[str], rows: Sequence[str]) -> Iterator[str]:
-    """A table over pages, which repeats its headings; it cannot be scaled, so its letters get smaller."""
+    """Lay out a table over pages, with headings on each; it cannot be scaled, so a broad one is set small."""
     small = r"\tiny" if _breadth(table) > WIDEST + 20 else r"\scriptsize"
     size = small + r"\setlength{\tabcolsep}{2pt}" if _is_broad(table) else r"\footnotesize"
     yield from (rf"\begingroup{size}", f"\\begin{{longtable}}{{{_columns(table)}}}", caption + r"\\")
@@ -149,7 +149,7 @@ def _long(table: TitledTable, caption: str, headings: Sequence[str], rows: Seque
 
 
 def _columns(table: TitledTable) -> str:
-    """Text at the left, numbers at the right, lists in a paragraph of what the others leave of the line."""
+    """Set text at the left, numbers at the right, lists in paragraphs as wide as the others leave."""
     others = sum(width + 2 for i, width in enumerate(_widths(table)) if i not in table.wide)
     part = max(0.9 - others / (WIDEST + 12), 0.3) / max(len(table.wide), 1)
     paragraph = rf">{{\raggedright\arraybackslash}}p{{{part:.2f}\linewidth}}"
@@ -165,7 +165,7 @@ def _widths(table: TitledTable) -> list[int]:
 
 
 def _breadth(table: TitledTable) -> int:
-    """Letters that a line of it takes; a list takes what is left, and at least thirty."""
+    """Letters in a line of a table; a list counts as thirty, the least that it needs."""
     widths = [width + 2 for i, width in enumerate(_widths(table)) if i not in table.wide]
     return sum(widths) + 30 * len(table.wide)
 
@@ -180,7 +180,7 @@ def _is_long(table: TitledTable) -> bool:
 
 
 def _headings(table: TitledTable) -> Iterator[str]:
-    """Header lines, under all but the last a rule for each heading over several columns."""
+    """Write header lines, and under all but the last a rule for each heading over several columns."""
     for number, line in enumerate(table.header, 1):
         cells, rules = [], ""
         for heading, columns in placed(line):
@@ -193,5 +193,5 @@ def _headings(table: TitledTable) -> Iterator[str]:
 
 
 def _guarded(line: str) -> str:
-    """A line that does not begin with what the command before it would take as its option or star."""
+    """Guard a line that begins like an option or star, which the command before it would take."""
     return "{}" + line if line.lstrip()[:1] in ("[", "*", "(") else line

@@ -1,4 +1,4 @@
-"""The headline of a run as a document: who is represented, which words mark whom, SRB, the tests."""
+"""Make the document of a run of texts: who is represented, which words mark whom, SRB, the tests."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, is_reason, parts_of_re
 
 TOP_WORDS = 10
 MOST_OCCUPATIONS = 12
-"""Occupations whose lists are printed one by one; of more the words that mark in most of them are shown."""
+"""Lists are printed one by one for so many occupations; for more, the words that most of them share."""
 ORIGINS = {"associated": "gender not in the prompt", "specified": "gender in the prompt"}
 _IN_PROMPT = {"associated": "not in prompt", "specified": "in prompt"}
 WHO = {"female": "women", "male": "men", "nonbinary": "non-binary"}
 
 
-def personas_document(tables: Tables, made: Row, warnings: Sequence[str], claim: Claim) -> Document:
-    """Every headline table that the run has, in the order a reader asks.
+def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], claim: Claim) -> Document:
+    """Make every headline table that the run has, in the order a reader asks.
 
     `claim`: whether the run asked what GAS(P) asked; titles name its tables and figures where it did.
     """
@@ -47,7 +47,7 @@ def personas_document(tables: Tables, made: Row, warnings: Sequence[str], claim:
         *_clusters(tables.get("clusters", ()), claim),
         *_tests(tables.get("tests", ())),
     ]
-    return Document(tuple(shown), tuple(warnings), str(made["signature"]))
+    return Document(tuple(shown), tuple(warnings), str(analysis["signature"]))
 
 
 def _validation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
@@ -70,16 +70,16 @@ def _validation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
 
 
 def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
-    """One line per occupation, the mean of its prompts; under instructions per instruction."""
-    whole = where(rows, template_id="all")
-    scoped = bool(whole) and "instruction_id" in whole[0]
-    if scoped and len(whole) > MOST_OCCUPATIONS * 4:
-        yield from _by_instruction(whole)
+    """Make a line per occupation (and instruction), the mean of its prompts."""
+    means = where(rows, template_id="all")
+    scoped = bool(means) and "instruction_id" in means[0]
+    if scoped and len(means) > MOST_OCCUPATIONS * 4:
+        yield from _by_instruction(means)
         return
     scope: Columns = {"instr.": "instruction_id"} if scoped else {}
     yield from table(
         f"Who is represented{claim.place('GAS(P), Figure 2')}: % women of the texts that speak of a gender",
-        whole,
+        means,
         {
             "Model": "model",
             "occupation": "occupation",
@@ -104,15 +104,15 @@ def _part(n: int, of: int) -> str:
     return percent(n / of if of else None)
 
 
-def _by_instruction(whole: Sequence[Row]) -> Iterator[TitledTable]:
-    """Means over occupations, when occupations times instructions would fill screens."""
+def _by_instruction(means: Sequence[Row]) -> Iterator[TitledTable]:
+    """Make a line per instruction, the mean of its occupations, which would fill screens one by one."""
 
     def shares(rows: Sequence[Row]) -> list[float]:
         return [row["female_share"] for row in rows if row["female_share"] is not None]
 
     yield from table(
         "Who is represented under each instruction (0: none): mean % women over occupations",
-        list(grouped(whole, "model", "instruction_id").values()),
+        list(grouped(means, "model", "instruction_id").values()),
         {
             "Model": lambda rows: rows[0]["model"],
             "instr.": lambda rows: rows[0]["instruction_id"],
@@ -130,13 +130,13 @@ def _by_instruction(whole: Sequence[Row]) -> Iterator[TitledTable]:
 
 def _words(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledTable]:
     for origin, said in ORIGINS.items():
-        own = defined(where(lists, origin=origin, method="calibrated"), "n_marked")
-        of_list: dict[tuple[str, ...], list[str]] = {}
+        calibrated = defined(where(lists, origin=origin, method="calibrated"), "n_marked")
+        words_of_list: dict[tuple[str, ...], list[str]] = {}
         for row in where(words, origin=origin, method="calibrated"):
-            of_list.setdefault(_list_key(row), []).append(in_list(row))
+            words_of_list.setdefault(_list_key(row), []).append(in_list(row))
         title = f"Words that mark a gender, {said} (Calibrated Marked Words, z > 1.96)"
-        many = len(grouped(own, "model", "occupation")) > MOST_OCCUPATIONS
-        yield from (_common_words if many else _list_by_list)(title, own, of_list)
+        many = len(grouped(calibrated, "model", "occupation")) > MOST_OCCUPATIONS
+        yield from (_common_words if many else _list_by_list)(title, calibrated, words_of_list)
 
 
 def _list_key(row: Row) -> tuple[str, ...]:
@@ -148,16 +148,16 @@ def _marks(row: Row) -> str:
 
 
 def _list_by_list(
-    title: str, own: Sequence[Row], of_list: Mapping[tuple[str, ...], Sequence[str]]
+    title: str, lists: Sequence[Row], words_of_list: Mapping[tuple[str, ...], Sequence[str]]
 ) -> Iterator[TitledTable]:
     yield from table(
         title,
-        own,
+        lists,
         {
             "Model": "model",
             "occupation": "occupation",
             "marks": _marks,
-            "first ten": lambda row: " ".join(of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
+            "first ten": lambda row: " ".join(words_of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
             "words (null 95 %)": lambda row: f"{row['n_marked']} ({number(row['null_p95'], 0)})",
             "beyond (null 95 %)": beyond,
             "p": lambda row: number(row["p_value_beyond"], 3),
@@ -172,10 +172,10 @@ def _list_by_list(
 
 
 def _common_words(
-    title: str, own: Sequence[Row], of_list: Mapping[tuple[str, ...], Sequence[str]]
+    title: str, lists: Sequence[Row], words_of_list: Mapping[tuple[str, ...], Sequence[str]]
 ) -> Iterator[TitledTable]:
     def most_common(rows: Sequence[Row]) -> str:
-        seen = Counter(word for row in rows for word in of_list.get(_list_key(row), ()))
+        seen = Counter(word for row in rows for word in words_of_list.get(_list_key(row), ()))
         first = sorted(seen.items(), key=lambda item: (-item[1], item[0]))[: TOP_WORDS + 5]
         return " ".join(f"{word} {n}" for word, n in first) or "(none)"
 
@@ -184,7 +184,7 @@ def _common_words(
 
     yield from table(
         title,
-        list(grouped(own, "model", "gender", "against").values()),
+        list(grouped(lists, "model", "gender", "against").values()),
         {
             "Model": lambda rows: rows[0]["model"],
             "marks": lambda rows: _marks(rows[0]),
@@ -253,10 +253,10 @@ def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
 
 
 def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
-    own = where(rows, method="calibrated")
+    calibrated = where(rows, method="calibrated")
     yield from table(
         "Words that an instruction adds (instruction) or takes away (none), pronouns left out",
-        list(grouped(own, "model", "instruction_id", "marked_for").values()),
+        list(grouped(calibrated, "model", "instruction_id", "marked_for").values()),
         {
             "Model": lambda rows: rows[0]["model"],
             "instr.": lambda rows: rows[0]["instruction_id"],

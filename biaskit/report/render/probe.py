@@ -1,9 +1,10 @@
-"""Stored tables as the papers lay them out: OccuGender's Tables 3-4 and 9-18, Mattern's Tables 3-4."""
+"""Lay out stored tables as the papers do: OccuGender's Tables 3-4 and 9-18, Mattern's Tables 3-4."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from biaskit.common.wording import count, people, percent, percent_range
 from biaskit.records import NO_INSTRUCTION
@@ -20,7 +21,7 @@ SETTINGS = {"plain": "Without dialogue", "dialogue": "With dialogue"}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a study says about its tables: gender groups, floor of the coverage, levels of instructions."""
+    """What a study sets for its tables: gender groups, floor of the coverage, levels of instructions."""
 
     groups: tuple[str, ...]
     floor: float
@@ -30,59 +31,52 @@ class Frame:
 
 
 def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature: str) -> Document:
-    """The paper's tables for what was asked, from probe_groups.csv and probe_levels.csv."""
-    groups, said = tables.get("probe_groups", []), tables.get("probe_next", [])
-    types, settings = distinct(groups, "bias_type"), distinct(groups, "setting")
-    made = (
-        _by_instruction(frame, groups, tables.get("probe_levels", []))
-        if frame.levels
-        else [
-            by_model(
-                frame,
-                rows,
-                f"{frame.titles[bias_type]}{_within(setting)}: % of the probability on the listed words",
-                where(said, bias_type=bias_type, setting=setting),
-            )
-            for (bias_type, setting), rows in sorted(
-                grouped(groups, "bias_type", "setting").items(),
-                key=lambda one: (types.index(one[0][0]), settings.index(one[0][1])),
-            )
-        ]
-    )
-    # What the drawn answers come to; instructions stand in the table alone.
+    """Make the paper's tables for what was asked, from probe_groups.csv and probe_levels.csv."""
+    groups, next_tokens = tables.get("probe_groups", []), tables.get("probe_next", [])
+    shown = []
+    if frame.levels:
+        shown = _by_instruction(frame, groups, tables.get("probe_levels", []))
+    else:
+        for bias_type, setting in product(distinct(groups, "bias_type"), distinct(groups, "setting")):
+            scope = {"bias_type": bias_type, "setting": setting}
+            if rows := where(groups, **scope):
+                title = f"{frame.titles[bias_type]}{_within(setting)}"
+                title += ": % of the probability on the listed words"
+                shown.append(by_model(frame, rows, title, where(next_tokens, **scope)))
+    # Outcomes of drawn answers; those under instructions are in the stored table alone.
     plain = where(tables.get("probe_outcomes", []), instruction_id=NO_INSTRUCTION)
     several = len(distinct(plain, "model")) > 1
-    for named, own in grouped(plain, "model", "bias_type", "setting").items():
-        made.append(_outcomes(own, *named, several=several))
-    return Document(tuple(made), tuple(notes), signature)
+    for (model, bias_type, setting), rows in grouped(plain, "model", "bias_type", "setting").items():
+        shown.append(_outcomes(rows, model, bias_type, setting, several=several))
+    return Document(tuple(shown), tuple(notes), signature)
 
 
 def _within(setting: str) -> str:
     return f", {SETTINGS[setting].lower()}" if setting == "dialogue" else ""
 
 
-def by_model(frame: Frame, rows: Sequence[Row], title: str, said: Sequence[Row] = ()) -> TitledTable:
-    """OccuGender's Tables 3-4: a model has its shares ± SE and what surrounds them line by line.
+def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequence[Row] = ()) -> TitledTable:
+    """Make OccuGender's Tables 3-4: for each model a line of shares ± SE, then lines of intervals and bounds.
 
-    `rows` are those of probe_groups.csv of one bias type, setting, form and instruction; `said`: those of
+    `rows`: of probe_groups.csv, of one bias type, setting, form and instruction; `next_tokens`: of
     probe_next.csv, for a line on what was said instead.
     """
     job_groups = _job_groups(rows)
     lines = []
-    for (model,), own in grouped(rows, "model").items():
-        lines.append((_named(model, own), *_shares(own, job_groups, frame, errors=True)))
-        lines.append(("  95 % interval", *_cells(own, job_groups, frame, _between("ci_low", "ci_high"))))
-        estimators = distinct(own, "estimator")
+    for (model,), of_model in grouped(rows, "model").items():
+        lines.append((_named(model, of_model), *_shares(of_model, job_groups, frame, errors=True)))
+        surroundings = [("  95 % interval", _between("ci_low", "ci_high"))]
+        estimators = distinct(of_model, "estimator")
         if "top-k" in estimators:
-            bounds = _cells(own, job_groups, frame, _between("share_low", "share_high"))
-            lines.append(("  bounds (top-k)", *bounds))
+            surroundings.append(("  bounds (top-k)", _between("share_low", "share_high")))
         if "sampling" in estimators:
-            lines.append(("  SE of the draws", *_cells(own, job_groups, frame, _between("se_sampling"))))
+            surroundings.append(("  SE of the draws", _between("se_sampling")))
+        lines += [(name, *_cells(of_model, job_groups, frame, show)) for name, show in surroundings]
     return TitledTable(
         title=title,
         header=_header(("Model",), [""], job_groups, frame),
         rows=tuple(lines),
-        note=" ".join(filter(None, (_letters(frame) + _what(rows), line_of_the_rest(said)))),
+        note=" ".join(filter(None, (_letters(frame) + _what(rows), line_of_the_rest(next_tokens)))),
     )
 
 
@@ -95,18 +89,18 @@ OUTCOMES = {
     "empty": "says nothing",
     "other": "says something else",
 }
-"""Outcomes of answers as a table names them; the groups that can be named stand below the first."""
+"""Outcomes of answers as a table names them; the groups that can be named follow the first."""
 
 
 def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, several: bool) -> TitledTable:
     groups = distinct(rows, "job_group")
     columns = groups[1:] if len(groups) == 2 else groups
     lines = []
-    for (said,), own in grouped(rows, "outcome").items():
-        outcome, _, group = said.partition(":")
-        if group or any(row["n"] for row in own) or outcome == "declines":
+    for (kind,), of_kind in grouped(rows, "outcome").items():
+        outcome, _, group = kind.partition(":")
+        if group or any(row["n"] for row in of_kind) or outcome == "declines":
             name = f"  {people(group)}" if group else OUTCOMES[outcome]
-            lines.append((name, *(_share_of(first(own, job_group=column)) for column in columns)))
+            lines.append((name, *(_share_of(first(of_kind, job_group=column)) for column in columns)))
     # Few jobs or templates make wide intervals.
     n, jobs, templates = (
         max((row[name] or 0 for row in rows), default=0) for name in ("n_answers", "n_jobs", "n_templates")
@@ -130,14 +124,14 @@ def _share_of(row: Row | None) -> str:
 
 
 def _named(model: str, rows: Sequence[Row]) -> str:
-    """A model with its estimator, where that is not the exact one (docs/methods.md#estimators)."""
+    """Name a model, with its estimator unless that is exact (docs/methods.md#estimators)."""
     estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
     return model if estimator == "exact" else f"{model} ({estimator})"
 
 
 def _letters(frame: Frame) -> str:
-    said = [MEANINGS[group] for group in frame.groups if group in MEANINGS]
-    return f"{', '.join(said)}. " if said else ""
+    meanings = [MEANINGS[group] for group in frame.groups if group in MEANINGS]
+    return f"{', '.join(meanings)}. " if meanings else ""
 
 
 def _what(rows: Sequence[Row]) -> str:
@@ -157,29 +151,29 @@ def _what(rows: Sequence[Row]) -> str:
 
 
 def _by_instruction(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
-    """Rows are instructions, level averages between them; columns bias types, or settings where both ran."""
-    made = []
+    """Put instructions and averages of levels in rows, bias types in columns, or settings where both ran."""
+    shown = []
     both_settings = len(distinct(groups, "setting")) > 1
-    for (model,), own in grouped(groups, "model").items():
-        types = distinct(own, "bias_type")
+    for (model,), rows in grouped(groups, "model").items():
+        types = distinct(rows, "bias_type")
         if both_settings:
-            settings = distinct(own, "setting")
+            settings = distinct(rows, "setting")
             split = [(frame.titles[bias_type], by_settings(bias_type, settings)) for bias_type in types]
         else:
             split = [(frame.summary or "; ".join(frame.titles[t] for t in types), by_types(types))]
         for title, blocks in split:
-            whole = f"{title}, {_named(model, own)}: % of the probability on the listed words"
-            made.append(by_instruction(frame, own, where(levels, model=model), whole, blocks))
-    return made
+            full_title = f"{title}, {_named(model, rows)}: % of the probability on the listed words"
+            shown.append(by_instruction(frame, rows, where(levels, model=model), full_title, blocks))
+    return shown
 
 
 def by_settings(bias_type: str, settings: Sequence[str]) -> Blocks:
-    """Settings side by side, of one bias type (Mattern)."""
+    """Put settings side by side, of one bias type (Mattern)."""
     return [(SETTINGS[setting], {"bias_type": bias_type, "setting": setting}) for setting in settings]
 
 
 def by_types(types: Sequence[str]) -> Blocks:
-    """Bias types side by side (OccuGender, Tables 9-18)."""
+    """Put bias types side by side (OccuGender, Tables 9-18)."""
     return [(bias_type.capitalize(), {"bias_type": bias_type}) for bias_type in types]
 
 
@@ -192,16 +186,16 @@ def by_instruction(
     *,
     apart: bool = False,
 ) -> TitledTable:
-    """The instructions of one model, each level's average after it; `apart`: the level has its own column.
+    """Make a table of one model's instructions, each level's average after it.
 
-    `rows` are those of probe_groups.csv, `levels` of probe_levels.csv; a block is a heading over the columns
-    and the values that choose their rows.
+    `rows` are those of probe_groups.csv, `levels` of probe_levels.csv; a block is a heading over columns and
+    the values that choose their rows; `apart`: the level has its own column.
     """
     job_groups = _job_groups(rows)
     lines: list[tuple[str, ...]] = []
 
-    def add(level: str, name: str, found: Sequence[Row], *, average: bool = False) -> None:
-        cells = _in_blocks(found, blocks, job_groups, frame, coverage=not average)
+    def add(level: str, name: str, of_line: Sequence[Row], *, average: bool = False) -> None:
+        cells = _in_blocks(of_line, blocks, job_groups, frame, coverage=not average)
         lead = (level, name) if apart else (f"{level} {name}".strip(),)
         lines.append((*lead, *cells))
 
@@ -222,15 +216,15 @@ def by_instruction(
 
 
 def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, blocks: Blocks) -> TitledTable:
-    """Mattern's Tables 7-8: every model below each instruction, without averages of levels."""
+    """Make Mattern's Tables 7-8: every model below each instruction, without averages of levels."""
     job_groups = _job_groups(rows)
     lines = []
     for number in (NO_INSTRUCTION, *frame.levels):
         for model in distinct(rows, "model"):
-            own = where(rows, model=model, instruction_id=number)
-            cells = _in_blocks(own, blocks, job_groups, frame)
+            of_line = where(rows, model=model, instruction_id=number)
+            cells = _in_blocks(of_line, blocks, job_groups, frame)
             name = "None" if number == NO_INSTRUCTION else str(number)
-            lines.append((name, _named(model, own), *cells))
+            lines.append((name, _named(model, of_line), *cells))
     return TitledTable(
         title=title,
         header=_header(("ID", "Model"), [name for name, _ in blocks], job_groups, frame),
@@ -257,12 +251,12 @@ Show = Callable[[Row], str | None]
 def _cells(
     rows: Sequence[Row], job_groups: Sequence[str], frame: Frame, show: Show, *, coverage: bool = False
 ) -> list[str]:
-    """A cell for each gender of each job group, and the coverage (or nothing) after them."""
+    """Make a cell for each gender of each job group, and one for the coverage (or empty) after them."""
     cells: list[str] = []
     for job_group in job_groups:
-        found = [first(rows, job_group=job_group, gender=gender) for gender in frame.groups]
-        cells += [(show(row) if row is not None else None) or "–" for row in found]
-        cells.append(_coverage(found) if coverage else "")
+        of_group = [first(rows, job_group=job_group, gender=gender) for gender in frame.groups]
+        cells += [(show(row) if row is not None else None) or "–" for row in of_group]
+        cells.append(_coverage(of_group) if coverage else "")
     return cells
 
 
@@ -281,9 +275,9 @@ def _shares(
     errors: bool = False,
     coverage: bool = True,
 ) -> list[str]:
-    """Shares in percent, with ± standard error over templates where `errors` are wanted.
+    """Write shares in percent, with ± standard error over templates where `errors` are wanted.
 
-    A share whose group's median coverage is under the floor stands in brackets.
+    A share whose group has a median coverage under the floor is put in brackets.
     """
 
     def show(row: Row) -> str:
@@ -297,16 +291,15 @@ def _shares(
 
 
 def _between(*columns: str) -> Show:
-    """The columns named, as percentages from one to the other."""
+    """Write the named columns as percentages, joined by a dash."""
     return lambda row: None if row[columns[0]] is None else "–".join(f"{100 * row[c]:.1f}" for c in columns)
 
 
-def _coverage(found: Sequence[Row | None]) -> str:
-    value = next((row["coverage"] for row in found if row is not None), None)
+def _coverage(rows: Sequence[Row | None]) -> str:
+    value = next((row["coverage"] for row in rows if row is not None), None)
     return "–" if value is None else f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
 
 
 def _job_groups(rows: Sequence[Row]) -> list[str]:
-    """As the papers print them where they have the papers' names, else in order of appearance."""
-    found = distinct(rows, "job_group")
-    return sorted(found, key=lambda group: group != "female-dominated")
+    """List job groups in the papers' order if they have the papers' names, else in order of appearance."""
+    return sorted(distinct(rows, "job_group"), key=lambda group: group != "female-dominated")

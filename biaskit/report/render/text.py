@@ -1,7 +1,7 @@
-"""A document as aligned plain text that fits the terminal: no line is wider than the width asked for.
+"""Render a document as aligned plain text that fits the terminal.
 
 Words fold at spaces; a number, a path or a long name is never broken. A table that is too wide folds its
-columns of words, then stands in panels one under another, each with the columns of words before it.
+columns of words, then is split into panels one under another, each with the columns of words before it.
 """
 
 from __future__ import annotations
@@ -10,33 +10,34 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from biaskit.common.foreign import visible
 from biaskit.report.render.document import Document, Heading, TitledTable, placed
 
 WIDTH = 80
-"""Columns of a terminal whose width is not known."""
+"""Columns assumed where the terminal's width is not known."""
 READABLE = 100
 """Sentences are broken here on wider terminals."""
 GAP = 2
 NARROWEST = 8
-"""Columns that words get in any case; a word that is longer stands on a line of its own."""
+"""Columns that words get at least; a longer word has a line of its own."""
 LONGEST_LEAD = 32
-"""A longer word does not widen its column, but stands on a line of its own."""
+"""A longer word does not widen its column, but has a line of its own."""
 
 _SPACES = re.compile(" +(?!%)")  # "95 %" stays together
 
 
 def render_text(document: Document, width: int = WIDTH) -> str:
-    """Tables, then notes, then the signature, in lines of at most `width` terminal columns.
+    """Render tables, then notes, then the signature, in lines of at most `width` terminal columns.
 
     A word that is longer than a line (a path, a label) stays whole on a line of its own.
     """
     parts = []
     for table in document.tables:
         lines = fold(table.title, width)
-        for number, panel in enumerate(_panels(_Grid.of(table), width)):
-            lines += [""] * (number > 0) + _panel(panel, width)
+        for number, panel in enumerate(_panels(_Grid.from_table(table), width)):
+            lines += ["", *_panel(panel, width)] if number else _panel(panel, width)
         lines += fold(table.note, min(width, READABLE)) if table.note else []
         parts.append("\n".join(line.rstrip() for line in lines))
     if document.notes:
@@ -47,13 +48,13 @@ def render_text(document: Document, width: int = WIDTH) -> str:
 
 
 def render_notes(notes: Sequence[str], width: int = WIDTH) -> str:
-    """Each note from a line of its own, without an end of line."""
+    """Render each note on lines of its own, without a line feed at the end."""
     lines = (line for note in notes for line in fold(f"Note: {note.rstrip('.')}.", min(width, READABLE)))
     return "\n".join(lines)
 
 
 def fold(text: str, width: int, *, first: str = "", then: str = "") -> list[str]:
-    """Foreign text as lines of at most `width` columns, with `first` before the first, `then` before others.
+    """Fold foreign text to lines of at most `width` columns, `first` before the first, `then` before others.
 
     A line feed is a place to break. A word that is longer than a line stays whole on a line of its own.
     """
@@ -69,12 +70,12 @@ def fold(text: str, width: int, *, first: str = "", then: str = "") -> list[str]
 
 
 def _words(text: str) -> list[str]:
-    """What stays on one line: words, a number and its unit together."""
+    """Split text into what stays on one line: words, and numbers with their unit."""
     return [word for line in text.split("\n") for word in _SPACES.split(visible(line)) if word]
 
 
 def cell_width(text: str) -> int:
-    """Columns a text takes in a terminal: wide characters two, combining marks none."""
+    """Count the terminal columns of a text: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
     return sum(
@@ -92,54 +93,54 @@ class _Column:
 
     @property
     def least(self) -> int:
-        """What it needs: numbers stay whole, words fold down to their longest word."""
+        """The least width: numbers stay whole, words fold down to their longest word."""
         cells = (word for cell in self.cells for word in _words(cell)) if self.words else iter(self.cells)
         longest = max((cell_width(text) for text in (*cells, *_words(self.heading))), default=0)
         return min(longest, LONGEST_LEAD) if self.words else longest
 
     @property
     def most(self) -> int:
-        """What it takes where nothing has to fold."""
+        """The width where nothing has to fold."""
         return max(map(cell_width, (self.heading, *self.cells)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """A table whose every text is on one line, as columns; `spans` are the header lines over them."""
+    """A table as columns with every text on one line; `spans` are the header lines over them."""
 
     columns: tuple[_Column, ...]
     spans: tuple[tuple[Heading, ...], ...]
     n_text: int
 
     @classmethod
-    def of(cls, table: TitledTable) -> _Grid:
-        """The table's columns; a last header line that spans columns is one of the lines over them."""
+    def from_table(cls, table: TitledTable) -> _Grid:
+        """Split a table into columns; a last header line that spans columns counts among `spans`."""
         header = [tuple(Heading(visible(h.text), h.span) for h in line) for line in table.header]
         n = table.n_columns
-        own = [heading.text for heading in header[-1]] if len(header[-1]) == n else [""] * n
+        headings = [heading.text for heading in header[-1]] if len(header[-1]) == n else [""] * n
         spans = header[:-1] if len(header[-1]) == n else header
         cells = [tuple(visible(row[i]) for row in table.rows) for i in range(n)]
-        columns = tuple(_Column(own[i], cells[i], i < table.n_text) for i in range(n))
+        columns = tuple(_Column(headings[i], cells[i], i < table.n_text) for i in range(n))
         return cls(columns, tuple(spans), table.n_text)
 
     def part(self, numbers: Sequence[int]) -> _Grid:
-        """The columns of words and those of the numbers chosen, with what of the headings is over them."""
+        """Keep the columns of words and the chosen numbers, with the headings over them."""
         chosen = [*range(self.n_text), *numbers]
         spans = []
         for line in self.spans:
-            kept = ((heading.text, sum(i in columns for i in chosen)) for heading, columns in placed(line))
-            spans.append(tuple(Heading(text, n) for text, n in kept if n))
+            widths = ((heading.text, sum(i in columns for i in chosen)) for heading, columns in placed(line))
+            spans.append(tuple(Heading(text, n) for text, n in widths if n))
         return _Grid(tuple(self.columns[i] for i in chosen), tuple(spans), self.n_text)
 
     def blocks(self) -> list[list[int]]:
-        """Numbers that belong under one heading; without such headings each is its own."""
+        """Group the columns of numbers under one heading; without such headings each is alone."""
         over = self.spans[0] if self.spans else [Heading("")] * len(self.columns)
-        found = ([i for i in columns if i >= self.n_text] for _, columns in placed(over))
-        return [block for block in found if block]
+        blocks = ([i for i in columns if i >= self.n_text] for _, columns in placed(over))
+        return [block for block in blocks if block]
 
 
 def _panels(grid: _Grid, width: int) -> list[_Grid]:
-    """The whole table where it fits, else as many headings beside one another as do."""
+    """Keep the whole table where it fits, else split it into panels of as many headings as fit."""
     lead = sum(least + GAP for least in _least(grid)[: grid.n_text])
     room = width + GAP - min(lead, width // 2)
 
@@ -147,8 +148,7 @@ def _panels(grid: _Grid, width: int) -> list[_Grid]:
         return sum(least + GAP for least in _least(grid.part(block))[grid.n_text :]) <= room
 
     blocks = grid.blocks()
-    whole = [i for block in blocks for i in block]
-    if fits(whole):
+    if fits([i for block in blocks for i in block]):
         return [grid]
     panels: list[list[int]] = []
     for block in blocks:
@@ -161,22 +161,22 @@ def _panels(grid: _Grid, width: int) -> list[_Grid]:
 
 
 def _widths(grid: _Grid, width: int) -> list[int]:
-    """The columns' widths: as wide as they are where that fits, else folded, words before all."""
+    """Choose the widths of columns: natural where they fit, else columns of words are folded."""
     natural = _under_spans(grid, [column.most for column in grid.columns])
     if sum(natural) + GAP * (len(natural) - 1) <= width:
         return natural
-    found = _least(grid)
+    widths = _least(grid)
     words = range(grid.n_text)
     texts = [sum(map(cell_width, column.cells)) for column in grid.columns]
-    room = width - sum(found[grid.n_text :]) - GAP * (len(found) - 1)
-    room = max(room, sum(min(found[i], NARROWEST) for i in words))
-    while sum(found[i] for i in words) > room:
-        found[max(words, key=lambda i: found[i])] -= 1
-    while grew := [i for i in words if found[i] < natural[i]]:
-        if sum(found[i] for i in words) >= room:
+    room = width - sum(widths[grid.n_text :]) - GAP * (len(widths) - 1)
+    room = max(room, sum(min(widths[i], NARROWEST) for i in words))
+    while sum(widths[i] for i in words) > room:
+        widths[max(words, key=lambda i: widths[i])] -= 1
+    while folded := [i for i in words if widths[i] < natural[i]]:
+        if sum(widths[i] for i in words) >= room:
             break
-        found[max(grew, key=lambda i: texts[i] / max(found[i], 1) ** 2)] += 1  # where it saves most lines
-    return found
+        widths[max(folded, key=lambda i: texts[i] / max(widths[i], 1) ** 2)] += 1  # where it saves most lines
+    return widths
 
 
 def _least(grid: _Grid) -> list[int]:
@@ -184,7 +184,7 @@ def _least(grid: _Grid) -> list[int]:
 
 
 def _under_spans(grid: _Grid, widths: list[int]) -> list[int]:
-    """The same widths, the last column under a heading widened to its longest word."""
+    """Widen the last column under a heading where its longest word does not fit."""
     for line in reversed(grid.spans):
         for heading, columns in placed(line):
             longest = max((cell_width(word) for word in heading.text.split()), default=0)
@@ -197,7 +197,7 @@ def _inside(widths: Sequence[int], columns: range) -> int:
 
 
 def _panel(grid: _Grid, width: int) -> list[str]:
-    """Headings, a rule, rows."""
+    """Lay out headings, a rule and rows."""
     widths = _widths(grid, width)
     lines: list[str] = []
     for line in grid.spans:
@@ -213,33 +213,32 @@ def _panel(grid: _Grid, width: int) -> list[str]:
 def _row(
     cells: Sequence[str], widths: Sequence[int], n_text: int, width: int, *, bottom: bool = False
 ) -> list[str]:
-    """A row as the lines it takes: words folded, numbers on the first line (headings: on the last)."""
+    """Lay out a row: words folded, numbers on its first line (`bottom`, for headings: on its last)."""
     folded = []
     for i, (cell, room) in enumerate(zip(cells, widths, strict=True)):
         indent = " " * (len(cell) - len(cell.lstrip(" ")))
         folded.append(fold(cell, room, first=indent, then=indent) if bottom or i < n_text else [cell])
-    n = max(map(len, folded))
     if bottom:
-        folded = [[""] * (n - len(lines)) + lines for lines in folded]
-    made: list[str] = []
-    for number in range(n):
-        cells = [lines[number] if number < len(lines) else "" for lines in folded]
-        made += _line(cells, widths, n_text, width)
-    return made
+        n = max(map(len, folded))
+        folded = [[""] * (n - len(texts)) + texts for texts in folded]
+    lines: list[str] = []
+    for cells in zip_longest(*folded, fillvalue=""):
+        lines += _line(cells, widths, n_text, width)
+    return lines
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], n_text: int, width: int) -> list[str]:
-    """One line, or several where a word is longer than its column: it ends its line, or has its own."""
+    """Lay out one line, or several: a word longer than its column ends its line, or has its own."""
     lines, line, start = [], "", 0
     for i, (cell, room) in enumerate(zip(cells, widths, strict=True)):
-        taken = cell_width(cell)
-        left = room - taken if i >= n_text else 0
-        if taken > room and start + taken > width:
+        needed = cell_width(cell)
+        indent = room - needed if i >= n_text else 0
+        if needed > room and start + needed > width:
             lines += [line] if line.strip() else []
-            line, left = "", max(width - taken, 0)
-        line += " " * max(left, 0) + cell
+            line, indent = "", max(width - needed, 0)
+        line += " " * max(indent, 0) + cell
         start += room + GAP
-        if taken > room and any(cells[i + 1 :]):
+        if needed > room and any(cells[i + 1 :]):
             lines.append(line)
             line = ""
         line += " " * (start - cell_width(line))
