@@ -14,7 +14,6 @@ from fakes.command import Cli, Said
 from fakes.personas_runs import (
     NAMED,
     OPEN,
-    keeps_the_contract,
     story,
     table,
     write_script,
@@ -153,7 +152,6 @@ def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, che
     said = cli("personas", f"a={model}", f"b={silent}", *options)
     assert 3 == said.code
     assert "b: 16 draws failed (out of order)" in " ".join(said.out.split())
-    keeps_the_contract(Path("both"))
 
 
 # --- wrong use -----------------------------------------------------------------------------------------
@@ -225,7 +223,6 @@ def test_runs_of_two_models_are_merged_and_compared(cli: Cli, cheap: tuple[str, 
     for path in sorted(Path("both/tables").glob("*.csv")):
         assert path.read_bytes() == (Path("merged/tables") / path.name).read_bytes(), path.name
     assert [row for row in table(Path("merged"), "tests") if row["family"].endswith("/models")]
-    keeps_the_contract(Path("merged"))
 
 
 # --- imported texts twice ------------------------------------------------------------------------------

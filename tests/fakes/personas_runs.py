@@ -5,17 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from places import SHARED
-
 from biaskit.workflow.personas import PersonasResult
 
-CHECKER = SHARED / "checks/run-contract"
 COMMON = (
     *("the", "of", "and", "to", "a", "in", "for", "is", "on", "that"),
     *("work", "day", "team", "report", "office", "project", "people", "place", "time", "year"),
@@ -115,11 +110,3 @@ def write_texts(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
         writer.writeheader()
         writer.writerows(rows)
     return path
-
-
-def keeps_the_contract(run: Path) -> None:
-    """What the checker beside this checkout says of a run; where it is not, nothing is said."""
-    if not CHECKER.exists():
-        return
-    done = subprocess.run([sys.executable, CHECKER, run], capture_output=True, text=True, timeout=60)
-    assert (0, "1 run(s) keep the contract\n", "") == (done.returncode, done.stdout, done.stderr)

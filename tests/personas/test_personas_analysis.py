@@ -18,11 +18,9 @@ import numpy as np
 import pytest
 from fakes.personas_runs import (
     ASKED,
-    CHECKER,
     NAMED,
     OPEN,
     OTHER_NAMED,
-    keeps_the_contract,
     one,
     only,
     script_of,
@@ -33,7 +31,6 @@ from fakes.personas_runs import (
     write_texts,
     write_vectors,
 )
-from needs import not_beside
 
 import biaskit
 from biaskit.errors import StudyError
@@ -136,34 +133,6 @@ def imported(path: Path, quick: Mapping[str, Any], out: Path, **more: Any) -> Pe
 
 
 # --- the contract --------------------------------------------------------------------------------------
-
-
-def instructed(home: Path, out: Path) -> PersonasResult:
-    """A `mattern-generation` run whose second instruction changes two words and the gender."""
-    more = {"contains": "gender", "texts": stories(["female", "male"], {"female": "fair", "male": "fair"})}
-    less = {"texts": stories(["male"] * 3, {"male": "loud"})}
-    return personas(
-        f"m={write_script(home / 'instructed.jsonl', more, less)}",
-        study="mattern-generation",
-        occupations="1-3",
-        per_gender=4,
-        settings={"batch": 4, "instructions.select": "1,2"},
-        out=out,
-    )
-
-
-@pytest.mark.process
-def test_every_kind_of_run_keeps_the_public_contract(
-    made: PersonasResult, quick: dict[str, Any], tmp_path: Path
-) -> None:
-    if not CHECKER.exists():
-        not_beside("shared/checks/run-contract is not beside this checkout")
-    keeps_the_contract(made.path)
-    held = write_texts(tmp_path / "named.csv", named_texts())
-    keeps_the_contract(imported(held, quick, tmp_path / "held", hold_out=0.5).path)
-    keeps_the_contract(instructed(tmp_path, tmp_path / "instructed").path)
-    alone = write_texts(tmp_path / "open.csv", [{"text": row["text"]} for row in open_texts()])
-    keeps_the_contract(analyze_texts(alone, settings=quick, out=tmp_path / "alone").path)
 
 
 # --- who is represented --------------------------------------------------------------------------------
