@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Protocol, TypeVar, runtime_checkable
 
 from biaskit.errors import BiaskitError
 from biaskit.records import (
+    Answered,
     Draw,
     DrawRequest,
     Estimator,
@@ -91,6 +93,11 @@ class TextGenerator(Model, Protocol):
 
         Batches are pulled lazily and come from `plan_draws`; closing the iterator stops the work.
         """
+
+
+def answered_now(by: str, prompt_tokens: int | None, new_tokens: int | None) -> Answered:
+    """Record who answered, at how many tokens, and that it was now."""
+    return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
 
 
 Answers = TypeVar("Answers")

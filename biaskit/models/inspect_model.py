@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from biaskit.common.provenance import digest
@@ -17,9 +16,10 @@ from biaskit.models.api.endpoint import clean, hide_urls
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.stream import LoopThread
+from biaskit.models.base import answered_now
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import Account
-from biaskit.records import Answered, Draw, DrawRequest, Failed, Finish, ModelIdentity, Plan, Prompt
+from biaskit.records import Draw, DrawRequest, Failed, Finish, ModelIdentity, Plan, Prompt
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
@@ -130,25 +130,16 @@ class InspectGenerator:
             self._meter.settle(reserved, used, billed=True)
         self._failed_in_a_row = 0
         finish = FINISHES.get(str(output.stop_reason), "length")
-        now = datetime.now(UTC).isoformat(timespec="seconds")
         prompt_tokens, new_tokens = used or (None, None)
-        answered = Answered(clean(output.model or self._name), now, prompt_tokens, new_tokens)
+        answered = answered_now(clean(output.model or self._name), prompt_tokens, new_tokens)
         # Nobody knows which providers take a seed, so no row claims that its seed was used.
         return [Draw(request.key, shown, output.completion, finish, answered, seeded=False)]
 
     async def _generate(self, request: DrawRequest) -> ModelOutput:
-        from inspect_ai.model import (
-            ChatMessageAssistant,
-            ChatMessageSystem,
-            ChatMessageUser,
-            GenerateConfig,
-        )
+        from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, GenerateConfig
 
-        kinds: Mapping[str, Any] = {
-            "system": ChatMessageSystem,
-            "user": ChatMessageUser,
-            "assistant": ChatMessageAssistant,
-        }
+        kinds: dict[str, Any] = {"system": ChatMessageSystem, "user": ChatMessageUser}
+        kinds["assistant"] = ChatMessageAssistant
         turns = messages_of(request.prompt, takes_system=True)
         config = GenerateConfig(
             temperature=request.sampling.temperature,

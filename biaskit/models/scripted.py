@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,6 +12,7 @@ from biaskit.common.inputs import Inputs, expanded
 from biaskit.common.provenance import digest
 from biaskit.common.sequences import cut
 from biaskit.errors import ModelError
+from biaskit.models.base import answered_now
 from biaskit.records import (
     Answered,
     Draw,
@@ -102,8 +102,7 @@ class _Scripted:
         return next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
 
     def _answered(self) -> Answered:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        return Answered(f"scripted {self.identity.fingerprint[:12]}", now, None, 0)
+        return answered_now(f"scripted {self.identity.fingerprint[:12]}", None, 0)
 
     def rendered(self, prompt: Prompt) -> str:
         """Render a prompt as the text in which a line's `contains` is looked for."""

@@ -6,12 +6,12 @@ import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Reply, inside
+from biaskit.models.base import answered_now
 from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
 
 Listing = tuple[tuple[str, float], ...]
@@ -51,7 +51,7 @@ def answered(reply: Reply) -> Answered:
     if isinstance(fingerprint, str) and fingerprint.strip():
         by = f"{by}{ANSWERED_SEPARATOR}{clean(fingerprint)}"
     prompt_tokens, new_tokens = reply.used or (None, None)
-    return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
+    return answered_now(by, prompt_tokens, new_tokens)
 
 
 def choices(reply: Reply, n: int) -> list[AnswerChoice]:

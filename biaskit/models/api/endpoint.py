@@ -44,7 +44,7 @@ class Endpoint:
     label: str
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
-    key_variable: str | None = None
+    key_variable: str | None = None  # shown where the key is not
 
     @property
     def fingerprint(self) -> str:

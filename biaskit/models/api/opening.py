@@ -28,12 +28,12 @@ def open_api_scorer(
     batch_size: int | None = None,
 ) -> ApiScorer:
     """Open a model of an API as a scorer; `known`: its entry in the run's manifest."""
-    if options.offline is not None:
-        connection, capabilities = _offline(spec, label, options, known, scoring, batch_size or scoring.draws)
-        return ApiScorer(connection, capabilities, scoring, batch_size)
-    connection, capabilities = _open(spec, label, options, known, account, scores=True)
-    strongest = capabilities.estimators("raw", scoring.estimator)[:1]
-    connection.begin_with(capabilities.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",)))
+    texts = batch_size or scoring.draws
+    connection, capabilities = _open(spec, label, options, known, account, scoring, texts)
+    if options.offline is None:
+        strongest = capabilities.estimators("raw", scoring.estimator)[:1]
+        requests = capabilities.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",))
+        connection.begin_with(requests)
     return ApiScorer(connection, capabilities, scoring, batch_size)
 
 
@@ -47,24 +47,34 @@ def open_api_generator(
     batch_size: int | None = None,
 ) -> ApiGenerator:
     """Open a model of an API as a generator; `known`: its entry in the run's manifest."""
-    if options.offline is not None:
-        connection, capabilities = _offline(spec, label, options, known, None, batch_size or 1)
-        return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
-    connection, capabilities = _open(spec, label, options, known, account, scores=False)
-    if not capabilities.draws:
-        connection.close()
-        raise ModelError(f"{label} cannot be asked for texts, {capabilities.problems['sampling']}.")
-    connection.begin_with(capabilities.at_once(texts=True))
+    connection, capabilities = _open(spec, label, options, known, account, None, batch_size or 1)
+    if options.offline is None:
+        if not capabilities.draws:
+            connection.close()
+            raise ModelError(f"{label} cannot be asked for texts, {capabilities.problems['sampling']}.")
+        connection.begin_with(capabilities.at_once(texts=True))
     return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
 
 
 def _open(
-    spec: str, label: str, options: ApiOptions, known: Mapping[str, Any], account: Account, *, scores: bool
+    spec: str,
+    label: str,
+    options: ApiOptions,
+    known: Mapping[str, Any],
+    account: Account,
+    scoring: ScoringOptions | None,
+    texts: int,
 ) -> tuple[Connection, Capabilities]:
-    """Connect to a server; measure what it can do unless an earlier start did."""
-    endpoint = open_endpoint(spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name)
+    """Connect to an endpoint; take an earlier start's measurements of it, else measure or assume them.
+
+    `scoring`: None for a generator; `texts`: assumed for one request to a server that is not asked.
+    """
+    offline, name = options.offline, options.endpoint_name
+    endpoint = open_endpoint(
+        spec, label=label, keys=options.keys, endpoint_name=name, with_key=offline is None
+    )
     connection = Connection(endpoint, options, account)
-    if options.max_cost is not None and connection.price is None:
+    if offline is None and options.max_cost is not None and connection.price is None:
         raise UsageError(
             f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
             " million tokens."
@@ -72,30 +82,14 @@ def _open(
     # A resumed run asks in the same way, by what an earlier start measured.
     if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
         capabilities = Capabilities.from_json(stored)
-        if (capabilities.scored or not scores) and not capabilities.assumed:
+        enough = capabilities.scored or scoring is None
+        if enough and (offline is not None or not capabilities.assumed):
             return connection, capabilities
+    if offline is not None:
+        official = endpoint.host.shown == OPENAI_URL
+        return connection, assumed_capabilities(offline.form, scoring, texts, official=official)
     try:
-        return connection, measure(connection, scores=scores)
+        return connection, measure(connection, scores=scoring is not None)
     except BaseException:
         connection.close()
         raise
-
-
-def _offline(
-    spec: str,
-    label: str,
-    options: ApiOptions,
-    known: Mapping[str, Any],
-    scoring: ScoringOptions | None,
-    choices: int,
-) -> tuple[Connection, Capabilities]:
-    """Open a model that is not asked, with earlier measurements or assumptions, else with new ones."""
-    assert options.offline is not None
-    endpoint = open_endpoint(spec, label=label, keys={}, endpoint_name=options.endpoint_name, with_key=False)
-    connection = Connection(endpoint, options)
-    if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
-        capabilities = Capabilities.from_json(stored)
-        if capabilities.scored or scoring is None:
-            return connection, capabilities
-    official = endpoint.host.shown == OPENAI_URL
-    return connection, assumed_capabilities(options.offline.form, scoring, choices, official=official)

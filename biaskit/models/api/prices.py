@@ -58,13 +58,8 @@ _LAYOUT = SourceLayout("prices", "price", _Entry)
 def load_prices(source: str = PRICES) -> tuple[PricedModel, ...]:
     """Read the shipped table."""
     return tuple(
-        PricedModel(
-            stated.host,
-            stated.model,
-            Price(stated.input, stated.output, stated.source, stated.date),
-            stated.note,
-        )
-        for _, stated in read_list(source, _LAYOUT).entries
+        PricedModel(e.host, e.model, Price(e.input, e.output, e.source, e.date), e.note)
+        for _, e in read_list(source, _LAYOUT).entries
     )
 
 

@@ -70,9 +70,5 @@ class Questions:
         if path == COMPLETIONS:
             return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **settings}
         messages = [{"role": "user", "content": text}]
-        return {
-            "model": self.model,
-            "messages": messages,
-            self.capabilities.chat_limit: new_tokens,
-            **settings,
-        }
+        limit = {self.capabilities.chat_limit: new_tokens}
+        return {"model": self.model, "messages": messages, **limit, **settings}

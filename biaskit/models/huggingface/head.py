@@ -157,18 +157,13 @@ class TopTokens:
 
         None for a row whose logits are not finite.
         """
+        by_row: list[ListedTokens | None] = []
         rows = zip(self._ids.tolist(), self._log_probs.tolist(), self._finite, strict=True)
-        return [
-            tuple(
-                sorted(
-                    ((i, x) for i, x in zip(ids, values, strict=True) if x > -torch.inf),
-                    key=lambda token: (-token[1], token[0]),
-                )
-            )
-            if finite
-            else None
-            for ids, values, finite in rows
-        ]
+        for ids, values, finite in rows:
+            possible = ((i, value) for i, value in zip(ids, values, strict=True) if value > -torch.inf)
+            tokens = tuple(sorted(possible, key=lambda token: (-token[1], token[0])))
+            by_row.append(tokens if finite else None)
+        return by_row
 
 
 class _RunningLogSumExp:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 import psutil
@@ -13,14 +12,9 @@ import torch
 from biaskit.common.foreign import visible
 from biaskit.common.provenance import digest
 from biaskit.errors import BiaskitError, ModelError
+from biaskit.models.base import answered_now
 from biaskit.models.huggingface.folder import ModelFolder
-from biaskit.models.huggingface.loading import (
-    free_memory,
-    load_config,
-    load_model,
-    load_tokenizer,
-    place,
-)
+from biaskit.models.huggingface.loading import free_memory, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
 from biaskit.records import Answered, ModelIdentity, Prompt, PromptForm
@@ -161,7 +155,7 @@ class LocalModel:
 
     def _answered(self, prompt_tokens: int, new_tokens: int) -> Answered:
         by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
-        return Answered(by, datetime.now(UTC).isoformat(timespec="seconds"), prompt_tokens, new_tokens)
+        return answered_now(by, prompt_tokens, new_tokens)
 
     def _check_ids(self, used: Collection[int], rows: int) -> None:
         """Refuse ids beyond the embedding, which would read memory that is not the model's."""

@@ -83,10 +83,9 @@ def pooling_note(path: str | Path) -> str | None:
                 left_out.append(kind)
             if kind == "Pooling":
                 config = SIDECAR.json(folder / step["path"] / "config.json")
-                chosen = [key for key, how in config.items() if key.startswith("pooling_mode") and how]
-                left_out += [
-                    key for key in chosen if key != "pooling_mode_mean_tokens" and config[key] != "mean"
-                ]
+                chosen = {key: how for key, how in config.items() if key.startswith("pooling_mode") and how}
+                chosen.pop("pooling_mode_mean_tokens", None)
+                left_out += [key for key, how in chosen.items() if how != "mean"]
     except (ModelError, TypeError, KeyError, AttributeError):
         return None
     if not left_out:
@@ -122,11 +121,9 @@ def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFo
     longest = int(tokenizer.model_max_length)
     if positions := getattr(model.config, "max_position_embeddings", None):
         longest = min(longest, max(positions - POSITIONS_SET_ASIDE, 1))
-    encoded: list[list[int]] = []
-    if (
-        words
-    ):  # options stated, since a tokenizer.json may pad all texts to one length, or cut them at another
-        encoded = tokenizer(list(words), padding=False, truncation=True, max_length=longest)["input_ids"]
+    # Options stated, since a tokenizer.json may pad all texts to one length, or cut them at another.
+    options = {"padding": False, "truncation": True, "max_length": longest}
+    encoded = tokenizer(list(words), **options)["input_ids"] if words else []
     n_tokens = model.get_input_embeddings().num_embeddings
     largest = max((token for ids in encoded for token in ids), default=0)
     if largest >= n_tokens:

@@ -76,7 +76,7 @@ class NodeStates(LocalModel):
         return tree_states(self._decoder, windows, [row.rest for row in rows], trie, cache, like)
 
     def _by_levels(self, rows: Sequence[PromptRow], trie: TokenTrie, shared: Any) -> torch.Tensor:
-        """Return the states (nodes x rows, hidden) of equally long rows; a level extends its parents' cache."""
+        """Return the states (nodes x rows, hidden) of equally long rows; each level extends one cache."""
         cache = DynamicCache(config=self._model.config) if shared is None else _rows_of(shared, rows)
         needs_cache = shared is not None or trie.levels
         states = [self._body([row.rest for row in rows], cache if needs_cache else None)]
