@@ -590,7 +590,7 @@ def test_a_trie_in_one_forward_and_level_by_level_are_the_same(tiny: Models, arc
             found = answers(scorer, requests)
             assert TOLERANCE > largest_error(found, requests, model.oracle)
             assert (kind is TransformersScorer) == (scorer._windows is not None)
-            assert any(1 < len({len(r.rest) for r in rows}) for _, rows in scorer._where.values()) or share
+            assert any(1 < len({len(r.rest) for r in rows}) for _, rows in scorer._rows_of.values()) or share
 
 
 class Refusing(TransformersScorer):

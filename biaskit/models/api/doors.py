@@ -98,8 +98,8 @@ class Doors(Questions):
         sent = [name for name in body if name not in ("model", "messages", "prompt")]
         name = next((name for name in _named(error) if name in sent), None)
         if name is None:  # it does not say which: those beyond the OpenAI API go first
-            dropped: list[str] = [name for name in NEUTRAL if name in settings]
-            dropped = dropped or [*filter(settings.__contains__, ("seed", "n"))][:1]
+            beyond = [name for name in NEUTRAL if name in settings]
+            dropped = beyond or [name for name in settings if name in ("seed", "n")][:1]
             for name in dropped:
                 del settings[name]
                 self.refused[path].add(name)
