@@ -195,7 +195,8 @@ def number(value: Any) -> float:
 
 def point(row: Mapping[str, Any] | None, columns: Sequence[str] = ESTIMATE, **look: Any) -> Point:
     """Make a point of a row's number and, if named, the ends of its interval; undefined without a row."""
-    return Point(*(number(row[column] if row else None) for column in columns), **look)
+    x, low, high = ([number(row[column] if row else None) for column in columns] + [NAN, NAN])[:3]
+    return Point(x, low, high, **look)
 
 
 # --- axes ------------------------------------------------------------------------------------------------
