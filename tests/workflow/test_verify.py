@@ -217,6 +217,11 @@ def test_another_model_under_the_same_name(script: str) -> None:
     assert ("not-checked", {"model"}) == (found.outcome, set(failing(found)))
 
 
+def test_an_empty_model_asks_none_and_not_the_run_s_own_without_a_question(script: str) -> None:
+    found = verify(probe(script), model="")
+    assert ("not-checked", {"model"}) == (found.outcome, set(failing(found)))
+
+
 # --- a real tokenizer and weights -------------------------------------------------------------------------
 
 
