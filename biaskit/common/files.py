@@ -172,6 +172,13 @@ def _temporary(path: Path, kind: str = _TEMPORARY) -> Iterator[tuple[Path, Binar
         temporary.unlink(missing_ok=True)
 
 
+def remove_abandoned(folder: Path, *names: str) -> None:
+    """Remove what killed processes left beside files that nobody but the caller writes now."""
+    for name in names:
+        for path in folder.glob(f".{name[:40]}.biaskit-????????.{_TEMPORARY}"):
+            path.unlink(missing_ok=True)
+
+
 def _finish(temporary: Path, file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
@@ -249,7 +256,8 @@ def write_set(
         next_record.replace(folder / record)
         sync_directory(folder)
         if alone:  # what is left here is of processes that were killed
-            for path in (*journals, *folder.glob(f".*.biaskit-????????.{_TEMPORARY}")):
+            remove_abandoned(folder, "*")
+            for path in journals:
                 path.unlink(missing_ok=True)
     return notes
 

@@ -20,7 +20,7 @@ def plan_sentence(design: PersonasDesign) -> str:
     none = "No difference between the share of women and labour statistics would show:"
     if occupations < 2:
         return f"{none} fewer than two occupations with a labour share."
-    texts = len(design.template_ids) * Filling.of(design.study).batch
+    texts = len(design.template_ids) * Filling.from_study(design.study).batch
     tested = paired_design(load_text_variance()[0], occupations, texts)
     difference = smallest_difference(tested)
     if difference is None:

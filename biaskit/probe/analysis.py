@@ -148,7 +148,7 @@ def _read_cells(
             else:
                 shares_of[i], digests[i] = shares(i, row), _digest(row)
     rounds_of = {
-        label: Rounds.of(draws_of(entry), study.max_draws_per_cell)
+        label: Rounds.up_to(draws_of(entry), study.max_draws_per_cell)
         for label, entry in manifest["models"].items()
     }
     for i, rows_of_cell in drawn.items():

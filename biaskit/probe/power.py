@@ -126,7 +126,7 @@ def smallest_shown(
 @lru_cache(maxsize=64)
 def matched_draws(round_size: int, most: int, coverage: float) -> Matched:
     """Reckon what the draws of a cell amount to when it is drawn in rounds at a coverage."""
-    ends = Rounds.of(round_size, most).ends(coverage).items()
+    ends = Rounds.up_to(round_size, most).ends(coverage).items()
     empty = math.fsum(chance for (_, k), chance in ends if not k)
     inverse = math.fsum(chance / k for (_, k), chance in ends if k)
     not_empty = math.fsum(chance for (_, k), chance in ends if k)

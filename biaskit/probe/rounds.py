@@ -30,7 +30,7 @@ class Rounds:
     most: int = 1
 
     @classmethod
-    def of(cls, draws: int | None, cap: int) -> Rounds:
+    def up_to(cls, draws: int | None, cap: int) -> Rounds:
         """Whole rounds up to the cap of a cell, at least one; `draws` None: nothing is drawn."""
         return cls() if draws is None else cls(draws, max(1, cap // draws))
 
@@ -64,15 +64,15 @@ class Rounds:
         n = self.size
         matches = [math.comb(n, k) * p**k * (1.0 - p) ** (n - k) for k in range(n + 1)]
         still = {0: 1.0}  # matched so far → probability that the cell gets here and goes on
-        found: dict[tuple[int, int], float] = {}
+        endings: dict[tuple[int, int], float] = {}
         for number in range(1, self.most + 1):
             reached: dict[int, float] = {}
             for before, chance in still.items():
                 for more, q in enumerate(matches):
                     reached[before + more] = reached.get(before + more, 0.0) + chance * q
             still = {k: chance for k, chance in reached.items() if self.goes_on(number, k)}
-            found |= {(number * n, k): chance for k, chance in reached.items() if k not in still}
-        return found
+            endings |= {(number * n, k): chance for k, chance in reached.items() if k not in still}
+        return endings
 
 
 class OpenCells:

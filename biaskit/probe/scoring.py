@@ -89,7 +89,7 @@ class CellWork(Work[int]):
         self.design, self.estimator = design, scorer.estimator_for(form)
         fingerprint = scorer.identity.fingerprint
         self.cells = PlannedCells(design, self.label, form, fingerprint, self.estimator.in_key(), shard)
-        self.rounds = Rounds.of(self.estimator.draws, design.study.max_draws_per_cell)
+        self.rounds = Rounds.up_to(self.estimator.draws, design.study.max_draws_per_cell)
         self._places: dict[str, int] = {}  # key of a cell → its place
         self._batches: Batches = ()
         self._n_due = 0

@@ -169,7 +169,7 @@ def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: in
     try:
         with _naming_request(work), closing_stream(work.answers(session)) as groups:
             for group in drift.watch(groups):
-                fresh = [one for one in group if not isinstance(one, Failed) and one.key not in writer.keys]
+                fresh = [a for a in group if not isinstance(a, Failed) and a.key not in writer.keys]
                 writer.append([work.row(answer) for answer in fresh])
                 counted["rows"] += len(fresh)
                 counted["new_tokens"] += sum(answer.answered.new_tokens or 0 for answer in fresh)
@@ -226,7 +226,7 @@ def _take_over(work: Work[Any], session: Session[Any], known: Collection[str]) -
     taken: dict[str, Path] = {}
     for path, beside in rows_beside(session, work.engine, identity.fingerprint, work.stored.value_of):
         others: set[str] = set()
-        while found := [
+        while answered := [
             request
             for request in work.pending()
             if request.key in beside.values
@@ -234,7 +234,7 @@ def _take_over(work: Work[Any], session: Session[Any], known: Collection[str]) -
             and request.key not in others
             and (not watched or not names or beside.answered_by[request.key] in names)
         ]:
-            for request in found:
+            for request in answered:
                 if beside.prompts[request.key] != hash(work.model.rendered(request.prompt)):
                     others.add(request.key)
                     continue

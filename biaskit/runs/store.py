@@ -19,13 +19,14 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
-from biaskit.common.files import sync_directory, write_atomically
+from biaskit.common.files import remove_abandoned, sync_directory, write_atomically
 from biaskit.common.inputs import Inputs, expanded, unpacked
 from biaskit.common.provenance import digest
 from biaskit.errors import RunError
 from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import MANIFEST, is_comparison
 from biaskit.runs.rows import NoRow, is_unfinished, read_row, row_line
+from biaskit.runs.usage import USAGE
 
 V = TypeVar("V")
 DEFAULT_PARENT = Path("biaskit-runs")
@@ -248,6 +249,8 @@ class RowWriter:
             )
         self._take_lock()
         try:
+            if self._lock is not None:
+                remove_abandoned(self.run, MANIFEST, USAGE)
             self._open()
         except BaseException:
             self._release()

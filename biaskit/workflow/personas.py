@@ -182,7 +182,7 @@ def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
         return n_stored
     design = part_of(read_design(manifest["resolved"]), shard_of(manifest))
     n_open, n_specified = n_series(design)
-    each = n_open * Filling.of(design.study).batch + n_specified * design.study.per_gender
+    each = n_open * Filling.from_study(design.study).batch + n_specified * design.study.per_gender
     return max(n_stored, each * len(manifest["models"]))
 
 

@@ -19,6 +19,7 @@ from biaskit.common.files import (
     is_intact,
     may_write,
     read_record,
+    remove_abandoned,
     write_or_refuse,
     write_set,
 )
@@ -138,7 +139,9 @@ def report(
         figures = draw_all(content)
         seen.progress("report", 2, STEPS)
         statements = say(content)
-        write_or_refuse(target, render_page(content, statements, figures))
+        page = render_page(content, statements, figures)
+        remove_abandoned(target.parent, target.name)
+        write_or_refuse(target, page)
         seen.progress("report", 3, STEPS)
         drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen)
         latex = _beside(folder / LATEX, _latex(content), seen)

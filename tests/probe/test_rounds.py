@@ -84,7 +84,7 @@ def test_a_coverages_mean_and_interval_are_what_the_methods_say(p: float, mean: 
 
 def test_rounds_are_whole_and_there_is_one_at_least() -> None:
     assert [Rounds(10, 10), Rounds(30, 3), Rounds(100, 1), Rounds(200, 1), Rounds(1, 1)] == [
-        Rounds.of(draws, 100) for draws in (10, 30, 100, 200, None)
+        Rounds.up_to(draws, 100) for draws in (10, 30, 100, 200, None)
     ]
 
 

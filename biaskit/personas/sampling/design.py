@@ -247,7 +247,7 @@ def seed_of(study_seed: int, key: str) -> int:
 def draws_at_most(design: PersonasDesign) -> int:
     """Count the draws per model if every occupation and prompt needs all it may have."""
     n_open, n_specified = n_series(design)
-    return n_open * Filling.of(design.study).most + n_specified * design.study.per_gender
+    return n_open * Filling.from_study(design.study).most + n_specified * design.study.per_gender
 
 
 def n_series(design: PersonasDesign) -> tuple[int, int]:

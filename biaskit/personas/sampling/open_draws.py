@@ -35,7 +35,7 @@ class OpenDraws:
         stored: MutableMapping[str, str | None],
     ) -> None:
         """`stored`: key of a text → its associated gender; it grows with what is answered."""
-        self.filling = Filling.of(design.study)
+        self.filling = Filling.from_study(design.study)
         self.stored = stored
         self.given_up: set[str] = set()
         every = series_of_design(design, form)

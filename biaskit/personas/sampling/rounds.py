@@ -28,7 +28,7 @@ class Filling:
     most: int
 
     @classmethod
-    def of(cls, study: PersonasStudy) -> Filling:
+    def from_study(cls, study: PersonasStudy) -> Filling:
         """Take the study's numbers; without filling there is one round."""
         batch = study.batch or study.per_gender
         most = study.max_draws or (20 * study.per_gender if study.fill else batch)

@@ -251,7 +251,7 @@ def _needed(
     for as long as it was to be drawn: texts that an earlier study with other numbers left behind are not
     needed. Specified series have exactly n draws.
     """
-    filling = Filling.of(design.study)
+    filling = Filling.from_study(design.study)
     for series in series_of_design(design, entry["prompt_form"]):
         key_of_draw = draw_keys(series, entry["fingerprint"], design)
         texts: list[TextDocument] = []

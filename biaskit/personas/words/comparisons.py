@@ -85,7 +85,7 @@ def _why_ineligible(
     """Say why an occupation has no lists: a prompt that did not reach n women and n men."""
     if not n_drawn:
         return "no texts were drawn"
-    filling = Filling.of(study)
+    filling = Filling.from_study(study)
     short = []
     for template in documents.template_ids:
         of_template = [text for text in texts if text.template_id == template]
