@@ -187,7 +187,7 @@ def _naming_request(work: Work[Any]) -> Iterator[None]:
     try:
         yield
     except ModelError as error:
-        if (key := getattr(error, "request_key", None)) and (named := work.named(key)):
+        if (key := error.request_key) and (named := work.named(key)):
             raise type(error)(f"{work.label}, {named}: {error}") from error
         raise
 
