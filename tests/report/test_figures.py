@@ -126,6 +126,14 @@ def test_jobs_stand_sorted_by_labour_share_at_their_shares_and_intervals(
             assert xs(panel.dots[0]) == [row["labour_female_share"] for row in rows]
 
 
+def test_items_without_a_labour_share_are_not_said_to_be_sorted_by_it(usual: Content) -> None:
+    rows = [{**row, "labour_female_share": None} for row in rows_of(usual, "probe_jobs")]
+    contents = (usual, with_table(usual, "probe_jobs", rows))
+    captions = [named(draw_all(made))["jobs"].plot.caption for made in contents]
+    assert ["labour statistics" in caption for caption in captions] == [True, False]
+    assert "in the order of their list" in captions[1]
+
+
 def test_stacked_bars_have_the_shares_as_lengths_and_the_tables_interval(
     usual: Content, drawn: dict[str, Figure]
 ) -> None:

@@ -63,7 +63,7 @@ def answer(content: Content, name: str) -> Iterator[Figure]:
     table_of = {"answers": "probe_jobs", "texts": "representation"}
     tables = " and ".join(table_of[panel] for panel in items_of_panel)
     caption = (
-        f"In percent; n = {count(len(order), noun)}, sorted by the share of women in labour statistics; "
+        f"In percent; n = {count(len(order), noun)}, {_sorting(order)}; "
         f"bars: 95\u00a0% intervals. Tables: {tables}."
     )
     legend = [Entry(m.name, m.mark, m.fill) for m in measures]
@@ -111,7 +111,7 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         panels.append(Panel([*order], axis, [*_labour(view, order), *dots], title=asked(bias_type)))
     caption = (
         f"In percent; n = {len(order)} jobs, each the mean of {spread([row['n_templates'] for row in rows])} "
-        "templates, sorted by the share of women in labour statistics; bars: 95\u00a0% intervals over "
+        f"templates, {_sorting(order)}; bars: 95\u00a0% intervals over "
         f"templates; without an instruction. {estimators_of(rows)}Table: probe_jobs."
     )
     return Plot([Band(panels)], caption, [*view.entries(models), *_references(view, order)])
@@ -143,6 +143,12 @@ def _labour_shares(rows: Sequence[Row], item: str) -> dict[str, float | None]:
 def by_share(labour: Mapping[str, float | None]) -> dict[str, float | None]:
     """Sort items by their labour share of women, highest first; those without one last in their own order."""
     return dict(sorted(labour.items(), key=lambda pair: (pair[1] is None, -(pair[1] or 0.0))))
+
+
+def _sorting(order: Mapping[str, float | None]) -> str:
+    """Say how items are sorted."""
+    any_known = any(share is not None for share in order.values())
+    return "sorted by the share of women in labour statistics" if any_known else "in the order of their list"
 
 
 def _labour(view: View, order: Mapping[str, float | None]) -> list[Dots]:
