@@ -58,19 +58,19 @@ class Watcher:
     """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours; here nothing is shown."""
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
-        """See a model's plan; raises to stop before it starts (a question answered with no)."""
+        """Take a model's plan; raise to stop before it starts (a question answered with no)."""
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """See that so many of a model's missing cells are stored."""
+        """Take how many of a model's missing cells are stored."""
 
     def confirm(self, text: str) -> None:
-        """Be asked for a yes before something happens; raises where it is refused."""
+        """Ask for a yes before something happens; raise where it is refused."""
 
     def note(self, text: str) -> None:
-        """Hear something to know now, such as a model that failed its checks."""
+        """Take a note to show now, such as on a model that failed its checks."""
 
     def detail(self, text: str) -> None:
-        """Hear something that only --verbose shows, such as a request that is asked again."""
+        """Take a detail that only --verbose shows, such as a request that is asked again."""
 
 
 class Silent(Watcher):

@@ -8,6 +8,7 @@ biaskit did not write is never replaced.
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -173,10 +174,12 @@ def _temporary(path: Path, kind: str = _TEMPORARY) -> Iterator[tuple[Path, Binar
 
 
 def remove_abandoned(folder: Path, *names: str) -> None:
-    """Remove what killed processes left beside files that nobody but the caller writes now."""
-    for name in names:
-        for path in folder.glob(f".{name[:40]}.biaskit-????????.{_TEMPORARY}"):
-            path.unlink(missing_ok=True)
+    """Remove what killed processes left beside these files, or all; another writer would lose its own."""
+    for name in names or ("*",):
+        pattern = glob.escape(name[:40]) if names else name
+        for path in folder.glob(f".{pattern}.biaskit-????????.{_TEMPORARY}"):
+            with contextlib.suppress(OSError):  # somebody else's
+                path.unlink()
 
 
 def _finish(temporary: Path, file: BinaryIO) -> None:
@@ -256,7 +259,7 @@ def write_set(
         next_record.replace(folder / record)
         sync_directory(folder)
         if alone:  # what is left here is of processes that were killed
-            remove_abandoned(folder, "*")
+            remove_abandoned(folder)
             for path in journals:
                 path.unlink(missing_ok=True)
     return notes

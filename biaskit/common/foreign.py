@@ -28,7 +28,7 @@ def visible(text: str, *, keep: str = "", joiners: bool = True, longest: int | N
     Args:
         keep: hidden characters that the medium can take, such as line feeds.
         joiners: False shows joiners as escapes too, where every character must have a width.
-        longest: characters that are shown: of a longer text the beginning and the end, with … between.
+        longest: characters that are looked at: of a longer text beginning and end, with … between.
     """
     if longest is not None and len(text) > longest:
         text = f"{text[: longest // 2]}…{text[-longest // 2 :]}"

@@ -1,4 +1,4 @@
-"""Sentences on how models were measured differently, which also goes into the differences between them."""
+"""Sentences on how models were measured differently: their differences come from that too."""
 
 from __future__ import annotations
 

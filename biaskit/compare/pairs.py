@@ -63,8 +63,8 @@ def model_pairs(models: Sequence[str]) -> Iterator[SidePair]:
 def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...]:
     """Read groups of models from `NAME=LABEL,LABEL`.
 
-    A label with a comma in it may be a group's only one. Raises `UsageError` for a name that is a model's or
-    stands twice, for a label that no run has, and for a label in two groups.
+    A label that holds a comma must be the only one of its group. Raises `UsageError` for a name that is a
+    model's or stands twice, for a label that no run has, and for a label in two groups.
     """
     groups: dict[str, Side] = {}
     for text in texts:

@@ -162,7 +162,7 @@ def same_templates(members: Sequence[Answers], bias_type: str, prompt_form: str)
 
 
 def groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | None:
-    """Note that the gender groups differ, in which case nothing is compared."""
+    """Return a note if the gender groups differ: then nothing is compared."""
     side_of = {", ".join(answers[model].groups): side.name for side in pair for model in side.models}
     if len(side_of) < 2:
         return None
@@ -172,7 +172,7 @@ def groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | N
 
 
 def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
-    """Note that two sides have the same cells in different prompt forms, or no cell in common."""
+    """Return a note if two sides have the same cells in different prompt forms, or no cell in common."""
     compared = {(r["bias_type"], r["instruction_a"], r["setting"]) for r in rows}
     forms: list[dict[tuple[str, str, str], set[str]]] = [{}, {}]
     for forms_of_cell, side in zip(forms, pair, strict=True):

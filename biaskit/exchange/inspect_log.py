@@ -99,7 +99,7 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
         return path.read_bytes()
 
 
-def _sample(number: int, rows: Sequence[Row], of_table: Row, model: str) -> Any:
+def _sample(number: int, rows: Sequence[Row], table_row: Row, model: str) -> Any:
     logs, models = package("inspect_ai.log", "inspect", _WHY), package("inspect_ai.model", "inspect", _WHY)
     answers: list[tuple[str, str | None]] = []
     for row in rows:
@@ -118,10 +118,10 @@ def _sample(number: int, rows: Sequence[Row], of_table: Row, model: str) -> Any:
         )
         for text, end in answers
     ]
-    value: Any = of_table.get("gender") or "none"
-    if "coverage" in of_table:
-        value = {name.replace("_", " "): x for name, x in of_table.items() if name.endswith("_share")}
-        value["coverage"] = of_table["coverage"]
+    value: Any = table_row.get("gender") or "none"
+    if "coverage" in table_row:
+        value = {name.replace("_", " "): x for name, x in table_row.items() if name.endswith("_share")}
+        value["coverage"] = table_row["coverage"]
     prompt = str(rows[0].get("prompt") or "")
     question = models.ChatMessageUser(content=prompt, source="input")
     return logs.EvalSample(
@@ -132,7 +132,7 @@ def _sample(number: int, rows: Sequence[Row], of_table: Row, model: str) -> Any:
         messages=[question, *(choice.message for choice in choices[:1])],
         output=models.ModelOutput(model=model, choices=choices),
         scores={SCORER: package("inspect_ai.scorer", "inspect", _WHY).Score(value=value)},
-        metadata=dict(of_table),
+        metadata=dict(table_row),
     )
 
 

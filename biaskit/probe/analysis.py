@@ -204,7 +204,7 @@ def _notes(
     for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
         labels.setdefault(estimator, []).append(model)
     if len(labels) > 1:
-        stated = "; ".join(f"{name}: {', '.join(models_of)}" for name, models_of in labels.items())
+        stated = "; ".join(f"{name}: {', '.join(models)}" for name, models in labels.items())
         yield f"estimators differ between the models ({stated}): a difference between models holds theirs too"
         if "sampling" in labels:
             yield "sampling counts an expression where its word ends, as word_boundary = word does"

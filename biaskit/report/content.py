@@ -82,7 +82,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Whether `biaskit compare --require equivalent` would pass, as every difference is equivalent."""
+    """Whether `biaskit compare --require equivalent` would pass: every difference is equivalent."""
 
     holds: bool
     n_failing: int

@@ -197,11 +197,10 @@ def run_study(
                 notes = write_requests(session, call.write_requests, study, fill, call.max_cost)
             else:
                 notes = [*fill(session).notes]
-                if call.dry_run or not (run / MANIFEST).exists():
-                    pass
-                elif shard.whole:
+                asked = not call.dry_run and (run / MANIFEST).exists()
+                if asked and shard.whole:
                     notes += analyse(run, watcher)
-                else:
+                elif asked:
                     shards = f"{run_of_all}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
                     target = run_of_all if call.out is None else "RUN"
                     notes.append(

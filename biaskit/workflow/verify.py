@@ -200,7 +200,8 @@ def _check_rows(
     keys: dict[str, list[str]] = {}  # model → its sound rows
     for row in read_rows(path, skip_bad=True, reading=reading):
         if find is None:
-            faults += [fault] if (fault := why_not(row)) else []
+            if fault := why_not(row):
+                faults.append(fault)
         elif (answered := find(row)) is None:
             n_unknown += 1
         else:

@@ -215,8 +215,9 @@ def silhouette_curve(
 def choose_k(curve: Sequence[tuple[int, float | None]], rule: KRule) -> int | None:
     """Choose the k with the largest silhouette (`max`), or the largest rise over the grid value before it.
 
-    At equal values the smaller k. A k without a silhouette makes no rise; a curve without any rise gives the
-    largest silhouette under `largest-gain` too. None if no k has a silhouette.
+    At equal values the smaller k. A k without a silhouette makes no rise, and of a curve that only falls the
+    smallest fall counts; where no two neighbours have a silhouette, `largest-gain` takes the largest one.
+    None if no k has one.
     """
     defined = [(k, value) for k, value in curve if value is not None]
     rises = [

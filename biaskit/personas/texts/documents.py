@@ -56,7 +56,7 @@ class TextDocument:
     def gender(self) -> str | None:
         """The gender its words count for: as specified (unless held out), else as associated.
 
-        None for a text that was refused or is empty; nor are texts associated that the rules cannot read.
+        None for a text that was refused, is empty, or that the rules cannot read.
         """
         if self.refused or self.empty:
             return None

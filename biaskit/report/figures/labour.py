@@ -30,7 +30,7 @@ LEGEND = (Entry("as in labour statistics", line="-"), Entry("line that fits best
 
 
 def labour(view: View) -> Iterator[Figure]:
-    """Draw figures of six pairs of model and way to ask; none if no job has a labour share."""
+    """Draw a panel per model and way to ask, six to a figure; none if no job has a labour share."""
     group = view.part.contrast[0]
     if not group or not view.shows("labour"):
         return

@@ -44,8 +44,8 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 
 def _n_jobs(rows: Sequence[Row]) -> str:
     """Write '20 female-dominated, 20 male-dominated'."""
-    groups = grouped(rows, "job_group").items()
-    return ", ".join(f"{of_group[0]['n_jobs']} {cut(name)}" for (name,), of_group in groups)
+    by_group = grouped(rows, "job_group").items()
+    return ", ".join(f"{rows_of_group[0]['n_jobs']} {cut(name)}" for (name,), rows_of_group in by_group)
 
 
 def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Sequence[str]) -> Panel:

@@ -105,7 +105,7 @@ def _part(n: int, of: int) -> str:
 
 
 def _by_instruction(means: Sequence[Row]) -> Iterator[TitledTable]:
-    """Make a line per instruction, the mean of its occupations, which would fill screens one by one."""
+    """Make a line per instruction with the mean over occupations: a line for each would fill screens."""
 
     def shares(rows: Sequence[Row]) -> list[float]:
         return [row["female_share"] for row in rows if row["female_share"] is not None]
