@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
-from biaskit.common.files import digest_of
+from biaskit.common.files import digest_of, remove_abandoned
 from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
@@ -279,6 +279,7 @@ def _write(
         "choices": {"margin": question["margins"], "groups": question["groups"]},
         "versions": manifest["versions"],
     }
+    remove_abandoned(path, MANIFEST)
     write_manifest(path, manifest)
     compared.notes = [*compared.notes, *tables.write()]
     return Content(
