@@ -162,7 +162,7 @@ def page(name: str, truth: str, number: int) -> Json:
 
 def content_of(folder: Path, probe: ProbeWorld | None, texts: TextWorld | None) -> Content:
     """Ask the models of a world, analyse, and gather what the page says its sentences from."""
-    return _content(list(make_runs(folder, probe, texts)), True, (), None, {})[0]
+    return _content(list(make_runs(folder, probe, texts)), True, (), None, {}, None, bk.Silent())[0]
 
 
 def make_runs(folder: Path, probe: ProbeWorld | None, texts: TextWorld | None) -> Iterator[Path]:

@@ -89,7 +89,7 @@ class Cells(_Lists):
     dialogue: Dialogue | None
     expression_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
     expressions_of_template: dict[Annotated[str, Field(pattern=r"^(explicit|implicit):\d+$")], _Whole]
-    groups: tuple[str, ...]
+    groups: Annotated[tuple[str, ...], Field(min_length=2)]
     contrast: tuple[str, ...]
 
     @model_validator(mode="after")
@@ -117,6 +117,8 @@ class _Runs(_Table):
 
     study: dict[str, JsonValue]
     runs: Annotated[list[_Run], Field(min_length=1)]
+    groups: list[str] = []
+    aliases: str | None = None
 
 
 R = TypeVar("R")

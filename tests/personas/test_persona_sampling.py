@@ -144,8 +144,10 @@ Fails = Callable[[DrawRequest, int], bool]
 class Unruly(ScriptedGenerator):
     """Answers in an order and in groups of its own, and fails where it is told to.
 
-    A text names its draw, so that a text on the wrong row shows.
+    A text names its draw, so that a text on the wrong row shows. Its batches are whole, as a local model's.
     """
+
+    whole_batches = True
 
     def __init__(
         self,

@@ -44,6 +44,7 @@ class Endpoint:
     label: str
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
+    key_variable: str | None = None  # shown where the key is not
 
     @property
     def fingerprint(self) -> str:
@@ -81,7 +82,7 @@ def open_endpoint(
     """
     model, host = model_and_host(spec)
     variable = keys.get(label, OPENAI_KEY if spec.startswith("openai:") else None)
-    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec)
+    endpoint = Endpoint(model, host, endpoint_name or host.shown, label, spec, None, variable)
     if not with_key:
         return endpoint
     is_open = host.shown.startswith("http:") and not is_loopback(host.name)
