@@ -85,8 +85,9 @@ class _Scripted:
                 except ValidationError as error:
                     first = error.errors()[0]
                     place = ".".join(map(str, first["loc"]))
+                    problem = f"{place}: {first['msg']}" if place else "it is no object"
                     raise ModelError(
-                        f"{where}: {place or 'a line'}: {first['msg']}. Write an object such as"
+                        f"{where}: {problem}. Write an object such as"
                         ' {"contains": "nurse", "log_probs": {" She": -0.5}}.'
                     ) from None
                 lines.append(line)

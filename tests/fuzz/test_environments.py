@@ -44,7 +44,7 @@ class Environment:
 
 ENVIRONMENTS: Mapping[str, Environment] = {
     "notebook": Environment({"MPLBACKEND": "module://matplotlib_inline.backend_inline"}),
-    "no such backend": Environment({"MPLBACKEND": "nonsense"}),
+    "no such backend": Environment({"MPLBACKEND": "nonsense"}, codes=(0, 2)),  # matplotlib does not import
     "no home": Environment(before="unset HOME; "),
     "home nowhere": Environment({"HOME": "/nonexistent"}),
     "nameless user": Environment(before=f"unset HOME; {_POWERLESS} ", codes=(0, 1, 2)),

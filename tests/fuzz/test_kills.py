@@ -144,12 +144,16 @@ def start(work: Path, words: tuple[str, ...], *, at: int = 0, moments: str = "."
 
 
 def comparable(path: Path) -> bytes:
-    """What must be equal: no process numbers and seconds, of rows all but when they were answered."""
+    """What must be equal: no process numbers and seconds, of rows all but when they were answered.
+
+    Nor the tokens written, where all rows stood before a start that was killed within `Usage.EVERY_S`.
+    """
     if path.name == ".lock":
         return b""
     content = path.read_bytes()
     if path.name == "usage.json":
-        return json.dumps({label: sorted(line) for label, line in json.loads(content).items()}).encode()
+        usage = json.loads(content)
+        return json.dumps({label: sorted({*line} - {"new_tokens"}) for label, line in usage.items()}).encode()
     if path.name not in ROWS_FILES.values():
         return content
     rows = [json.loads(line) for line in content.splitlines() if read_row(line)]  # its checksum fits
