@@ -19,8 +19,7 @@ from biaskit.tables.query import Row, where
 SCORER = "biaskit"
 TEXTS = "personas"
 _WHY = "A log of Inspect"
-_NEVER = "1970-01-01T00:00:00+00:00"
-"""When texts were written that do not say when."""
+_NEVER = "1970-01-01T00:00:00+00:00"  # when texts were written that do not say when
 _STOPS = {"stop": "stop", "length": "max_tokens", "refusal": "content_filter", "filter": "content_filter"}
 """What ended a text, as Inspect calls it."""
 _WHICH = ("job_group", "occupation", "template_id", "instruction_id", "setting", "prompt_form")
@@ -52,7 +51,7 @@ def _samples(source: Source, run: StoredRun) -> dict[tuple[str, str], list[Sampl
                 samples.setdefault((of_cell["model"], of_cell["bias_type"]), []).append((stored, of_cell))
         return samples
     associated = {row["key"]: row for row in run.tables.get("associations", ())}
-    for row in source.rows(run):
+    for row in run.rows():
         if (of_text := associated.get(row["key"])) is not None:
             samples.setdefault((of_text["model"], TEXTS), []).append(([row], of_text))
     return samples
@@ -71,9 +70,7 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
     log = logs.EvalLog(
         status="success",
         eval=logs.EvalSpec(
-            eval_id=ident,
-            run_id=ident,
-            task_id=ident,
+            **dict.fromkeys(("eval_id", "run_id", "task_id"), ident),
             created=times[0],
             task=f"{run.manifest['study']}-{kind}",
             dataset=logs.EvalDataset(name=str(run.manifest["study"]), samples=len(samples)),
@@ -86,8 +83,7 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
         ),
         plan=logs.EvalPlan(name=SCORER),
         results=logs.EvalResults(
-            total_samples=len(samples),
-            completed_samples=len(samples),
+            **dict.fromkeys(("total_samples", "completed_samples"), len(samples)),
             scores=list(_scores(run, label, kind, len(samples))),
         ),
         stats=logs.EvalStats(started_at=times[0], completed_at=times[-1]),

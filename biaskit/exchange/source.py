@@ -15,7 +15,6 @@ from biaskit.probe.stored_design import read_design
 from biaskit.records import Cell
 from biaskit.report.content import Content
 from biaskit.runs.collection import Collection, StoredRun
-from biaskit.runs.store import read_rows, rows_file
 
 _FLAGS = {"texts": "--no-texts"}  # the others are called as they are in Python
 
@@ -34,12 +33,6 @@ class Source:
     content: Content
     options: Mapping[str, Any]
 
-    def rows(self, run: StoredRun) -> Iterator[dict[str, Any]]:
-        """Read the rows of a run in the order in which they were stored; none where the file is gone."""
-        file = rows_file(run.path, run.engine)
-        skip = bool(run.manifest["resolved"]["study"].get("skip_bad_lines", False))
-        return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
-
     def cells(self, run: StoredRun) -> Iterator[tuple[Cell, dict[str, Any]]]:
         """Yield (cell, row) for every stored row of a run's own question, in the order of the rows.
 
@@ -47,7 +40,7 @@ class Source:
         drawn cell once for each round; rows of other questions are passed over, as in the analysis.
         """
         cells, places = places_of(run.manifest, read_design(run.manifest["resolved"]))
-        for row in self.rows(run):
+        for row in run.rows():
             yield from ((cells[place], row) for place in places(row))
 
     def takes_only(self, *names: str) -> None:

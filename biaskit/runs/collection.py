@@ -11,6 +11,7 @@ from typing import Any, Literal
 from biaskit.errors import RunError, UsageError
 from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
 from biaskit.runs.manifest import estimator_of, read_manifest
+from biaskit.runs.store import read_rows, rows_file
 from biaskit.tables.quantities import ANSWERS_OF_MODELS
 from biaskit.tables.query import Row, Tables, contrast_of
 from biaskit.tables.sets import read_set
@@ -49,7 +50,6 @@ class Part:
     runs: tuple[str, ...]
     signatures: tuple[str, ...]  # one per run
     notes: tuple[str, ...]  # what a careful reader must know, from the runs' analyses
-    analyses: tuple[Mapping[str, Any], ...]  # analysis.json of each run
     papers: tuple[str, ...] = ()  # corpora whose papers are cited
     groups: tuple[str, ...] = ()  # gender groups of the prober
     contrast: tuple[str, str] = ("", "")
@@ -84,6 +84,12 @@ class StoredRun:
         """What was asked, as far as two runs could differ in it."""
         question: Mapping[str, Any] = self.manifest["question"]
         return question
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Read its rows in the order in which they were stored; none where the file is gone."""
+        file = rows_file(self.path, self.engine)
+        skip = bool(self.manifest["resolved"]["study"].get("skip_bad_lines", False))
+        return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +180,8 @@ def _folders(paths: Sequence[Path]) -> list[str]:
 def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
     if all(label == new for label, new in names.items()):
         return run
-    manifest = {
-        **run.manifest,
-        "models": {names[label]: entry for label, entry in run.manifest["models"].items()},
-    }
+    models = {names[label]: entry for label, entry in run.manifest["models"].items()}
+    manifest = {**run.manifest, "models": models}
     tables = {
         name: [{**row, **{c: names.get(row[c], row[c]) for c in MODEL_COLUMNS if c in row}} for row in rows]
         for name, rows in run.tables.items()
@@ -242,7 +246,6 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         runs=tuple(str(run.path) for run in group),
         signatures=tuple(str(run.analysis.get("signature", "")) for run in group),
         notes=tuple(dict.fromkeys(str(note) for run in group for note in run.analysis.get("notes", ()))),
-        analyses=tuple(run.analysis for run in group),
         papers=tuple(dict.fromkeys(p for run in group for p in papers_of(run.manifest["resolved"]))),
         groups=tuple(resolved.get("groups", ())),
         contrast=(str(contrast[0]), str(contrast[1])),
@@ -257,10 +260,8 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
 def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
     """List a kind of entries of what the runs asked, each once, in order of appearance."""
     entries: list[Row] = []
-    for run in group:
-        entries += [
-            entry for entry in run.manifest["resolved"].get(name, ()) if entry and entry not in entries
-        ]
+    for entry in (entry for run in group for entry in run.manifest["resolved"].get(name, ())):
+        entries += [entry] if entry and entry not in entries else []
     return tuple(entries)
 
 

@@ -10,9 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from biaskit.arguments import checked
-from biaskit.common.files import files_of, is_intact, read_record, write_set
 from biaskit.common.inputs import expanded
-from biaskit.errors import RunError, UsageError, nearest
+from biaskit.errors import UsageError, nearest
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.progress import Watcher, watching
 from biaskit.report.content import Content
@@ -21,11 +20,10 @@ from biaskit.runs.collection import gather
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.compare import compared_tables
-from biaskit.workflow.report import papers_in, title_of, verified_lines
+from biaskit.workflow.report import papers_in, put_together, title_of, verified_lines
 from biaskit.workflow.result import RunResult, run_path
 
 EXPORTS = "exports"
-RECORD = ".biaskit.json"
 FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),
@@ -94,18 +92,8 @@ def export(
         folder = paths[0] / EXPORTS / to if out is None else expanded(out)
         module, function = FORMATS[to][0].split(":")
         exported: ExportFiles = getattr(import_module(module), function)(source_of(paths, options, seen))
-        # Files of an earlier export that this one has not are removed.
-        record = read_record(folder / RECORD)
-        earlier = files_of(record) if record is not None and is_intact(record) else {}
-        gone = [name for name in earlier if Path(name).name == name]
-        try:
-            for note in write_set(folder, exported.files, RECORD, {}, gone=gone):
-                seen.note(note)
-        except OSError as error:
-            raise RunError(
-                f"{folder} cannot be written: {error.strerror or error}. Choose another --out."
-            ) from error
-    return Exported(folder / exported.first, tuple(folder / name for name in exported.files), exported.notes)
+        files = put_together(folder, exported.files, seen, hint=" Choose another --out.")
+    return Exported(folder / exported.first, files, exported.notes)
 
 
 def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watcher) -> Source:

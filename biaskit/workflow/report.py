@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -37,10 +37,10 @@ from biaskit.report.render.document import PaperTable
 from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
 from biaskit.runs.claims import GASP
-from biaskit.runs.collection import Collection, Part, StoredRun, gather
+from biaskit.runs.collection import Collection, Part, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
-from biaskit.runs.store import find_run, read_rows, rows_file
+from biaskit.runs.store import find_run
 from biaskit.runs.verification import verified_line
 from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
@@ -58,8 +58,7 @@ MADE = (".svg", ".png", ".pdf", ".tex")
 RECORD = ".biaskit.json"
 """Beside figures and LaTeX tables: the digest of each, so that what somebody changed is never replaced."""
 PREFIX, MARGIN = "report.", "margin."
-STEPS = 4
-"""Reading and comparing, drawing, the page, the files: what a long report is at."""
+STEPS = 4  # reading and comparing, drawing, the page, the files: what a long report is at
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,8 +142,8 @@ def report(
         remove_abandoned(target.parent, target.name)
         write_or_refuse(target, page)
         seen.progress("report", 3, STEPS)
-        drawn = _beside(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen)
-        latex = _beside(folder / LATEX, _latex(content), seen)
+        drawn = put_together(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen, made=MADE)
+        latex = put_together(folder / LATEX, _latex(content), seen, made=MADE)
         seen.progress("report", 4, STEPS)
     return Report(target, drawn, latex, statements.findings, content)
 
@@ -311,12 +310,12 @@ def with_rows(content: Content, collection: Collection) -> Content:
         for run in collection.runs_of(part):
             kinds = PromptKinds(part, run.names)
             if part.engine != "personas" or not content.with_texts:
-                deque(kinds.noting(_rows(run)), maxlen=0)
+                deque(kinds.noting(run.rows()), maxlen=0)
                 prompts += kinds.shown()
                 continue
             from biaskit.personas.examples import show  # an engine is imported where it is asked for
 
-            shown = show(kinds.noting(_rows(run)), run.tables, run.analysis.get("choices", {}))
+            shown = show(kinds.noting(run.rows()), run.tables, run.analysis.get("choices", {}))
             prompts += kinds.shown()
             examples += shown.examples
             places = [sentences.setdefault(sentence, len(sentences)) for sentence in shown.sentences]
@@ -335,12 +334,6 @@ def with_rows(content: Content, collection: Collection) -> Content:
         with_texts=content.with_texts and not reason,
         texts_reason=reason,
     )
-
-
-def _rows(run: StoredRun) -> Iterator[dict[str, Any]]:
-    file = rows_file(run.path, run.engine)
-    skip = bool(run.manifest["resolved"]["study"].get("skip_bad_lines", False))
-    return read_rows(file, skip_bad=skip) if file.is_file() else iter(())
 
 
 # --- tables for papers -------------------------------------------------------------------------------
@@ -364,20 +357,21 @@ def _latex(content: Content) -> dict[str, bytes]:
     return latex_files(tables, "; ".join(line for part in content.parts for line in part.signatures))
 
 
-def _beside(folder: Path, files: Mapping[str, bytes], watcher: Watcher) -> tuple[Path, ...]:
-    """Put figures or LaTeX tables in their folder; what somebody changed there is kept, with a note.
+def put_together(
+    folder: Path, files: Mapping[str, bytes], watcher: Watcher, *, made: Any = "", hint: str = ""
+) -> tuple[Path, ...]:
+    """Put the files of a report or an export in their folder; what somebody changed is kept, with a note.
 
-    What an earlier report made and this one does not is removed: it may show other numbers than the page.
+    What an earlier one made and this one does not is removed, if its name ends as `made` says: it may show
+    other numbers.
     """
     record = read_record(folder / RECORD)
     earlier = files_named(record) if record is not None and is_intact(record) else {}
     # Whoever can write the record could name any file of this machine in it.
-    gone = [name for name in earlier if Path(name).name == name and name.endswith(MADE)]
-    if not files and not gone:
-        return ()
+    gone = [name for name in earlier if Path(name).name == name and name.endswith(made)]
     try:
-        for note in write_set(folder, files, RECORD, {}, gone=gone):
+        for note in write_set(folder, files, RECORD, {}, gone=gone) if files or gone else ():
             watcher.note(note)
     except OSError as error:
-        raise RunError(f"{folder} cannot be written: {error.strerror or error}.") from error
+        raise RunError(f"{folder} cannot be written: {error.strerror or error}.{hint}") from error
     return tuple(folder / name for name in files)

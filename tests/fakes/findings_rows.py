@@ -99,7 +99,6 @@ def probe_part(tables: Mapping[str, Rows], *labels: str, study: str = "occugende
         runs=("run",),
         signatures=("",),
         notes=(),
-        analyses=({},),
         groups=GROUPS,
         contrast=CONTRAST,
         **more,

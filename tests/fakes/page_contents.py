@@ -160,7 +160,6 @@ def part(engine: Any, models: Sequence[str], tables: Mapping[str, Sequence[Row]]
         runs=(f"runs/{engine}",),
         signatures=(f"biaskit=0.1.0 | study={engine}",),
         notes=("in 29 of 600 cells the listed words have less than 0.01 of the probability",),
-        analyses=({},),
         groups=GROUPS,
         contrast=CONTRAST,
         templates=({"id": 1, "bias_type": "implicit", "question": "Tell me about a [JOB].", "opening": ""},),

@@ -228,7 +228,6 @@ def content(
     told = tuple({"id": i, "text": f"Instruction number {i}", "level": None} for i in range(1, 7))
     common: dict[str, Any] = {
         "summary": "", "models": models, "runs": ("run",), "signatures": ("s",), "notes": (),
-        "analyses": ({},),
     }  # fmt: skip
     asked = {"groups": GROUPS, "contrast": ("female", "male"), "instructions": told}
     probe = Part("probe", "gasp-occupations", tables=probed, **asked, **common)

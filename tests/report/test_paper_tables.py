@@ -333,7 +333,7 @@ def part_of(rows: Sequence[Row], levels: Sequence[Row] = (), **more: Any) -> Par
         "claims": dict.fromkeys((*OCCUGENDER.values(), DEBIASING), Claim.WHOLE),
         "instructions": tuple({"id": i, "text": "…", "level": level} for i, level in told),
     }
-    empty = dict.fromkeys(("models", "runs", "signatures", "notes", "analyses"), ())
+    empty = dict.fromkeys(("models", "runs", "signatures", "notes"), ())
     return Part(**{"engine": "probe", "study": "s", "summary": "", **empty, **given, **more})
 
 
