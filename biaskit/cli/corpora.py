@@ -17,8 +17,7 @@ from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.report.render.text import fold
 from biaskit.study.config import describe_keys, load_study, study_names
 
-MOST_LINES = 500
-"""Of a file that is shown; lists of words have tens of thousands."""
+MOST_LINES = 500  # of a file that is shown; lists of words have tens of thousands
 
 
 @click.command("corpora")

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
+from biaskit.cli.options import examples, option, with_format, with_key, with_price, with_verbose
 from biaskit.cli.output import print_document
 from biaskit.cli.terminal import TerminalWatcher, emit_json
 
 _FORMS = "Ask a few cells in every way that MODEL takes: which question reaches it?"
+_CELLS = "With --forms: cells of each bias type."
 _STUDY = "With --forms: the study whose cells are used."
-_KEY = "Environment variable with the key of an api: model. Never the key itself."
 
 
 @click.command(
@@ -26,31 +26,15 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
 )
 @click.argument("model")
 @option("--forms", None, _FORMS, is_flag=True)
-@option(
-    "--cells",
-    "N",
-    "With --forms: cells of each bias type.",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-)
+@option("--cells", "N", _CELLS, type=click.IntRange(min=1), default=20, show_default=True)
 @option("--study", None, _STUDY, default="occugender", show_default=True)
-@option("--api-key-env", "VAR", _KEY, multiple=True)
+@with_key
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
 @option("--yes", None, "With --forms: start without asking, however many calls it takes.", is_flag=True)
 @with_verbose
 @with_format("How the result is printed.", ("text", "json"))
-def command(
-    model: str,
-    forms: bool,
-    cells: int,
-    study: str,
-    yes: bool,
-    output_format: str,
-    verbose: bool,
-    **chosen: Any,
-) -> None:
+def command(model: str, forms: bool, yes: bool, output_format: str, verbose: bool, **chosen: Any) -> None:
     """Measure with some twenty short questions what MODEL can answer, and with which estimator.
 
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
@@ -59,12 +43,12 @@ def command(
     from biaskit.workflow.doctor import doctor
     from biaskit.workflow.forms import forms as try_forms
 
+    of_forms = {name: chosen.pop(name) for name in ("study", "cells")}
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
-        result = (
-            try_forms(model, study=study, cells=cells, watcher=watcher, **chosen)
-            if forms
-            else doctor(model, watcher=watcher, **chosen)
-        )
+        if forms:
+            result: Any = try_forms(model, watcher=watcher, **of_forms, **chosen)
+        else:
+            result = doctor(model, watcher=watcher, **chosen)
     if output_format == "json":
         emit_json(result.as_json())
     else:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from biaskit.cli.options import (
+    DTYPES,
     Decorator,
     option,
     several,
@@ -23,7 +24,6 @@ from biaskit.corpora.sources import read_text
 from biaskit.workflow.result import RunResult
 
 _AUTO: dict[str, Any] = {"default": "auto", "show_default": True}
-_DTYPES = click.Choice(["auto", "float32", "bfloat16", "float16"])
 _KEYS = "Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself."
 _DEVICES = "cpu, cuda, cuda:N, mps, or map (several devices)."
 _DRIFT = "Continue although a different model now answers under the same name."
@@ -35,7 +35,7 @@ _RUNNING = (
     option("--system-prompt", "FILE", "A file with the system prompt to test."),
     option("--batch-size", "auto|N", "Prompts or texts processed at once.", **_AUTO),
     option("--device", None, _DEVICES, **_AUTO),
-    option("--dtype", None, None, type=_DTYPES, **_AUTO),
+    option("--dtype", None, None, type=DTYPES, **_AUTO),
     option("--out", "RUN", "The run's folder; by default biaskit-runs/ENGINE-STUDY-DIGEST."),
     option("--api-key-env", "VAR", _KEYS, multiple=True),
     option("--endpoint-name", "NAME", "Replaces the base URL in every key: a new port is the same model."),

@@ -19,8 +19,7 @@ from biaskit.workflow.report import stored_content
 from biaskit.workflow.result import RunResult
 
 FINISHED_WITH_MISSING = 3
-N_FINDINGS = 3
-"""Of a run that was just made; the page has all of them."""
+N_FINDINGS = 3  # of a run that was just made; the page has all of them
 
 
 def named_or_newest(runs: Sequence[str]) -> list[Path]:

@@ -31,13 +31,7 @@ from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 @with_sides
 @with_format("How the findings are printed; the page is the same.", ("text", "json"))
 @with_settings()
-def command(
-    runs: tuple[str, ...],
-    open_it: bool,
-    no_texts: bool,
-    output_format: str,
-    **chosen: Any,
-) -> None:
+def command(runs: tuple[str, ...], open_it: bool, no_texts: bool, output_format: str, **chosen: Any) -> None:
     """Write one self-contained HTML page about stored runs, with figures (SVG, PNG) and LaTeX tables.
 
     Several runs, of either engine, stand side by side. Without RUN, the newest run in this folder is used.

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from biaskit.cli.compare import DOES_NOT_HOLD
-from biaskit.cli.options import examples, option, with_format, with_price, with_verbose
+from biaskit.cli.options import DTYPES, examples, option, with_format, with_key, with_price, with_verbose
 from biaskit.cli.output import FINISHED_WITH_MISSING
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 from biaskit.report.render.text import fold
@@ -23,11 +23,10 @@ _VERDICT = {
     "differs": "The run differs",
     "not-checked": "Nothing differs, and something could not be checked",
 }
-_DTYPES = click.Choice(["auto", "float32", "bfloat16", "float16"])
+_CELLS = "Cells or texts of each model to ask again."
 _MODEL = (
     "A model that stands for the run's own, where that lies elsewhere; LABEL=MODEL of several. Repeatable."
 )
-_KEY = "Environment variable with the key of an api: model. Never the key itself."
 
 
 @click.command(
@@ -40,17 +39,14 @@ _KEY = "Environment variable with the key of an api: model. Never the key itself
     ),
 )
 @click.argument("run", required=False, metavar="[RUN]")
-@option(
-    "--cells", "N", "Cells or texts of each model to ask again.", type=click.IntRange(min=1), default=CELLS,
-    show_default=True,
-)  # fmt: skip
+@option("--cells", "N", _CELLS, type=click.IntRange(min=1), default=CELLS, show_default=True)
 @option("--seed", "N", "Of the random draw; by default another each time.", type=click.IntRange(min=0))
 @option("--no-model ask", None, "Ask no model.", is_flag=True, flag_value=False, default=True)
 @option("--model", "MODEL", _MODEL, multiple=True)
 @option("--out", "FILE", "Where verification.json goes; by default into the run's folder.")
 @option("--device", None, "cpu, cuda, cuda:N, mps, or map.", default="auto", show_default=True)
-@option("--dtype", None, "By default the run's own.", type=_DTYPES, default="auto", show_default=True)
-@option("--api-key-env", "VAR", _KEY, multiple=True)
+@option("--dtype", None, "By default the run's own.", type=DTYPES, default="auto", show_default=True)
+@with_key
 @option("--endpoint-name", "NAME", "The name that the run used instead of the base URL.")
 @option("--max-cost", "USD", "The most that asking may cost.", type=float)
 @with_price

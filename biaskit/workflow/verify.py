@@ -65,8 +65,7 @@ ALPHA = 0.05
 Row = Mapping[str, Any]
 Request = ScoreRequest | DrawRequest
 Design = ProbeDesign | PersonasDesign
-Pair = tuple[Row, Any]
-"""A stored row and the request that it answers."""
+Pair = tuple[Row, Any]  # a stored row and the request that it answers
 Finder = Callable[[Row], tuple[str, Request] | None]
 
 
@@ -129,15 +128,11 @@ def verify(
         foreign = [f"{label} = {hide_urls(spec)}" for label, spec in stated.items() if spec != "demo"]
         if ask and not imported and foreign:
             seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
-        design: Design
-        find: Finder
-        if engine == "personas":
-            design = read_texts(manifest["resolved"])
-            find = draw_finder(manifest, design)
-        else:
-            design = read_cells(manifest["resolved"])
-            find = cell_finder(manifest, design)
-        row_check, drawn = _check_rows(path, engine, None if imported else find, cells if ask else 0, seed)
+        texts = engine == "personas"
+        design: Any = (read_texts if texts else read_cells)(manifest["resolved"])
+        finder_of: Callable[..., Finder] = draw_finder if texts else cell_finder
+        find = None if imported else finder_of(manifest, design)
+        row_check, drawn = _check_rows(path, engine, find, cells if ask else 0, seed)
         table_checks, rows_digest = _check_tables(path, manifest, seen)
         checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
         if ask and imported:
@@ -218,11 +213,8 @@ def _check_rows(
     fine = f"{count(reading.n_rows, 'row')}, each as written and with the key of what it answers"
     fine += f"; {n_unknown:,} not part of the question" if n_unknown else ""
     drawn: set[str] = set()
-    for keys_of_model in keys.values():
-        keys_of_model.sort()
-        n = len(keys_of_model)
-        places = np.random.default_rng(seed).choice(n, min(cells, n), replace=False)
-        drawn.update(keys_of_model[place] for place in places)
+    for sound in keys.values():
+        drawn.update(np.random.default_rng(seed).choice(sorted(sound), min(cells, len(sound)), replace=False))
     pairs: dict[str, list[Pair]] = {}
     for row in read_rows(path, skip_bad=True) if drawn else ():
         if row["key"] in drawn and find is not None and (answered := find(row)) is not None:
@@ -233,10 +225,8 @@ def _check_rows(
 def _check_lists(resolved: Mapping[str, Any]) -> Check:
     """Check the study in the manifest against its digest, and its lists against the files they come from."""
     faults, away = [], []
-    if (
-        design_digest({name: value for name, value in resolved.items() if name != "imported"})
-        != resolved["digest"]
-    ):
+    study = {name: value for name, value in resolved.items() if name != "imported"}
+    if design_digest(study) != resolved["digest"]:
         faults.append("the manifest's study was changed: its digest is that of another")
     try:
         list_corpora()  # each file held against its digest
@@ -338,12 +328,12 @@ def _ask(
     answers: dict[str, Any] = {}
     try:
         with closing(_open(design, label, spec, entry, call, watcher)) as model:
-            identity = model.identity
-            details = identity.details.items()
-            apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
-            fault = f"another model than the run's: {', '.join(apart) or identity.fingerprint[:12]}"
-            same = identity.fingerprint == entry["fingerprint"]
-            yield _checked("model", [] if same else [fault], "the same", label)
+            faults, identity = [], model.identity
+            if identity.fingerprint != entry["fingerprint"]:
+                details = identity.details.items()
+                apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
+                faults = [f"another model than the run's: {', '.join(apart) or identity.fingerprint[:12]}"]
+            yield _checked("model", faults, "the same", label)
             batches = (model.plan_draws if texts else model.plan_scores)(requests).batches
             watcher.progress(label, 0, len(requests))
             with closing_stream((model.generate if texts else model.score)(batches)) as groups:
@@ -353,9 +343,7 @@ def _ask(
     except BiaskitError as error:
         yield _not_checked("model", f"it cannot be asked here: {error}", label)
         return
-    pairs: list[tuple[Row, Any]] = [
-        (row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)
-    ]
+    pairs = [(row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)]
     if not pairs:
         failed = (answer.reason for answer in answers.values() if isinstance(answer, Failed))
         yield _not_checked(name, f"none was answered: {next(failed, 'no answer came')}", label)
@@ -367,11 +355,11 @@ def _ask(
         check = _compare_draws(pairs, dtype, design.groups, seed)
     else:
         check = _compare_points(pairs, dtype)
-    about = {"model": label}
     if n_unanswered := len(drawn) - len(pairs):
-        about["text"] = f"{check.text}; {n_unanswered:,} not answered"
-        about["outcome"] = "not-checked" if check.outcome == "agrees" else check.outcome
-    yield check.model_copy(update=about)
+        outcome = "not-checked" if check.outcome == "agrees" else check.outcome
+        text = f"{check.text}; {n_unanswered:,} not answered"
+        check = check.model_copy(update={"outcome": outcome, "text": text})
+    yield check.model_copy(update={"model": label})
 
 
 def _open(
@@ -396,8 +384,8 @@ def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> Check:
     """Compare texts byte for byte; 16-bit sums depend on processor and batch, and may turn a draw."""
     others = [
         f"{row['template_id']}, {row['occupation']}, draw {row['draw']}"
-        for row, answer in pairs
-        if (row["prompt"], row["text"], row["finish_reason"]) != (answer.prompt, answer.text, answer.finish)
+        for row, a in pairs
+        if (row["prompt"], row["text"], row["finish_reason"]) != (a.prompt, a.text, a.finish)
     ]
     rounds = dtype in ("bfloat16", "float16", "server")
     outcome: Outcome = "agrees" if not others else "not-checked" if rounds else "differs"
@@ -419,21 +407,16 @@ def _compare_draws(
         tallies = []
         for row, answer in pairs:
             group_of = {e.text: e.group for e in answer.log_probs}
-            before = _tally(row["counts"], row["draws"], group_of, groups)
-            tallies.append((before, _tally(answer.counts or {}, answer.draws or 0, group_of, groups)))
+            sides = []
+            for counts, draws in ((row["counts"], row["draws"]), (answer.counts or {}, answer.draws or 0)):
+                named = [sum(n for text, n in counts.items() if group_of[text] == g) for g in groups]
+                sides.append([*named, draws - sum(named)])  # and those that name none
+            tallies.append((sides[0], sides[1]))
         p = p_of_same_counts(tallies, seed)
         beyond = len(pairs) if p < ALPHA else 0
         text += f"p = {p:.2g} that their draws are of one distribution"
     outcome: Outcome = "differs" if beyond else "agrees"
     return Check(name="cells", outcome=outcome, text=text, asked=len(pairs), beyond=beyond)
-
-
-def _tally(
-    counts: Mapping[str, int], draws: int, group_of: Mapping[str, str], groups: Sequence[str]
-) -> list[int]:
-    """Count the draws that name each group, and those that name none."""
-    by_group = [sum(n for text, n in counts.items() if group_of[text] == group) for group in groups]
-    return [*by_group, draws - sum(by_group)]
 
 
 def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> Check:
@@ -444,15 +427,10 @@ def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> Check:
     beyond = sum(distance > tolerance for distance, _ in farthest)
     text = f"{len(pairs):,} asked again, largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
     text += f"; {beyond:,} beyond it, most {where}" if beyond else ""
-    return Check(
-        name="cells",
-        outcome="differs" if beyond else "agrees",
-        text=text,
-        asked=len(pairs),
-        beyond=beyond,
-        largest=largest if math.isfinite(largest) else None,
-        tolerance=tolerance,
-    )
+    outcome: Outcome = "differs" if beyond else "agrees"
+    known = largest if math.isfinite(largest) else None
+    of_points: Any = {"largest": known, "tolerance": tolerance}
+    return Check(name="cells", outcome=outcome, text=text, asked=len(pairs), beyond=beyond, **of_points)
 
 
 def _distances(row: Row, answer: Scored) -> Iterator[tuple[float, str]]:
