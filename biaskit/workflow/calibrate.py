@@ -58,7 +58,14 @@ class CalibrationResult:
 
     def document(self) -> Document:
         """Lay out C of each prior, and the sweep over alpha."""
-        return Document((_constants(self.found), _sweep(self.found)), self.warnings, self.signature)
+        searches = (("topic", self.found.c_topic), ("English", self.found.c_english))
+        rows = (
+            (name, number(search.c, 4), " ".join(search.stopped_by) or search.reason or "none up to 1")
+            for name, search in searches
+        )
+        title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
+        constants = listed_table(title, ("prior", "C", "first criterion words marked above it"), rows)
+        return Document((constants, _sweep(self.found)), self.warnings, self.signature)
 
 
 @checked()
@@ -113,13 +120,8 @@ def calibrate(
         about = {"signature": signature, "model": chosen.model, "occupation": chosen.occupation}
         notes += write_alone(path, "calibration", rows, about)
     if prior is not None:
-        content = {
-            "name": study.name,
-            "engine": "personas",
-            "summary": f"{_SUMMARY}{author}",
-            "alpha": prior.alpha,
-            "c": prior.constant,
-        }
+        content: dict[str, Any] = {"name": study.name, "engine": "personas", "summary": f"{_SUMMARY}{author}"}
+        content |= {"alpha": prior.alpha, "c": prior.constant}
         write_or_refuse(target, tomli_w.dumps(content).encode("utf-8"))
     return CalibrationResult(path, calibration, target if prior else None, signature, tuple(notes))
 
@@ -156,15 +158,6 @@ def _is_calibrated(content: bytes) -> bool:
         return False
     keys = {"name", "engine", "summary", "alpha", "c"}
     return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
-
-
-def _constants(calibration: Calibration) -> TitledTable:
-    rows = [
-        (name, number(search.c, 4), " ".join(search.stopped_by) or search.reason or "none up to 1")
-        for name, search in (("topic", calibration.c_topic), ("English", calibration.c_english))
-    ]
-    title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
-    return listed_table(title, ("prior", "C", "first criterion words marked above it"), rows)
 
 
 def _sweep(calibration: Calibration) -> TitledTable:

@@ -136,15 +136,14 @@ class AtAlpha:
     def _z(self, c: float) -> FloatArray:
         """Score the first gender against the second, `[W]`; the search for C calls it a thousand times."""
         first, second = (counts[None].astype(np.float64) for counts in self.pair.counts)
-        prior = replace(self.prior, c=c)
-        odds = LogOdds(self.pair.is_fixed, self.pair.english, "calibrated", prior)
+        odds = LogOdds(self.pair.is_fixed, self.pair.english, "calibrated", replace(self.prior, c=c))
         z: FloatArray = odds.z(first, second, first + second)[0]
         return z
 
     def marked_criterion_words(self, c: float) -> Words:
         """List the criterion words that mark either gender."""
         marked = _both_ways(self._z(c), self.pair.counts)
-        return tuple(self.pair.words[i] for i in np.flatnonzero((marked[0] | marked[1]) & self.criterion))
+        return self._words((marked[0] | marked[1]) & self.criterion)
 
     def lists(self, c: float | None) -> list[MarkedList]:
         """Make the lists of both directions; without C, or where r is undefined, they have no words."""
@@ -152,22 +151,22 @@ class AtAlpha:
         reason = None if c is None else self.undefined()
         if c is None or reason:
             return [MarkedList(gender, against, reason=reason) for gender, against in directions]
-        lists, words = [], self.pair.words
-        for (gender, against), marked in zip(
-            directions, _both_ways(self._z(c), self.pair.counts), strict=True
-        ):
-            lists.append(
-                MarkedList(
-                    gender,
-                    against,
-                    words=tuple(words[i] for i in np.flatnonzero(marked)),
-                    criterion=tuple(words[i] for i in np.flatnonzero(marked & self.criterion)),
-                    n_common=int((marked & self.common).sum()),
-                    n_names=int((marked & self.pair.is_name).sum()),
-                    n_beyond=int((marked & self.pair.is_content).sum()),
-                )
+        both_ways = _both_ways(self._z(c), self.pair.counts)
+        return [
+            MarkedList(
+                gender,
+                against,
+                words=self._words(marked),
+                criterion=self._words(marked & self.criterion),
+                n_common=int((marked & self.common).sum()),
+                n_names=int((marked & self.pair.is_name).sum()),
+                n_beyond=int((marked & self.pair.is_content).sum()),
             )
-        return lists
+            for (gender, against), marked in zip(directions, both_ways, strict=True)
+        ]
+
+    def _words(self, chosen: BoolArray) -> Words:
+        return tuple(self.pair.words[i] for i in np.flatnonzero(chosen))
 
     def agreements(self, c: float) -> FloatArray:
         """Compare two halves' lists, `[2, 40]`: directions, halvings; each half is its own topic."""

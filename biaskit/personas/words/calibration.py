@@ -101,30 +101,25 @@ class Calibration:
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
             for step in steps:
                 chosen = self.recommended is not None and self.recommended.alpha == step.alpha
+                of_step = {name: getattr(step, name) for name in _OF_STEP}
+                of_step |= {"model": self.model, "occupation": self.occupation, "prior": prior}
                 for marked in step.lists:
                     yield {
-                        "model": self.model,
-                        "occupation": self.occupation,
-                        "prior": prior,
-                        "c": step.c,
-                        "alpha": step.alpha,
-                        "gender": marked.gender,
-                        "against": marked.against,
+                        **of_step,
+                        **{name: getattr(marked, name) for name in _OF_LIST},
                         "n_marked": None if marked.words is None else len(marked.words),
                         "n_criterion": None if marked.criterion is None else len(marked.criterion),
-                        "n_common": marked.n_common,
-                        "n_names": marked.n_names,
+                        "n_marked_beyond": marked.n_beyond,
                         "gained": _spaced(marked.gained),
                         "lost": _spaced(marked.lost),
                         "words_differing": _spaced(marked.differing),
-                        "stability": step.stability,
                         "recommended": chosen and prior == "hybrid",
-                        "n_marked_beyond": marked.n_beyond,
-                        "stability_low": step.stability_low,
-                        "stability_high": step.stability_high,
-                        "stability_shuffled": step.stability_shuffled,
                         "reason": joined([marked.reason, step.reason]),
                     }
+
+
+_OF_LIST = ("gender", "against", "n_common", "n_names")
+_OF_STEP = ("c", "alpha", "stability", "stability_low", "stability_high", "stability_shuffled")
 
 
 def calibrate(

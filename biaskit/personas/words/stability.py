@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +66,7 @@ def chance_corrected(marked: BoolArray) -> FloatArray:
     return np.asarray(1.0 - agreement, dtype=np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class OverHalvings:
+class OverHalvings(NamedTuple):
     """A mean over halvings with its 95 % interval."""
 
     mean: float
