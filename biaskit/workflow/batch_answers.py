@@ -32,8 +32,7 @@ from biaskit.workflow.result import RunResult, run_path
 if TYPE_CHECKING:
     from biaskit.models.api.answer_files import AnswerFiles
 
-MOST_NAMED = 3
-"""Lines that a message names by their place."""
+MOST_NAMED = 3  # lines that a message names by their place
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +161,8 @@ def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]
         f" {count(n_stored, 'answer')} stored before"
     ]
     for why, places in files.problems.items():
-        notes.append(
-            f"{count(len(places), 'line')} not used, {why}: {first_words(list(places), MOST_NAMED, '; ')}"
-        )
+        named = first_words(list(places), MOST_NAMED, "; ")
+        notes.append(f"{count(len(places), 'line')} not used, {why}: {named}")
     if unknown:
         n = count(len(unknown), "answer")
         notes.append(f"{n} to no question of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")

@@ -22,8 +22,7 @@ from biaskit.study.keys import Study
 if TYPE_CHECKING:
     from biaskit.models.api.request_file import RequestFile
 
-MOST_OF_OPENAI = 50_000, 200 * 2**20
-"""Requests and bytes that OpenAI takes in one file."""
+MOST_OF_OPENAI = 50_000, 200 * 2**20  # requests and bytes that OpenAI takes in one file
 
 
 def write_requests(

@@ -55,16 +55,11 @@ class FormsResult:
     def document(self) -> Document:
         """Lay it out for a renderer: a line for each way, the most coverage first."""
         rows = sorted(self.rows, key=lambda row: (row["bias_type"], -(row["coverage"] or 0.0)))
-        lines = [
-            (
-                row["bias_type"],
-                row["prompt_form"],
-                "one word" if row["one_word"] else "as it is",
-                row["estimator"] or "–",
-                "–" if row["coverage"] is None else percent(row["coverage"]),
-            )
-            for row in rows
-        ]
+        lines = []
+        for row in rows:
+            asked = "one word" if row["one_word"] else "as it is"
+            coverage = "–" if row["coverage"] is None else percent(row["coverage"])
+            lines.append((row["bias_type"], row["prompt_form"], asked, row["estimator"] or "–", coverage))
         n_cells = max((row["n_cells"] for row in rows), default=0)
         note = f"cov.: probability on the study's words, mean of {n_cells} cells."
         if any(row["estimator"] == "top-k" for row in rows):
@@ -172,15 +167,9 @@ def coverage_by_form(
         except ModelError as error:
             reason = str(error)
         for bias_type, values in coverage.items():
-            yield {
-                "bias_type": bias_type,
-                "prompt_form": form,
-                "one_word": instruction is not None,
-                "estimator": estimator_name,
-                "coverage": fmean(values) if values else None,
-                "n_cells": len(values),
-                "reason": reason,
-            }
+            asked = {"bias_type": bias_type, "prompt_form": form, "one_word": instruction is not None}
+            found = {"estimator": estimator_name, "coverage": fmean(values) if values else None}
+            yield {**asked, **found, "n_cells": len(values), "reason": reason}
 
 
 def _places(design: ProbeDesign, most: int) -> list[int]:
@@ -188,15 +177,11 @@ def _places(design: ProbeDesign, most: int) -> list[int]:
 
     Returns their places in the product of templates and jobs, each once.
     """
-    n_jobs = len(design.items)
-    templates_of: dict[str, list[int]] = {}  # bias type → places of its templates
-    for number, template in enumerate(design.templates):
-        templates_of.setdefault(template.bias_type, []).append(number)
-    chosen: dict[int, None] = {}
-    for templates in templates_of.values():
+    n_jobs, chosen = len(design.items), dict[int, None]()
+    for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
+        templates = [n for n, template in enumerate(design.templates) if template.bias_type == bias_type]
         n = min(most, len(templates) * n_jobs)
-        stride = max(1, n_jobs // n)
         for i in range(n):
-            job = (i * stride + i // len(templates)) % n_jobs
+            job = (i * max(1, n_jobs // n) + i // len(templates)) % n_jobs
             chosen[templates[i % len(templates)] * n_jobs + job] = None
     return list(chosen)

@@ -79,13 +79,13 @@ class AnswerFiles:
         try:
             identifier, answer = _answer_of(parse_json(line), where)
         except BadAnswer as trouble:
-            return self.refuse(str(trouble), where)
+            self.refuse(str(trouble), where)
         except ValueError:
-            return self.refuse("no JSON" if line.endswith(b"\n") else "cut off", where)
-        earlier = self.lines.get(identifier)
-        if earlier is None or (earlier.status != 200 and answer.status == 200):
-            self.lines[identifier] = answer
-        return None
+            self.refuse("no JSON" if line.endswith(b"\n") else "cut off", where)
+        else:
+            earlier = self.lines.setdefault(identifier, answer)
+            if earlier.status != 200 and answer.status == 200:
+                self.lines[identifier] = answer
 
     def refuse(self, why: str, where: str) -> None:
         """Note why a line is not used."""
