@@ -49,9 +49,8 @@ def as_every_eval_ever(source: Source) -> ExportFiles:
 
 def _document(run: StoredRun, model: Model, results: Sequence[Result], organization: str) -> dict[str, Any]:
     kind, _, name = model.spec.partition(":")
-    now = str(int(time.time()))
-    study = run.manifest["study"]
-    versions = run.manifest["versions"]
+    now, study = str(int(time.time())), run.manifest["study"]
+    version = str(run.manifest["versions"].get("biaskit", UNSTATED))
     ident = name.partition("@")[0] if kind == "hf" and name.count("/") == 1 else model.label
     return {
         "schema_version": SCHEMA,
@@ -66,7 +65,7 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
         },
         "eval_library": {
             "name": "biaskit",
-            "version": str(versions.get("biaskit", UNSTATED)),
+            "version": version,
             "additional_details": {"signature": str(run.manifest["signature"])},
         },
         "model_info": {
@@ -89,8 +88,8 @@ def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
         low, high = result.interval
         ends = {"lower": low, "upper": high, "confidence_level": 0.95, "method": result.method}
         uncertainty["confidence_interval"] = ends
-    entry = run.manifest["models"][model.label]
-    how = estimator_of(entry) if run.engine == "probe" else "texts"
+    how = estimator_of(run.manifest["models"][model.label]) if run.engine == "probe" else "texts"
+    about = _texts({"estimator": how, "prompt_form": model.prompt_form})
     return {
         "evaluation_result_id": result.name,
         "evaluation_name": f"biaskit {run.manifest['study']}: {result.name}",
@@ -112,9 +111,7 @@ def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
             "details": _texts(result.beside),
             "uncertainty": uncertainty,
         },
-        "generation_config": {
-            "additional_details": _texts({"estimator": how, "prompt_form": model.prompt_form})
-        },
+        "generation_config": {"additional_details": about},
     }
 
 

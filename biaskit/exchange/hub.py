@@ -63,14 +63,11 @@ def as_hub(source: Source) -> ExportFiles:
 
 def _notes(run: StoredRun, model: Model, result: Result) -> str:
     where = "over jobs and templates" if run.engine == "probe" else "over texts"
-    ends = result.interval
-    beside = {
-        name: f"{value:.4g}" if isinstance(value, float) else value for name, value in result.beside.items()
-    }
+    ends, beside = result.interval, result.beside.items()
     parts = (
         f"share of {result.gender}, a fraction",
         f"95 % interval {ends[0]:.4f} to {ends[1]:.4f} {where}" if ends else "no interval",
-        *(f"{name} {value}" for name, value in beside.items()),
+        *(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in beside),
         f"model {model.fingerprint[:12]}",
         f"biaskit {run.manifest['versions'].get('biaskit', '')}",
         NO_DIRECTION,

@@ -29,8 +29,7 @@ from biaskit.runs.store import slug
 
 UTILS = Path(__file__).with_name("lm_eval_utils.py")
 """What the tasks call: goes into the folder as it is, and imports nothing of ours."""
-Lines = dict[str, list[dict[str, Any]]]
-"""Task, without the name of its study → its cells."""
+Lines = dict[str, list[dict[str, Any]]]  # task, without the name of its study → its cells
 
 
 def as_lm_eval(source: Source) -> ExportFiles:
@@ -110,15 +109,10 @@ def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[
             bare = prompt.rstrip()
             space = prompt[len(bare) :]
             choices = [space + word["text"] for word in words]
-            line = {
-                "template_id": cell.template_id,
-                "job": cell.job,
-                "prompt": bare,
-                "choices": [space, *choices] if space else choices,
-                "boundary": bool(space),
-                "group_of": [metric_of[word["group"]] for word in words],
-                "longer_of": extensions_of(words, boundary),
-            }
+            line = {"template_id": cell.template_id, "job": cell.job, "prompt": bare}
+            line |= {"choices": [space, *choices] if space else choices, "boundary": bool(space)}
+            line |= {"group_of": [metric_of[word["group"]] for word in words]}
+            line |= {"longer_of": extensions_of(words, boundary)}
             arm = "" if cell.instruction_id == NO_INSTRUCTION else f"_instruction-{cell.instruction_id}"
             arm += "" if cell.setting == "plain" else f"_{cell.setting}"
             lines.setdefault(f"{cell.bias_type}_{slug(cell.job_group)}{arm}", []).append(line)
