@@ -66,8 +66,7 @@ TABLE_NAMES = (
     *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
     *("text_transfer", "group_words", "group_lists"),
 )
-HIGH_DROP_RATE = 0.2
-"""Part of texts without an association above which a share is warned about."""
+HIGH_DROP_RATE = 0.2  # part of texts without an association above which a share is warned about
 
 
 @dataclass(slots=True)
@@ -99,10 +98,9 @@ def analyse_texts(
     study, vectors_name = design.study.model_dump(mode="json"), results.record.get("vectors_name")
     signed = {"vectors": str(vectors_name)} if vectors_name else {}
     signed |= signed_groups(documents.group_column)
+    choices = sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})
     tables.analysis |= {
-        "choices": {
-            key: study[key] for key in sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})
-        },
+        "choices": {key: study[key] for key in choices},
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
         "signature": design_signature(design, manifest["models"], **signed),
@@ -142,10 +140,7 @@ def texts_of(
 
 
 def _make_tables(
-    documents: TextDocuments,
-    design: PersonasDesign,
-    forms: Mapping[str, str],
-    watcher: Watcher,
+    documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
 ) -> _Results:
     """Make association → representation → words → SRB → clusters → tests of texts already read."""
     study, results = design.study, _Results()
@@ -228,9 +223,8 @@ def _add_words(
             f"the hybrid prior takes {100 * median(shares):.2g} % of its mass from the compared texts (median"
             f" over lists; alpha {study.alpha:g}), the rest from English"
         )
-    results.tables["text_transfer"] = list(
-        transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
-    )
+    told_apart = transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
+    results.tables["text_transfer"] = list(told_apart)
     # Both scores and clusters need vectors, and vectors only where a list has a word.
     vectors: WordVectors | None = None
     associated = (of_key for (_, _, origin), (_, of_key) in lists.by_key.items() if origin == ASSOCIATED)
@@ -243,9 +237,8 @@ def _add_words(
     results.tables["srb"] = [row for row, _ in scores]
     results.notes += score_notes(scores)
     if clustered and vectors:
-        results.tables |= cluster_tables(
-            documents, lists, study, vectors.models[0], results.notes, results.record
-        )
+        of_corpus = vectors.models[0]
+        results.tables |= cluster_tables(documents, lists, study, of_corpus, results.notes, results.record)
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -14,8 +14,7 @@ from biaskit.personas.texts.tokens import letters, tokeniser
 from biaskit.report.content import ExampleText, Span, WordInContext
 from biaskit.tables.query import Row, Tables, grouped, where
 
-MOST_EXAMPLES = 240
-"""Example texts of one run, shared by its models."""
+MOST_EXAMPLES = 240  # example texts of one run, shared by its models
 LONGEST_EXAMPLE = 4_000
 LOOKED_AT, PER_OUTCOME = 600, 6
 """Texts of a model whose outcome is determined, and how many of each outcome but `person` are shown."""
@@ -25,8 +24,7 @@ WORDS_IN_CONTEXT = 8
 GENDER_WORDS = 2
 SENTENCES_PER_WORD = 3
 LONGEST_SENTENCE = 280
-AROUND = 18
-"""Words kept on each side of a marked word in a sentence that is too long."""
+AROUND = 18  # words kept on each side of a marked word in a sentence that is too long
 
 _SENTENCE_END = re.compile(r"(?=\s)(?:(?<=[.!?])(?<!\bMrs.)(?<!\bMr.)(?<!\bMs.)(?<!\bDr.)\s+|\n+)")
 """The lookahead comes first: it fails fast at nearly every letter."""

@@ -20,14 +20,10 @@ from biaskit.runs.claims import Claim
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, contrast_of, distinct, first, grouped, mean_over_prompts, where
 
-PER_TABLE = 4
-"""Models side by side in one table; more of them are split into parts."""
-MOST_WORDS = 150
-"""Words of one cell; a cell cannot go over a page."""
-MOST_LETTERS = 60
-"""Letters of one word: TeX cannot read a line of a megabyte."""
-EXAMPLE = "software engineer"
-"""The occupation of the paper's Tables 7, 8 and 15."""
+PER_TABLE = 4  # models side by side in one table; more of them are split into parts
+MOST_WORDS = 150  # words of one cell; a cell cannot go over a page
+MOST_LETTERS = 60  # letters of one word: TeX cannot read a line of a megabyte
+EXAMPLE = "software engineer"  # the occupation of the paper's Tables 7, 8 and 15
 _NOTHING: Tables = MappingProxyType({})
 _UNDEFINED = "–"
 
@@ -307,15 +303,10 @@ _TEST_NOTE = "Unit and n: occupations with a score; g: Hedges' g; p Holm: adjust
 
 def _test_cells(row: Row) -> tuple[str, ...]:
     return (
-        signed(row["estimate"]),
-        span(row["ci_low"], row["ci_high"], signed=True),
-        number(row["statistic"], 2),
-        number(row["dof"], 1),
-        p_value(row["p_value"]),
-        p_value(row["p_adjusted"]),
-        signed(row["effect_size"], 2),
-        _count(row["n_a"]),
-        _count(row["n_b"]),
+        *(signed(row["estimate"]), span(row["ci_low"], row["ci_high"], signed=True)),
+        *(number(row["statistic"], 2), number(row["dof"], 1)),
+        *(p_value(row["p_value"]), p_value(row["p_adjusted"]), signed(row["effect_size"], 2)),
+        *(_count(row["n_a"]), _count(row["n_b"])),
     )
 
 

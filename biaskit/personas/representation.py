@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -20,8 +21,7 @@ from biaskit.tables.reasons import NOT_ENGLISH
 Labour = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
 
-ALL_TEMPLATES = "all"
-"""The template_id of the mean of the templates' shares."""
+ALL_TEMPLATES = "all"  # the template_id of the mean of the templates' shares
 _Block = tuple[str, tuple[int | None, str | None], str, str]
 
 
@@ -121,8 +121,7 @@ def _rows_of_occupation(
 
 def _shares(counts: Mapping[str, int]) -> _Shares:
     female, nonbinary = counts["n_female"], counts["n_nonbinary"]
-    associated = female + counts["n_male"] + nonbinary
-    n_texts = counts["n_texts"]
+    associated, n_texts = female + counts["n_male"] + nonbinary, counts["n_texts"]
     reason = "one text with an associated gender: no standard error" if associated == 1 else None
     if not associated:
         reason = "no text with an associated gender" if n_texts else "no text"
@@ -173,18 +172,10 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
             (LABOUR_SIDES[labour < 0.5], min(math.floor(share * 10 + 1e-12), 9))
             for share, labour in pairs.values()
         )
-        deciles += [
-            {
-                "model": model,
-                "template_id": template,
-                "labour_side": side,
-                "decile_low": decile / 10,
-                "decile_high": (decile + 1) / 10,
-                "n_occupations": counts[side, decile],
-            }
-            for side in LABOUR_SIDES
-            for decile in range(10)
-        ]
+        for side, decile in product(LABOUR_SIDES, range(10)):
+            ends = {"decile_low": decile / 10, "decile_high": (decile + 1) / 10}
+            scope = {"model": model, "template_id": template, "labour_side": side}
+            deciles.append({**scope, **ends, "n_occupations": counts[side, decile]})
     if not defined(rows, "labour_female_share"):
         return [], "no occupation has a labour share"
     return deciles, joined(notes)

@@ -18,8 +18,7 @@ from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, defined, distinct, first, grouped, where
 
 NAME = "marked-words"
-MOST_ROWS = 40
-"""Words of one gender in the texts of one model, the strongest first."""
+MOST_ROWS = 40  # words of one gender in the texts of one model, the strongest first
 _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 
 

@@ -89,7 +89,7 @@ def analyze_texts(
     )
     if not is_file and (encoding != "utf-8" or separator is not None):
         raise UsageError("encoding and separator say how a file is read, and these texts are no file.")
-    columns = {"text": text, "gender": gender, "occupation": occupation, "model": model}
+    columns: dict[str, Any] = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     columns |= {} if group_col is None else {"group": group_col}
     settings = dict(settings or {})
     if unmarked:
@@ -106,11 +106,7 @@ def analyze_texts(
     assert isinstance(study, PersonasStudy)
     imported = read_texts(
         str(texts) if is_file else _frame(texts, text),
-        text=text,
-        gender=gender,
-        occupation=occupation,
-        model=model,
-        group=group_col,
+        **columns,
         gender_codes=study.gender_codes,
         encoding=encoding,
         separator=separator,
@@ -122,9 +118,8 @@ def analyze_texts(
     elif study.unmarked:
         raise UsageError("Unmarked groups are values of a column: name it with --group-col (group_col).")
     # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
-    design = replace(
-        resolve_design(study), prompts=(), templates=(), slot="", instructions=(None,), sources={}
-    )
+    nothing_asked: Any = {"prompts": (), "templates": (), "slot": "", "instructions": (None,), "sources": {}}
+    design = replace(resolve_design(study), **nothing_asked)
     if encoding != "utf-8":  # read otherwise, the same bytes are other texts
         columns["encoding"] = encoding
     if separator is not None:

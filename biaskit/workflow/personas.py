@@ -55,8 +55,7 @@ class PersonasResult(RunResult):
         "How well women's and men's texts are told apart without gender words: areas under the curve.",
     )
     group_lists = table_property(
-        "group_lists",
-        "How long the list of marked words of each group of a column is, beside its null.",
+        "group_lists", "How long the list of marked words of each group of a column is, beside its null."
     )
     group_words = table_property("group_words", "The words that mark each group of a column of your own.")
     clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
@@ -137,13 +136,8 @@ def personas(
         dry_run=dry_run,
         watcher=watcher,
     )
-    overrides = stated(
-        per_gender=per_gender,
-        max_draws=max_draws,
-        max_new_tokens=max_new_tokens,
-        prompt_form=prompt_form,
-        system_prompt=system_prompt,
-    )
+    overrides = stated(per_gender=per_gender, max_draws=max_draws, max_new_tokens=max_new_tokens)
+    overrides |= stated(prompt_form=prompt_form, system_prompt=system_prompt)
     overrides |= list_override("occupations", occupations)
     if "occupations.source" in overrides:
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}

@@ -15,8 +15,7 @@ from biaskit.study.keys import PersonasStudy
 
 RoundVerdict = Literal["open", "full", "ineligible", "capped"]
 LEAST_SHARE_OF_BATCH = 0.1
-Counts = tuple[int, int]
-"""Women and men."""
+Counts = tuple[int, int]  # women and men
 
 
 @dataclass(frozen=True, slots=True)

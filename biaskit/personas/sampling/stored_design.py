@@ -31,15 +31,9 @@ def compatibility(design: PersonasDesign) -> dict[str, Any]:
     }
     texts |= {f"template {t.id}": [t.question, t.opening] for t in design.templates}
     texts |= {f"instruction {i.id}": i.text for i in design.instructions if i is not None}
-    return {
-        "study": study.name,
-        "task": study.task,
-        "articles": study.articles,
-        "system_prompt": study.system_prompt,
-        "sampling": asdict(design.sampling),
-        "seed": study.seed,
-        "texts": texts,
-    }
+    stated = {name: getattr(study, name) for name in ("task", "articles", "system_prompt")}
+    sampling = asdict(design.sampling)
+    return {"study": study.name, **stated, "sampling": sampling, "seed": study.seed, "texts": texts}
 
 
 def design_signature(design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], **analysis: str) -> str:

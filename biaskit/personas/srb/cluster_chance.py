@@ -60,13 +60,8 @@ def chance_of(
     f, m = (n + swapped) // 2, (n - swapped) // 2
     kept = (n >= FEWEST_OCCUPATIONS) & differs_by_half(f, m, released=released)
     summed = differs_by_half(f.sum(axis=2), m.sum(axis=2), released=released)
-    reached = np.concatenate(
-        [
-            np.abs(swapped) >= np.abs(observed),
-            (np.abs(swapped.sum(axis=2)) >= np.abs(observed.sum(axis=1)))[..., None],
-        ],
-        axis=2,
-    )
+    sum_reached = np.abs(swapped.sum(axis=2)) >= np.abs(observed.sum(axis=1))
+    reached = np.concatenate([np.abs(swapped) >= np.abs(observed), sum_reached[..., None]], axis=2)
     return Chance(
         (1 + reached.sum(axis=0)) / (n_swaps + 1),
         np.concatenate([kept, summed[..., None]], axis=2).mean(axis=0),

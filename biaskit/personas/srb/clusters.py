@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import product
 
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
@@ -28,9 +29,7 @@ def cluster_tables(
     # A model without lists gets empty ones: a cluster is kept only where every model has it.
     words = {
         (model, occupation, gender): lists.words(model, occupation, ASSOCIATED, gender)
-        for model in documents.models
-        for occupation in documents.occupations
-        for gender in WOMEN_AND_MEN
+        for model, occupation, gender in product(documents.models, documents.occupations, WOMEN_AND_MEN)
     }
     dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
     categories = load_categories(study.categories) if study.categories else {}

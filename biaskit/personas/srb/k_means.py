@@ -30,8 +30,7 @@ WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 KRule = Literal["max", "largest-gain"]
 Variant = Literal["exact", "released"]
 
-ALL_MODELS = "all"
-"""Stands in the column `model` of rows whose counts are summed over models."""
+ALL_MODELS = "all"  # stands in the column `model` of rows whose counts are summed over models
 SHORT_WORDS_KEPT = frozenset({"dr", "md"})
 FEWEST_WORDS = 4
 RANDOM_STATE = 42
@@ -96,9 +95,8 @@ def words_to_cluster(lists: WordsByGender, *, drop_words: Collection[str] = froz
     stays, as in the paper).
     """
     marked = {word for (_, _, gender), words in lists.items() if gender in WOMEN_AND_MEN for word in words}
-    return tuple(
-        sorted(word for word in marked.difference(drop_words) if len(word) > 2 or word in SHORT_WORDS_KEPT)
-    )
+    kept = marked.difference(drop_words)
+    return tuple(sorted(word for word in kept if len(word) > 2 or word in SHORT_WORDS_KEPT))
 
 
 def find_clusters(
@@ -157,9 +155,8 @@ def find_clusters(
         curve, chosen = silhouette_curve(vectors, ks, k_rule, fixed=k is not None)
         if chosen:
             members: dict[int, list[str]] = {}
-            for word, label in zip(
-                usable_words, k_means(vectors, chosen, n_init=STARTS).tolist(), strict=True
-            ):
+            labels = k_means(vectors, chosen, n_init=STARTS).tolist()
+            for word, label in zip(usable_words, labels, strict=True):
                 members.setdefault(label, []).append(word)
             clusters = [tuple(group) for group in members.values()]
         reason = "" if len(clusters) > 1 else "all words have the same vector"

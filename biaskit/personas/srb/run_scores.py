@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -70,9 +71,8 @@ def word_vectors(
     if study.vectors == "corpus":
         # In the order of keys: nothing but the texts may decide the vectors.
         texts, tokens = sorted(documents.texts, key=lambda text: text.key), documents.tokens
-        corpus = TrainingTexts.ordered(
-            tokens.words, tokens.ids, tokens.starts, [text.place for text in texts]
-        )
+        places = [text.place for text in texts]
+        corpus = TrainingTexts.ordered(tokens.words, tokens.ids, tokens.starts, places)
         seeds, trained = parse_seeds(study.srb_seeds), list[Vectors]()
         progress(0, len(seeds))
         for vectors in vectors_of_seeds(corpus, seeds):
@@ -90,15 +90,10 @@ def word_vectors(
         name = f"corpus:{digest([trained_on, study.tokenizer, list(seeds)])[:8]}"
         return WordVectors(name, tuple(trained), record)
     if study.vectors == "marked-lists":
-        vectors = train_on_lists(  # four "sentences" per model and occupation, as released
-            [
-                lists.words(model, occupation, origin, gender)
-                for model in documents.models
-                for occupation in documents.occupations
-                for gender in WOMEN_AND_MEN
-                for origin in (SPECIFIED, ASSOCIATED)
-            ]
-        )
+        # Four "sentences" per model and occupation, as released.
+        every = product(documents.models, documents.occupations, WOMEN_AND_MEN, (SPECIFIED, ASSOCIATED))
+        listed = [lists.words(model, job, origin, gender) for model, job, gender, origin in every]
+        vectors = train_on_lists(listed)
         return WordVectors("marked-lists", (vectors,), {"source": "marked-lists", "seeds": [1]})
     path = study.vectors.partition(":")[2]
     compared = (word_lists for _, word_lists in lists.by_key.values())
@@ -125,13 +120,9 @@ def srb_rows(
             continue
         scores = _scores(documents, lists, study, vectors, model, occupation, gender_words)
         for gender in WOMEN_AND_MEN:
-            row = {
-                "model": model,
-                "occupation": occupation,
-                **scores[gender].row(vectors.name if vectors else ""),
-                "control": "hold-out" if study.hold_out else "",
-            }
-            yield row, scores[gender]
+            of_score = scores[gender].row(vectors.name if vectors else "")
+            control = "hold-out" if study.hold_out else ""
+            yield {"model": model, "occupation": occupation, **of_score, "control": control}, scores[gender]
     progress(len(pairs), len(pairs))
 
 

@@ -33,8 +33,7 @@ from biaskit.stats.welch import varies
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Places = NDArray[np.intp]
-"""Places of one list's words among the words of the compared texts."""
+Places = NDArray[np.intp]  # places of one list's words among the words of the compared texts
 WORDS_NAMED = 10
 
 PRONOUNS: Mapping[str, frozenset[str]] = {

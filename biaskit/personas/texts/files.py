@@ -28,15 +28,14 @@ if TYPE_CHECKING:
 
 Record = tuple[int, Mapping[str, object]]
 """The line (or row, from 1) where a record begins, and its values by role: text, gender, …"""
+Records = tuple[tuple[str, ...], list[Record]]  # the header, and every record below it
 ENCODINGS = ("utf-8", "cp1252")
 """How a file may be written; cp1252 is what Western European Windows programs write."""
 BINARY = (".parquet", XLSX)
 """Binary formats: they have rows and no lines, no encoding, and are compressed already."""
-UNNAMED = "texts"
-"""What tables call texts without a file's name."""
+UNNAMED = "texts"  # what tables call texts without a file's name
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_SEPARATORS = {";": "semicolons", "\t": "tabs"}
-"""What else may separate the columns of a .csv."""
+_SEPARATORS = {";": "semicolons", "\t": "tabs"}  # what else may separate the columns of a .csv
 SUFFIXES = (*_DELIMITERS, ".jsonl", ".ndjson", *BINARY)
 _TEXTS = Inputs(CorpusError, most=4 * 2**30)
 
@@ -158,9 +157,7 @@ def _delimiter(text: str, columns: Mapping[str, str], delimiters: Sequence[str])
     return fits[0] if len(fits) == 1 else delimiters[0]
 
 
-def _csv_records(
-    text: str, where: str, columns: Mapping[str, str], delimiter: str
-) -> tuple[tuple[str, ...], list[Record]]:
+def _csv_records(text: str, where: str, columns: Mapping[str, str], delimiter: str) -> Records:
     # Lines end in "\n" alone: a "\r" outside quotes (pandas writes texts so) is an error, not a new record.
     reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -191,7 +188,7 @@ def _csv_records(
     return tuple(header), records
 
 
-def _json_records(text: str, where: str, columns: Mapping[str, str]) -> tuple[tuple[str, ...], list[Record]]:
+def _json_records(text: str, where: str, columns: Mapping[str, str]) -> Records:
     records: list[Record] = []
     header: tuple[str, ...] = ()  # keys of the first object
     gender_met = "gender" not in columns
@@ -219,9 +216,7 @@ def _json_records(text: str, where: str, columns: Mapping[str, str]) -> tuple[tu
     return header, records
 
 
-def _parquet_records(
-    content: bytes, where: str, columns: Mapping[str, str]
-) -> tuple[tuple[str, ...], list[Record]]:
+def _parquet_records(content: bytes, where: str, columns: Mapping[str, str]) -> Records:
     import pandas as pd
 
     try:
@@ -237,9 +232,7 @@ def _parquet_records(
         raise CorpusError(f"{where} cannot be read as Parquet: {why}. Write the file again.") from None
 
 
-def _frame_records(
-    df: pd.DataFrame, where: str, columns: Mapping[str, str]
-) -> tuple[tuple[str, ...], list[Record]]:
+def _frame_records(df: pd.DataFrame, where: str, columns: Mapping[str, str]) -> Records:
     header = tuple(str(name) for name in df.columns)
     values: list[list[object]] = []
     for position in _positions(header, columns, where).values():

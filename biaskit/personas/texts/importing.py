@@ -25,8 +25,7 @@ from biaskit.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_ma
 if TYPE_CHECKING:
     import pandas as pd
 
-TEMPLATE = "texts"
-"""The template_id of every imported text."""
+TEMPLATE = "texts"  # the template_id of every imported text
 MOST_GROUPS = 50
 """Values that a column of groups may hold: every group is compared, and crossed with each gender."""
 

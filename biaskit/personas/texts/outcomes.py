@@ -15,8 +15,7 @@ from biaskit.records import Finish
 OUTCOMES = ("person", "no-person", "declines", "lectures", "empty")
 """What a rule may say, in the order of tables."""
 DECLINES = "declines"
-CUT = "cut"
-"""The outcome of a text that the token limit ended before it came to anything."""
+CUT = "cut"  # the outcome of a text that the token limit ended before it came to anything
 NO_DESCRIPTION = frozenset({"declines", "lectures"})
 """Outcomes of texts that describe nobody: their words mark no gender and no group."""
 RULES = "corpus:outcomes/texts.toml"

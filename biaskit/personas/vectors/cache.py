@@ -30,8 +30,7 @@ from biaskit.personas.vectors.training import (
     train,
 )
 
-MOST_KEPT = 512 * 2**20
-"""Bytes of all files together: those not used for the longest time go."""
+MOST_KEPT = 512 * 2**20  # bytes of all files together: those not used for the longest time go
 FEW_TOKENS = 1_000_000
 """Tokens times epochs: fewer are trained before another process has even started."""
 

@@ -26,8 +26,7 @@ WINDOW = 5
 NEGATIVE_SAMPLES = 5
 FEWEST_EPOCHS = 5
 TRAINING_TOKENS = 5_000_000
-LONGEST_SENTENCE = 10_000
-"""Tokens; gensim drops what follows in a sentence, without a message."""
+LONGEST_SENTENCE = 10_000  # tokens; gensim drops what follows in a sentence, without a message
 NEARLY_UNTRAINED = 0.5
 """A median cosine of random words above this gets a warning: all words still point the same way."""
 RANDOM_PAIRS = 10_000
@@ -95,14 +94,8 @@ def n_epochs(n_tokens: int) -> int:
 
 def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
     """Return what `train` passes to gensim besides the sentences and the seed."""
-    return {
-        "vector_size": VECTOR_SIZE,
-        "window": WINDOW,
-        "min_count": 1,
-        "sg": 0,
-        "negative": NEGATIVE_SAMPLES,
-        "epochs": epochs,
-    }
+    size = {"vector_size": VECTOR_SIZE, "window": WINDOW, "min_count": 1}
+    return {**size, "sg": 0, "negative": NEGATIVE_SAMPLES, "epochs": epochs}
 
 
 def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: int = 1) -> Vectors:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,9 @@ class WordList:
 # --- the lists -----------------------------------------------------------------------------------
 
 
+_NULL_BEYOND = ("null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
+
+
 def contrast_lists(
     texts: LabelledTexts,
     contrasts: Sequence[Contrast],
@@ -83,8 +86,7 @@ def contrast_lists(
     One set of shuffles within `texts.strata` serves all contrasts and methods; `shuffled` names what was
     shuffled, in messages. See `word_lists` in lists.py for what is undefined.
     """
-    fixed = is_fixed(texts.words)
-    log_odds = [LogOdds(fixed, texts.english, method, prior) for method in methods]
+    log_odds = [LogOdds(is_fixed(texts.words), texts.english, method, prior) for method in methods]
     drafts = [
         [
             WordList(
@@ -109,13 +111,8 @@ def contrast_lists(
                 word_list = replace(word_list, words=words, n_marked=len(words))
                 word_list = _beside_null(word_list, _statistics(scores, contrast), null[c])
                 if word_list.null_p95_beyond is not None and (why := _why_unequal(texts, contrast, shuffled)):
-                    word_list = replace(
-                        word_list,
-                        null_p95_beyond=None,
-                        p_value_beyond=None,
-                        p_value_max_z_beyond=None,
-                        reason=joined([word_list.reason, why]),
-                    )
+                    no_null: Any = dict.fromkeys(_NULL_BEYOND)
+                    word_list = replace(word_list, **no_null, reason=joined([word_list.reason, why]))
             yield word_list
 
 

@@ -30,10 +30,8 @@ from biaskit.tables.query import Row
 
 OTHERS = "others"
 """What a group is held against where none is unmarked: the texts of all other groups together."""
-EVERY_GENDER = ""
-"""The gender of a row that takes a group's texts whatever their gender."""
-Cell = tuple[str, str]
-"""A group and a gender; texts of nobody's gender have `EVERY_GENDER`."""
+EVERY_GENDER = ""  # the gender of a row that takes a group's texts whatever their gender
+Cell = tuple[str, str]  # a group and a gender; texts of nobody's gender have `EVERY_GENDER`
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,14 +251,9 @@ def group_list_rows(lists: GroupLists) -> Iterator[Row]:
 
 
 def _scope(lists: GroupLists, group_list: GroupList) -> Row:
-    return {
-        "model": group_list.model,
-        "column": lists.column,
-        "group": group_list.group,
-        "against": group_list.words.against,
-        "gender": group_list.gender,
-        "method": group_list.words.method,
-    }
+    of_group = {name: getattr(group_list, name) for name in ("model", "group", "gender")}
+    of_list = {name: getattr(group_list.words, name) for name in ("against", "method")}
+    return {**of_group, **of_list, "column": lists.column}
 
 
 def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStudy) -> Iterator[str]:

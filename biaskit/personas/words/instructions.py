@@ -23,10 +23,7 @@ MARKED_FOR = {"female": "instruction", "male": "none"}
 
 
 def instruction_word_rows(
-    documents: TextDocuments,
-    study: PersonasStudy,
-    english: Mapping[str, int],
-    forms: Mapping[str, str],
+    documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], forms: Mapping[str, str]
 ) -> Iterator[Row]:
     """Yield the rows of instruction_words.csv: per model and instruction, over all occupations, no pronouns.
 
@@ -35,9 +32,8 @@ def instruction_word_rows(
     names, words = names_of(documents, study), documents.tokens.words
     for model in documents.models:
         texts = [text for text in documents.texts if text.model == model and not (text.empty or text.refused)]
-        for number in sorted(
-            {t.instruction_id for t in texts if t.instruction_id not in (None, NO_INSTRUCTION)}
-        ):
+        numbers = {text.instruction_id for text in texts} - {None, NO_INSTRUCTION}
+        for number in sorted(number for number in numbers if number is not None):
             compared = [text for text in texts if text.instruction_id in (number, NO_INSTRUCTION)]
             lists = word_lists(
                 documents.tokens.counts()[[text.place for text in compared]],

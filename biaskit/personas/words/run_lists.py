@@ -37,14 +37,12 @@ class RunLists:
     def marked(self, model: str, occupation: str, origin: str, gender: str) -> WordList | None:
         """Find the calibrated list of a gender: women against men, or men against women."""
         _, lists = self.by_key.get((model, occupation, origin), (None, ()))
-        against = WOMEN_AND_MEN[1 - WOMEN_AND_MEN.index(gender)]
-        wanted = (gender, against, CALIBRATED)
+        wanted = (gender, WOMEN_AND_MEN[1 - WOMEN_AND_MEN.index(gender)], CALIBRATED)
         return next((each for each in lists if (each.gender, each.against, each.method) == wanted), None)
 
     def words(self, model: str, occupation: str, origin: str, gender: str) -> list[str]:
         """List the words of that list that are no names in the model's texts; none where there is no list."""
-        marked = self.marked(model, occupation, origin, gender)
-        names = self.names[model]
+        marked, names = self.marked(model, occupation, origin, gender), self.names[model]
         return [word.word for word in marked.words if word.word not in names] if marked else []
 
 
@@ -76,14 +74,12 @@ def make_lists(
     for done, comparison in enumerate(compared):
         progress(done, len(compared))
         if comparison.reason is not None:
-            lists_of[comparison.key] = (
-                comparison,
-                tuple(
-                    WordList(gender, against, method, n_target=0, n_unmarked=0, reason=comparison.reason)
-                    for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
-                    for method in METHODS
-                ),
+            undefined = (
+                WordList(gender, against, method, n_target=0, n_unmarked=0, reason=comparison.reason)
+                for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
+                for method in METHODS
             )
+            lists_of[comparison.key] = comparison, tuple(undefined)
             continue
         lists = word_lists(
             counts[[text.place for text in comparison.texts]],
@@ -239,8 +235,7 @@ def list_notes(lists: RunLists) -> Iterator[str]:
         )
 
 
-FEW_TEXTS = 20
-"""Texts a side: a list with fewer gets a warning."""
+FEW_TEXTS = 20  # texts a side: a list with fewer gets a warning
 
 
 def length_notes(lists: Sequence[WordList], what: str, shuffled: str, table: str) -> Iterator[str]:

@@ -27,26 +27,21 @@ from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
 
-MIN_TEXTS = 10
-"""Texts of women, and of men, that learning and testing need at least."""
+MIN_TEXTS = 10  # texts of women, and of men, that learning and testing need at least
 MOST_TEXTS = 200
 """Texts of a prompt and gender that are used at most: the work grows with their square."""
 DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, drawn at random"
 CONTROL = f"{HOLD_OUT}: a positive control"
 WITHIN_OCCUPATION = "one occupation: no interval"
 
-Cell = tuple[str, str]
-"""Origin of the texts that are learnt from, and of those that are tested."""
+Cell = tuple[str, str]  # origin of the texts that are learnt from, and of those that are tested
 CELLS: tuple[Cell, ...] = (
     (ASSOCIATED, ASSOCIATED),
     (SPECIFIED, SPECIFIED),
     (SPECIFIED, ASSOCIATED),
     (ASSOCIATED, SPECIFIED),
 )
-NO_TEXTS = {
-    ASSOCIATED: "no texts without a specified gender",
-    SPECIFIED: "no texts with a specified gender",
-}
+NO_TEXTS = {ASSOCIATED: "no texts without a specified gender", SPECIFIED: "no texts with a specified gender"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +54,7 @@ class _Area:
 
 
 def transfer_rows(
-    documents: TextDocuments,
-    lists: RunLists,
-    study: PersonasStudy,
-    progress: Callable[[int, int], None],
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Callable[[int, int], None]
 ) -> Iterator[Row]:
     """Yield the rows of text_transfer.csv: four for each model and occupation, then four means over them."""
     n_pairs, done = len(documents.models) * len(documents.occupations), 0
@@ -118,10 +110,8 @@ def _sample(
             texts += of_cell
     n_female, n_male = (sum(text.gender == gender for text in texts) for gender in WOMEN_AND_MEN)
     if min(n_female, n_male) < MIN_TEXTS:
-        return (
-            f"{n_female} {origin} texts of women and {n_male} of men in prompts that have both;"
-            f" {MIN_TEXTS} of each are needed"
-        )
+        few = f"{n_female} {origin} texts of women and {n_male} of men in prompts that have both"
+        return f"{few}; {MIN_TEXTS} of each are needed"
     sample = Sample.shuffled(
         documents.tokens.counts()[[text.place for text in texts]][:, usable],
         [text.gender == WOMEN_AND_MEN[0] for text in texts],
@@ -138,10 +128,8 @@ def _area(
     study: PersonasStudy,
     row_key: Sequence[str],
 ) -> _Area:
-    if isinstance(taught, str):
-        return _Area(reason=taught)
-    if isinstance(judged, str):
-        return _Area(reason=judged)
+    if isinstance(taught, str) or isinstance(judged, str):
+        return _Area(reason=taught if isinstance(taught, str) else str(judged))
     if taught is judged:
         held_out = within(taught[0], generator(study.seed, "text_transfer", row_key))
     else:
@@ -161,24 +149,21 @@ def _mean(areas: Sequence[_Area]) -> _Area:
         return _Area(reason=areas[0].reason)
     left_out = len(areas) - len(defined)
     drawn = any(DRAWN in parts_of_reason(area.reason) for area, _ in defined)
-    return _Area(
-        HeldOut(
-            float(np.mean([held_out.area for _, held_out in defined])),
-            np.mean([held_out.taught for _, held_out in defined], axis=0),
-            np.mean([held_out.judged for _, held_out in defined], axis=0),
-        ),
-        joined(
-            [
-                f"{left_out} of {len(areas)} occupations left out" if left_out else None,
-                DRAWN if drawn else None,
-                WITHIN_OCCUPATION if len(defined) == 1 else None,
-            ]
-        ),
-        tuple(
-            (np.concatenate([women for women, _ in sides]), np.concatenate([men for _, men in sides]))
-            for sides in zip(*(area.lengths for area, _ in defined), strict=True)
-        ),
+    mean = HeldOut(
+        float(np.mean([held_out.area for _, held_out in defined])),
+        np.mean([held_out.taught for _, held_out in defined], axis=0),
+        np.mean([held_out.judged for _, held_out in defined], axis=0),
     )
+    reasons = [
+        f"{left_out} of {len(areas)} occupations left out" if left_out else None,
+        DRAWN if drawn else None,
+        WITHIN_OCCUPATION if len(defined) == 1 else None,
+    ]
+    lengths = (
+        (np.concatenate([women for women, _ in sides]), np.concatenate([men for _, men in sides]))
+        for sides in zip(*(area.lengths for area, _ in defined), strict=True)
+    )
+    return _Area(mean, joined(reasons), tuple(lengths))
 
 
 def _row(
@@ -192,16 +177,14 @@ def _row(
     # Longer texts can be told apart by their length alone: no claim then.
     unequal = (why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True))) for sides in area.lengths)
     why_no_claim = next(filter(None, unequal), None)
-    held_out = area.held_out
+    held_out, (low, high) = area.held_out, interval or (None, None)
     n_female, n_male = (len(texts) for texts in area.lengths[1]) if area.lengths else (None, None)
+    scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
     return {
-        "model": model,
-        "occupation": occupation,
-        "trained_on": cell[0],
-        "tested_on": cell[1],
+        **scope,
         "auc": held_out.area if held_out else None,
-        "ci_low": interval[0] if interval else None,
-        "ci_high": interval[1] if interval else None,
+        "ci_low": low,
+        "ci_high": high,
         "p_value": held_out.p_value if held_out and not why_no_claim else None,
         "n_female": n_female,
         "n_male": n_male,
