@@ -24,8 +24,7 @@ from biaskit.records import Draw, DrawRequest, Failed, Finish, ModelIdentity, Pl
 if TYPE_CHECKING:
     from inspect_ai.model import Model, ModelOutput
 
-AT_ONCE = 32
-"""Texts in flight at once; Inspect itself keeps to each provider's limits."""
+AT_ONCE = 32  # texts in flight at once; Inspect itself keeps to each provider's limits
 RETRIES = 8  # Inspect's, of one text
 FAILED_IN_A_ROW = 20  # texts without one answer between them: the provider is gone, or refuses the key
 FINISHES: Mapping[str, Finish] = {"stop": "stop", "tool_calls": "stop", "content_filter": "filter"}

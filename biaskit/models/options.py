@@ -73,8 +73,7 @@ class Account:
     """Called with the USD that this model may have spent in this start, before it spends them."""
 
 
-NEW: Mapping[str, Any] = {}
-"""A manifest entry of a model that no start has opened yet."""
+NEW: Mapping[str, Any] = {}  # a manifest entry of a model that no start has opened yet
 
 
 def _check(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -95,7 +95,8 @@ class _Scripted:
             raise ModelError(f"{path} has no line to answer with.")
         return cls(lines, label=label, spec=spec, batch_size=batch_size)
 
-    def _plan(self, requests: Sequence[R]) -> Plan[R]:
+    def plan(self, requests: Sequence[R]) -> Plan[R]:
+        """Cut the batches in the order of the requests."""
         batches = cut(requests, self.batch_size)
         return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
 
@@ -130,9 +131,7 @@ class ScriptedScorer(_Scripted):
         """Return `exact`: a script states the probability itself, whatever the form."""
         return Estimator("exact")
 
-    def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
-        """Cut the batches in the order of the requests."""
-        return self._plan(requests)
+    plan_scores = _Scripted.plan
 
     def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:  # noqa: ARG002
         """Return 0: a script answers at once."""
@@ -168,9 +167,7 @@ class ScriptedGenerator(_Scripted):
 
     forms = ("chat", "completion", "raw")
 
-    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
-        """Cut the batches in the order of the requests."""
-        return self._plan(requests)
+    plan_draws = _Scripted.plan
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:  # noqa: ARG002
         """Return 0: a script answers at once."""

@@ -47,9 +47,8 @@ class Work(ABC, Generic[V]):
     """One model's questions, as an engine knows them."""
 
     engine: ClassVar[str]  # whose row file they are stored in
-    extra: ClassVar[bool] = (
-        False  # beside a model's main questions: nothing is taken over, no batch size kept
-    )
+    # Beside a model's main questions: nothing is taken over, no batch size kept.
+    extra: ClassVar[bool] = False
 
     def __init__(self, model: Any, form: PromptForm, stored: StoredRows[V]) -> None:
         self.model, self.form, self.stored = model, form, stored

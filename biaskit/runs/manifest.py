@@ -208,15 +208,8 @@ def draws_of(entry: Mapping[str, Any]) -> int | None:
 def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
     """Describe a model as the manifest holds it."""
     found = {} if identity.found is None else {"found": dict(identity.found)}
-    return {
-        **found,
-        "spec": identity.spec,
-        "fingerprint": identity.fingerprint,
-        "tuning": identity.tuning,
-        "where": identity.where,
-        "prompt_form": form,
-        "details": dict(identity.details),
-    }
+    named = {name: getattr(identity, name) for name in ("spec", "fingerprint", "tuning", "where")}
+    return {**found, **named, "prompt_form": form, "details": dict(identity.details)}
 
 
 # --- a new command in a folder that is there ---------------------------------------------------------------

@@ -15,10 +15,8 @@ from biaskit.runs.shards import shard_of
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
 D = TypeVar("D")
-Resolved = Mapping[str, Any]
-"""A design as a manifest holds it."""
-Models = Mapping[str, Any]
-"""Label → a model's entry in a manifest."""
+Resolved = Mapping[str, Any]  # a design as a manifest holds it
+Models = Mapping[str, Any]  # label → a model's entry in a manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +28,7 @@ class Engine(Generic[D]):
     """Makes one of two stored designs, in the first's order. Raises `RunError` where it cannot."""
     read: Callable[[Resolved], D]
     sign: Callable[[D, Models], str]
-    beside: tuple[str, ...] = ()
-    """Other row files of a run, by their names in `ROWS_FILES`."""
+    beside: tuple[str, ...] = ()  # other row files of a run, by their names in `ROWS_FILES`
 
 
 def merge_runs(

@@ -83,14 +83,9 @@ class Session(Generic[M]):
         if self.dry_run and not (self.run / MANIFEST).exists():
             self.manifest = {"models": {}}
         else:
+            asked = {"question": question(), "resolved": resolved()}
             self.manifest = start_manifest(
-                self.run,
-                engine,
-                study,
-                question=question(),
-                resolved=resolved(),
-                command=self.command,
-                shard=self.shard,
+                self.run, engine, study, **asked, command=self.command, shard=self.shard
             )
         opened: dict[str, M] = {}
         for label, spec in self.models.items():

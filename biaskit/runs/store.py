@@ -30,8 +30,7 @@ from biaskit.runs.usage import USAGE
 
 V = TypeVar("V")
 DEFAULT_PARENT = Path("biaskit-runs")
-ROWS_AT_ONCE = 2_000
-"""Rows of one write and one fsync, where many are at hand."""
+ROWS_AT_ONCE = 2_000  # rows of one write and one fsync, where many are at hand
 LOCK = ".lock"
 _ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
@@ -111,10 +110,7 @@ class Reading:
 
 
 def read_rows(
-    path: Path,
-    *,
-    skip_bad: bool = False,
-    reading: Reading | None = None,
+    path: Path, *, skip_bad: bool = False, reading: Reading | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield every row of a file; of two with one key the first.
 

@@ -59,8 +59,7 @@ def read_study_file(name: str) -> dict[str, Any]:
 
 _LISTS = ("jobs", "occupations", "templates", "instructions", "expressions")
 """Tables whose `source` names a list."""
-_FILES = ("dialogue", "drop_words", "categories")
-"""Keys that name a file."""
+_FILES = ("dialogue", "drop_words", "categories")  # keys that name a file
 _LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
 
 

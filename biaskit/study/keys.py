@@ -12,10 +12,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from biaskit.records import TEMPLATE_DATE
 
-MOST_SEED = 2**32 - 1
-"""The largest seed that every generator of random numbers takes."""
-MOST_C = 1e6
-"""The greatest strength of a prior; beyond it every word is as in the prior."""
+MOST_SEED = 2**32 - 1  # the largest seed that every generator of random numbers takes
+MOST_C = 1e6  # the greatest strength of a prior; beyond it every word is as in the prior
 MOST_ENTRIES = 10_000_000
 MOST_SEEDS = 100
 SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
@@ -315,8 +313,7 @@ DISPLAY_KEYS = frozenset({"summary", "papers", "table", "reference", "report", "
 LATER_KEYS = frozenset({"template_date"})
 """Keys that are younger than the first runs, and change nothing at their default."""
 
-WORD_FILES = frozenset({"drop_words", "categories"})
-"""Analysis keys that name a list."""
+WORD_FILES = frozenset({"drop_words", "categories"})  # analysis keys that name a list
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -330,13 +327,10 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "keep_rule": "two-sided",
         },
         "released": {
-            "prior": "released",
-            "names": "released",
-            "pronouns": "released",
+            **dict.fromkeys(("prior", "names", "pronouns", "keep_rule"), "released"),
             "vectors": "marked-lists",
             "srb_seeds": "1",
             "balance": "sample",
-            "keep_rule": "released",
         },
     }
 )

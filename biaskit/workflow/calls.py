@@ -134,9 +134,8 @@ class CallOptions:
         from biaskit.models.api.options import ApiOptions
         from biaskit.models.api.prices import parse_price
 
-        variables = (
-            (self.api_key_env,) if isinstance(self.api_key_env, str) else tuple(self.api_key_env or ())
-        )
+        stated = self.api_key_env or ()
+        variables = (stated,) if isinstance(stated, str) else tuple(stated)
         keys = keys_by_label(keys_of(variables), {label: full_spec(spec) for label, spec in models.items()})
         if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
             raise UsageError(f"--max-cost {self.max_cost}: give an amount in USD, such as 5.")
@@ -184,9 +183,8 @@ def run_study(
             local = call.local(known.get("batch_size")).as_before(known)
             local = replace(local, template_date=study.template_date)
             options = replace(api, offline=session.outcome.offline)
-            return open_model(
-                spec, label=label, local=local, api=options, known=known, account=account, **how
-            )
+            how |= {"local": local, "api": options, "known": known, "account": account}
+            return open_model(spec, label=label, **how)
 
         session: Session[Any] = Session(
             run, specs, open_one, watcher, call.dry_run, call.accept_drift, command_line()

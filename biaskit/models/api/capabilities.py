@@ -19,8 +19,7 @@ CONTINUED: Mapping[str, bool] = {"add_generation_prompt": False, "continue_final
 """Fields that tell a server to continue the last message, where `prefill` is "flagged"."""
 
 MOST = 64  # requests in flight
-QUEUE_S = 8.0
-"""Seconds in which a server can answer the requests that are ahead of a new one."""
+QUEUE_S = 8.0  # seconds in which a server can answer the requests that are ahead of a new one
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,7 @@ MOST_CHOICES = 20
 """Texts asked for in one request, of a server that gave two; if fewer come, the rest is asked for again."""
 DRAWING: Mapping[str, str] = {"generation_config": '{"do_sample": true, "top_k": 0}'}
 """Makes `transformers serve` draw; else a model's generation_config.json decides, and few say so."""
-LONG = 40
-"""Characters from which equal texts after several seeds are no coincidence."""
+LONG = 40  # characters from which equal texts after several seeds are no coincidence
 
 
 class Doors(Questions):

@@ -12,8 +12,7 @@ from biaskit.models.api.trouble import GaveUp
 from biaskit.models.api.wire import Call, Reply
 
 T = TypeVar("T")
-NAMES = ("custom_id", "method", "url", "body")
-"""Fields of a line."""
+NAMES = ("custom_id", "method", "url", "body")  # fields of a line
 
 
 class RequestFile:

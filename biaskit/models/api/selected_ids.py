@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from biaskit.models.api.offline import OfflineController
 
 MOST_IDS = 128  # vLLM's limit in one request
-Totals = list[tuple[TokenIds, float]]
-"""Ids and log-probability of each continuation."""
+Totals = list[tuple[TokenIds, float]]  # ids and log-probability of each continuation
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +100,9 @@ class SelectedIds:
 
     async def _ask(self, ids: TokenIds, chosen: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
         """Ask for the log-probabilities of the `chosen` ids after the tokens `ids`."""
-        body = {
-            "model": self.model,
-            "prompt": list(ids),
-            "max_tokens": 1,
-            "temperature": 1.0,
-            "logprobs": 1,
-            "logprob_token_ids": list(chosen),
-            "return_tokens_as_token_ids": True,
-            "return_token_ids": True,
-        }
+        body = {"model": self.model, "prompt": list(ids), "max_tokens": 1, "temperature": 1.0, "logprobs": 1}
+        body |= {"logprob_token_ids": list(chosen), "return_tokens_as_token_ids": True}
+        body |= {"return_token_ids": True}
         read = partial(_read_values, ids=ids, chosen=chosen)
         return await self.controller.ask(
             Call("completions", body, len(ids) + 8, 1), read, seconds=self.seconds

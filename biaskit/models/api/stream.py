@@ -41,10 +41,7 @@ class LoopThread:
             raise
 
     def stream(
-        self,
-        jobs: Iterable[Job],
-        work: Callable[[Job], Awaitable[Sequence[Answer]]],
-        ahead: int,
+        self, jobs: Iterable[Job], work: Callable[[Job], Awaitable[Sequence[Answer]]], ahead: int
     ) -> Iterator[Sequence[Answer]]:
         """Yield the answers of jobs in whatever order they become ready, in groups that are ready together.
 

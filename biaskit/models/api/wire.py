@@ -20,8 +20,7 @@ from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-COMPLETIONS, CHATS = "completions", "chat/completions"
-"""Paths below the base URL."""
+COMPLETIONS, CHATS = "completions", "chat/completions"  # paths below the base URL
 CONNECT_S = 5.0
 READ_S = 30.0
 PER_TOKEN_S = 1.0

@@ -16,17 +16,11 @@ from biaskit.common.inputs import Inputs, digest_of_file
 from biaskit.errors import BiaskitError, ModelError
 
 TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer.model",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "vocab.txt",
-    "merges.txt",
-    "chat_template.jinja",
-    "chat_template.json",
+    *("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json"),
+    *("added_tokens.json", "vocab.json", "vocab.txt", "merges.txt"),
+    *("chat_template.jinja", "chat_template.json"),
 )
+STORED_TYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 ADAPTER, GENERATION = "adapter_config.json", "generation_config.json"
 BESIDE_GGUF = frozenset({ADAPTER, GENERATION, "config.json", *TOKENIZER_FILES})
 READ_WHOLE = (".json", ".jinja", ".txt", ".model")
@@ -82,9 +76,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
         n_parameters=numbers.total(),
         weights_digest=_combined([path / "config.json", *weights]),
         tokenizer_digest=_combined([path / name for name in TOKENIZER_FILES if name in names]),
-        stored_dtype={"F32": "float32", "BF16": "bfloat16", "F16": "float16"}.get(
-            main_type, main_type.lower()
-        ),
+        stored_dtype=STORED_TYPES.get(main_type, main_type.lower()),
         generation=read_object(path / GENERATION) if GENERATION in names else None,
     )
 

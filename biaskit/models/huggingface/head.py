@@ -10,8 +10,7 @@ import torch
 ListedTokens = tuple[tuple[int, float], ...]  # id, natural log-probability; the most probable first
 SLICE_ELEMENTS = 1 << 21
 """Logits in memory at once: rows times tokens of a slice. 2 M numbers stay in the processor's cache."""
-TRANSPOSED_TOKENS = 1 << 11
-"""Tokens of a slice in `transpose_output`."""
+TRANSPOSED_TOKENS = 1 << 11  # tokens of a slice in `transpose_output`
 
 
 class OutputHead:

@@ -72,9 +72,8 @@ def find_folder(name: str) -> ModelFolder:
         snapshot = snapshot_download(repository, revision=revision or None, allow_patterns=MODEL_FILES)
     except (errors.HfHubHTTPError, OSError, ValueError) as error:
         why = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)
-        raise ModelError(
-            f"hf:{name}" + (why or f" cannot be fetched: {str(error).splitlines()[0]}")
-        ) from error
+        why = why or f" cannot be fetched: {str(error).splitlines()[0]}"
+        raise ModelError(f"hf:{name}{why}") from error
     return check_folder(Path(snapshot), allow_links=True)
 
 

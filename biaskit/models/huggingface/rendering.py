@@ -16,8 +16,7 @@ from biaskit.models.matching import starts_new_word
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
-CLOCK = "strftime_now"
-"""The function that a chat template calls for today's date."""
+CLOCK = "strftime_now"  # the function that a chat template calls for today's date
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,9 @@ class Renderer:
     def _reaches(self, role: str) -> bool:
         """Return whether a message of this role appears in the template's output at all."""
         probe = "Sentinel7"
+        messages = [{"role": role, "content": probe}, {"role": "user", "content": "Hello"}]
         try:
-            return probe in self._template(
-                [{"role": role, "content": probe}, {"role": "user", "content": "Hello"}]
-            )
+            return probe in self._template(messages)
         except ModelError:  # a template may refuse a role in any way
             return False
 

@@ -16,12 +16,8 @@ from biaskit.models.huggingface.folder import SIDECAR, ModelFolder, check_folder
 from biaskit.models.huggingface.loading import load_tokenizer, load_weights, place, require_transformers
 
 VOCABULARY_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "tokenizer.model",
-    "spiece.model",
-    "sentencepiece.bpe.model",
+    *("tokenizer.json", "vocab.txt", "vocab.json"),
+    *("tokenizer.model", "spiece.model", "sentencepiece.bpe.model"),
 )
 POSITIONS_SET_ASIDE = 2  # RoBERTa and its kin count positions from 2
 POOLER = "pooler."  # BERT's layer over the first token: the mean never passes through it
