@@ -45,30 +45,24 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+_COMMANDS = (
+    *("calibrate", "cite", "compare", "doctor", "export", "forms", "gate", "marked_words", "personas"),
+    *("probe", "report", "verify"),
+)
+"""Functions whose module is called as they are."""
 _FACE = {
+    **{name: f"biaskit.workflow.{name}" for name in _COMMANDS},
     "BiaskitError": "biaskit.errors",
     "PersonasResult": "biaskit.workflow.personas",
     "ProbeResult": "biaskit.workflow.probe",
     "Silent": "biaskit.progress",
     "analyze_texts": "biaskit.workflow.own_texts",
     "associate_gender": "biaskit.personas.texts.association",
-    "calibrate": "biaskit.workflow.calibrate",
     "chamfer_distance": "biaskit.personas.srb.score",
-    "cite": "biaskit.workflow.cite",
-    "compare": "biaskit.workflow.compare",
-    "doctor": "biaskit.workflow.doctor",
-    "export": "biaskit.workflow.export",
-    "forms": "biaskit.workflow.forms",
-    "gate": "biaskit.workflow.gate",
     "import_answers": "biaskit.workflow.batch_answers",
     "load": "biaskit.workflow.analyze",
-    "marked_words": "biaskit.workflow.marked_words",
-    "personas": "biaskit.workflow.personas",
-    "probe": "biaskit.workflow.probe",
-    "report": "biaskit.workflow.report",
     "score_continuations": "biaskit.workflow.probe",
     "srb": "biaskit.personas.srb.score",
-    "verify": "biaskit.workflow.verify",
 }
 
 __all__ = sorted(_FACE)

@@ -24,8 +24,7 @@ ANSWERED_SEPARATOR = " | "
 """Between the model's name and the server's fingerprint in `answered_by`."""
 NO_INSTRUCTION = 0
 """The instruction id that means "none": the arm every instruction is compared with."""
-GENDERS: tuple[Gender, ...] = get_args(Gender)
-"""In the order of every table."""
+GENDERS: tuple[Gender, ...] = get_args(Gender)  # in the order of every table
 WOMEN_AND_MEN: tuple[str, str] = ("female", "male")
 """The pair whose words, scores and clusters are compared."""
 NONBINARY_REFERENCE = 0.016

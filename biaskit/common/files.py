@@ -24,10 +24,8 @@ from biaskit.errors import RunError, UsageError
 
 _HERE = Path(__file__).resolve().parents[1]
 
-FILES = "files"
-"""In the record of a set: name → SHA-256 of the file as it was written."""
-SUM = "sum"
-"""In the record of a set: SHA-256 of all else that stands in it."""
+FILES = "files"  # in the record of a set: name → SHA-256 of the file as it was written
+SUM = "sum"  # in the record of a set: SHA-256 of all else that stands in it
 LOCKED_S = 30.0
 """How long another process may hold a folder before its lock is passed over; it writes for milliseconds."""
 _RECORD = Inputs(RunError, most=64 * 2**20)

@@ -11,8 +11,7 @@ import unicodedata
 
 HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 """Categories without a shape of their own: control characters, bidirectional overrides, lone surrogates, …"""
-JOINERS = "\u200c\u200d"
-"""Hidden too, but they belong to scripts and shape their letters."""
+JOINERS = "\u200c\u200d"  # hidden too, but they belong to scripts and shape their letters
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 

@@ -8,8 +8,7 @@ import json
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-ROW_FORMAT = 1
-"""Version of a row's layout; part of every key."""
+ROW_FORMAT = 1  # version of a row's layout; part of every key
 SCORING_VERSION = 1
 """Version of the exact scorer's definition; raised when the same request would get another number."""
 MEASURED = (

@@ -64,8 +64,7 @@ def share_with_interval(value: float | None, low: float | None, high: float | No
     return f"{percent(value)} %{interval}"
 
 
-ROUNDING = 1e-12
-"""Sums of shares in double precision differ by less where nothing differs."""
+ROUNDING = 1e-12  # sums of shares in double precision differ by less where nothing differs
 
 
 def _signed(number: str) -> str:

@@ -58,12 +58,10 @@ def _label(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_clean)]
-"""A text as a prompt may hold it."""
+Text = Annotated[str, AfterValidator(_clean)]  # a text as a prompt may hold it
 Filled = Annotated[str, StringConstraints(min_length=1), AfterValidator(_clean)]
 """The same, not empty."""
-Label = Annotated[str, AfterValidator(_label)]
-"""A name that can stand in a public table."""
+Label = Annotated[str, AfterValidator(_label)]  # a name that can stand in a public table
 
 
 class ListEntry(BaseModel):

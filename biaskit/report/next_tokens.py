@@ -8,8 +8,7 @@ from biaskit.common.wording import percent
 from biaskit.records import NO_INSTRUCTION
 from biaskit.tables.query import Row, grouped, where
 
-EVERY_GROUP = "all"
-"""The job group of rows that are means over all cells."""
+EVERY_GROUP = "all"  # the job group of rows that are means over all cells
 _BLANK = {"": "a space", "\\n": "a line break", "\\n\\n": "two line breaks", "\\t": "a tab"}
 
 

@@ -173,10 +173,7 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             "p_value_max_z:n p_value_max_z_beyond:n reason",
             "model column group against gender method",
         ),
-        "word_overlap": _table(
-            "model occupation gender word place",
-            "model occupation gender word",
-        ),
+        "word_overlap": _table("model occupation gender word place", "model occupation gender word"),
         "word_methods": _table(
             "model occupation origin gender word only_in",
             "model occupation origin gender word",
@@ -219,9 +216,6 @@ SCHEMAS: Mapping[str, TableSchema] = MappingProxyType(
             "category p_value:n null_kept:n reason",
             "model cluster",
         ),
-        "silhouette": _table(
-            "k:i silhouette:n chosen:b silhouette_low:n silhouette_high:n",
-            "k",
-        ),
+        "silhouette": _table("k:i silhouette:n chosen:b silhouette_low:n silhouette_high:n", "k"),
     }
 )

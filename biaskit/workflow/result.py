@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-SHOWN_ROWS = 20
-"""Rows of a table that a notebook shows."""
+SHOWN_ROWS = 20  # rows of a table that a notebook shows
 SHOWN_MODELS = 3
 
 
@@ -60,8 +59,7 @@ class RunResult(ABC):
     failed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     plans: tuple[ModelPlan, ...] = ()
 
-    headline = ""
-    """The table that `--format csv` prints and a notebook shows."""
+    headline = ""  # the table that `--format csv` prints and a notebook shows
 
     def table(self, name: str) -> pd.DataFrame:
         """Read a public table by its name, such as `tests`; without rows where the study does not make it.

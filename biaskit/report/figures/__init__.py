@@ -25,8 +25,7 @@ from biaskit.report.questions import QuestionId
 
 __all__ = ["KINDS", "Figure", "answer", "draw_all", "files_of"]
 
-ANSWER = "answer"
-"""Name of the first figure."""
+ANSWER = "answer"  # name of the first figure
 Kind = Callable[[View], Iterator[Figure]]
 """Make the figures of one kind from the rows of one study and prompt form; none without rows."""
 KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
@@ -37,10 +36,7 @@ KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
         "help": (forest.debiasing,),
         "sure": (probe.variance,),
     },
-    "personas": {
-        "write": (labour.scatter,),
-        "how": (words.words, transfer.areas, srb.scores),
-    },
+    "personas": {"write": (labour.scatter,), "how": (words.words, transfer.areas, srb.scores)},
 }
 """Engine → question → kinds of figures, in the order of the page.
 

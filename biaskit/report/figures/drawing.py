@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as MatplotlibFigure
 
-WIDTH = 7.0
-"""Inches; the width of a text block."""
-_LETTERS = 100
-"""Letters of 8 points in a line of that width."""
+WIDTH = 7.0  # inches; the width of a text block
+_LETTERS = 100  # letters of 8 points in a line of that width
 _SQUARES, _PANELS, _WIDE_PANELS = 3, 4, 2
 """Most panels in a line: squares, panels that share short names, panels with long names or own rows."""
 _LONG = 24

@@ -19,8 +19,7 @@ from biaskit.tables.query import Row, distinct, mean_over_prompts, where
 
 MOST_ROWS = 44
 """More items than this do not fit a screen, and are drawn against labour statistics (`labour.py`)."""
-TALLEST = 4.4
-"""Inches of all rows: with legend and axis they fit a screen of 800 pixels."""
+TALLEST = 4.4  # inches of all rows: with legend and axis they fit a screen of 800 pixels
 LABOUR = Mark(INK, "d")
 
 

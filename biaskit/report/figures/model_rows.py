@@ -7,25 +7,13 @@ from collections.abc import Iterator, Sequence
 from biaskit.common.wording import count
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import (
-    INKED,
-    PARITY,
-    Band,
-    Dots,
-    Entry,
-    Panel,
-    Plot,
-    effects,
-    point,
-    shares,
-)
+from biaskit.report.figures.plot import INKED, PARITY, Band, Dots, Entry, Panel, Plot, effects, point, shares
 from biaskit.report.figures.style import FILLS, asked, people
 from biaskit.report.figures.view import View, all_marks, figure, views
 from biaskit.report.findings.blocks import jobs_of
 from biaskit.tables.query import Row, contrast_of, defined, distinct, first, where
 
-MOST_MODELS = 8
-"""Rows of the first figure; that of the question has all models."""
+MOST_MODELS = 8  # rows of the first figure; that of the question has all models
 PITCH = 0.24
 
 
@@ -76,11 +64,7 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
 
 
 def _shares(
-    view: View,
-    title: str,
-    rows: Sequence[Row],
-    models: Sequence[str],
-    groups: Sequence[tuple[str, str]],
+    view: View, title: str, rows: Sequence[Row], models: Sequence[str], groups: Sequence[tuple[str, str]]
 ) -> Panel:
     """Make a panel of shares, with a series for each group of jobs."""
     dots: list[Dots] = []

@@ -10,10 +10,8 @@ from biaskit.report.figures.style import GREY, INK, Mark, cut
 
 NAN = float("nan")
 ESTIMATE = ("estimate", "ci_low", "ci_high")
-BEHIND = Mark(GREY, "|")
-"""Single jobs or occupations behind their mean."""
-ALT_ROWS, ALT_PANELS = 6, 8
-"""Rows of a panel, and panels, in an alternative text."""
+BEHIND = Mark(GREY, "|")  # single jobs or occupations behind their mean
+ALT_ROWS, ALT_PANELS = 6, 8  # rows of a panel, and panels, in an alternative text
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from biaskit.report.figures.view import View
 from biaskit.tables.query import Row, defined, distinct, where
 
 GENDERS = {"female": ("women", Mark(FEMALE, "o")), "male": ("men", Mark(MALE, "s"))}
-SURE = 0.05
-"""A score with a smaller p-value is outside its null."""
+SURE = 0.05  # a score with a smaller p-value is outside its null
 PER_FIGURE = 4
 
 

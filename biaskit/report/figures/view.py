@@ -16,8 +16,7 @@ from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, in_main_setting, where
 
-PER_FIGURE = 5
-"""Models side by side in one figure; more models take more figures."""
+PER_FIGURE = 5  # models side by side in one figure; more models take more figures
 
 T = TypeVar("T")
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from biaskit.common.foreign import visible
 from biaskit.report.render.document import Document, PaperTable, TitledTable, placed
 
-LONGEST = 45
-"""Lines of a table that fit on a page; a longer table goes over several."""
+LONGEST = 45  # lines of a table that fit on a page; a longer table goes over several
 WIDEST = 78
 """Letters on a line of \\footnotesize; a table with more columns is scaled down to the line."""
 _LIST_LINE = 60  # letters of a list on one line, to guess how long a table is

@@ -301,20 +301,16 @@ _SHOWN = {
 def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
     def what(row: Row) -> str:
         key = (row["quantity"], contrast_of(row))
-        asked = (
-            f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}"
-            if key[0].endswith("ed_share") and key[1] == "genders"
-            else ""
-        )
-        return _SHOWN[key] + asked + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
+        said = _SHOWN[key]
+        if key[0].endswith("ed_share") and key[1] == "genders":
+            said += f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}"
+        return said + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
 
+    # tests.csv has the reason of a test that could not be made.
+    made = [row for row in rows if not row["estimate"] is row["p_value"] is None]
     yield from table(
         "Tests over occupations",
-        [
-            row
-            for row in rows  # tests.csv has the reason of a test that could not be made
-            if (row["quantity"], contrast_of(row)) in _SHOWN and not row["estimate"] is row["p_value"] is None
-        ],
+        [row for row in made if (row["quantity"], contrast_of(row)) in _SHOWN],
         {
             "Model": lambda row: (
                 f"{row['model_a']} − {row['model_b']}" if contrast_of(row) == "models" else row["model_a"]

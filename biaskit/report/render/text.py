@@ -15,15 +15,11 @@ from itertools import zip_longest
 from biaskit.common.foreign import visible
 from biaskit.report.render.document import Document, Heading, TitledTable, placed
 
-WIDTH = 80
-"""Columns assumed where the terminal's width is not known."""
-READABLE = 100
-"""Sentences are broken here on wider terminals."""
+WIDTH = 80  # columns assumed where the terminal's width is not known
+READABLE = 100  # sentences are broken here on wider terminals
 GAP = 2
-NARROWEST = 8
-"""Columns that words get at least; a longer word has a line of its own."""
-LONGEST_LEAD = 32
-"""A longer word does not widen its column, but has a line of its own."""
+NARROWEST = 8  # columns that words get at least; a longer word has a line of its own
+LONGEST_LEAD = 32  # a longer word does not widen its column, but has a line of its own
 
 _SPACES = re.compile(" +(?!%)")  # "95 %" stays together
 
