@@ -32,18 +32,8 @@ class Price:
         return (self.input * prompt_tokens + self.output * new_tokens) / 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class PricedModel:
-    """An entry of the table."""
-
-    host: str  # as in a URL, in lower case
-    model: str
-    price: Price
-    note: str
-
-
 class _Entry(ListEntry):
-    host: Filled
+    host: Filled  # as in a URL, in lower case
     model: Label
     input: float
     output: float
@@ -55,14 +45,6 @@ class _Entry(ListEntry):
 _LAYOUT = SourceLayout("prices", "price", _Entry)
 
 
-def load_prices(source: str = PRICES) -> tuple[PricedModel, ...]:
-    """Read the shipped table."""
-    return tuple(
-        PricedModel(e.host, e.model, Price(e.input, e.output, e.source, e.date), e.note)
-        for _, e in read_list(source, _LAYOUT).entries
-    )
-
-
 def find_price(host: str, model: str) -> Price | None:
     """Return the price of exactly this model at this host: 0 on loopback, None if unknown.
 
@@ -72,8 +54,10 @@ def find_price(host: str, model: str) -> Price | None:
     host = host.lower()
     if is_loopback(host):
         return Price(0.0, 0.0, LOCAL, "")
-    prices = (entry.price for entry in load_prices() if (entry.host, entry.model) == (host, model))
-    return next(prices, None)
+    for _, entry in read_list(PRICES, _LAYOUT).entries:
+        if (entry.host, entry.model) == (host, model):
+            return Price(entry.input, entry.output, entry.source, entry.date)
+    return None
 
 
 def parse_price(text: str) -> Price:
