@@ -18,6 +18,7 @@ from biaskit.records import PromptForm
 BETWEEN_LINES_S = 10
 FIRST_SIGN_S = 1.0
 DAY_S = 24 * 3600
+_TOLD = threading.Event()  # whether anything was told yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def watching(watcher: Watcher | None) -> Iterator[Watcher]:
 
 def tell(text: str) -> None:
     """Write to stderr; a closed or full stream never stops the work."""
-    _Told.something = True
+    _TOLD.set()
     if sys.stderr is None:  # a program without a console
         return
     encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
@@ -153,17 +154,13 @@ def tell(text: str) -> None:
         sys.stderr.flush()
 
 
-class _Told:
-    something = False
-
-
 @contextmanager
 def sign_of_life(text: str) -> Iterator[None]:
     """Tell a line where nothing else was told for a second: loading libraries alone can take ten."""
-    _Told.something = False
+    _TOLD.clear()
 
     def sign() -> None:
-        if not _Told.something:
+        if not _TOLD.is_set():
             tell(text)
 
     timer = threading.Timer(FIRST_SIGN_S, sign)

@@ -14,8 +14,7 @@ from biaskit.errors import CorpusError
 from biaskit.study.config import load_study, study_names
 from biaskit.study.keys import ANALYSIS_KEYS
 
-OWN_LISTS = "-own-lists"
-"""The end of a study's name: a shipped study with a list of the user's own."""
+OWN_LISTS = "-own-lists"  # the end of a study's name: a shipped study with a list of the user's own
 
 
 class Claim(IntEnum):
@@ -63,9 +62,8 @@ def together(claims: Sequence[Mapping[str, Claim]]) -> dict[str, Claim]:
 def summary_of(resolved: Mapping[str, Any]) -> str:
     """Give the line that describes a run's study; a shipped study's line is empty where it was changed."""
     study = resolved["study"]
-    return (
-        str(study["summary"]) if study["name"] not in study_names() or _asks_shipped_study(resolved) else ""
-    )
+    changed = study["name"] in study_names() and not _asks_shipped_study(resolved)
+    return "" if changed else str(study["summary"])
 
 
 def _asks_shipped_study(resolved: Mapping[str, Any]) -> bool:
@@ -73,12 +71,12 @@ def _asks_shipped_study(resolved: Mapping[str, Any]) -> bool:
     study = resolved["study"]
     if resolved.get("imported") or study["name"] not in study_names():
         return False
-    shipped = load_study(study["name"]).model_dump(mode="json")
+    both = (study, load_study(study["name"]).model_dump(mode="json"))
     left_out = ANALYSIS_KEYS[study["engine"]] | _SAME_QUESTION
+    asked, shipped = ({k: v for k, v in keys.items() if k not in left_out} for keys in both)
     try:
-        return {k: v for k, v in study.items() if k not in left_out} == {
-            k: v for k, v in shipped.items() if k not in left_out
-        } and all(source_digest(source) == stated for source, stated in resolved["sources"].items())
+        sources = resolved["sources"].items()
+        return asked == shipped and all(source_digest(source) == stated for source, stated in sources)
     except CorpusError:
         return False
 

@@ -27,8 +27,7 @@ _LOOKS = {"female": (FEMALE, ""), "male": (MALE, "////")} | dict.fromkeys(
 
 _MODEL_COLOURS = ("#0072b2", "#d55e00", "#56a4d8", "#a0522d", "#cc79a7", "#7a7a7a", "#8f8f1f")
 _MODEL_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-FILLS = ("full", "none", "left", "right", "top", "bottom")
-"""Fills of marks, by the order of groups."""
+FILLS = ("full", "none", "left", "right", "top", "bottom")  # fills of marks, by the order of groups
 _ASKED = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 
 

@@ -108,8 +108,7 @@ def views(content: Content, engine: str) -> Iterator[View]:
             models = [
                 m.label for m in part.models if not m.prompt_form or len(forms) == 1 or m.prompt_form == form
             ]
-            shown = form if len(forms) > 1 else ""
-            yield View(part, content, prefix, shown, tuple(models), marks)
+            yield View(part, content, prefix, form if len(forms) > 1 else "", tuple(models), marks)
 
 
 def all_marks(content: Content) -> Mapping[str, Mark]:
@@ -122,11 +121,8 @@ def portions(items: Sequence[T], size: int) -> Iterator[tuple[str, str, Sequence
     n = -(-len(items) // size)
     each = -(-len(items) // max(n, 1))
     for i in range(n):
-        yield (
-            f"-{i + 1}" if i else "",
-            f" ({i + 1} of {n})" if n > 1 else "",
-            items[i * each : (i + 1) * each],
-        )
+        of_title = f" ({i + 1} of {n})" if n > 1 else ""
+        yield f"-{i + 1}" if i else "", of_title, items[i * each : (i + 1) * each]
 
 
 def short(value: float | None, *, sign: bool = False) -> str:

@@ -17,8 +17,7 @@ from biaskit.report.findings.marked_words import BEYOND, surely_longer
 from biaskit.tables.query import Row, defined, distinct, grouped, where
 
 MOST_PANELS = 6
-MOST_WORDS, FEW_WORDS = 12, 6
-"""Words of a panel where there are one or two, and where there are more."""
+MOST_WORDS, FEW_WORDS = 12, 6  # words of a panel where there are one or two, and where there are more
 MOST_MODELS = 4
 _LIST = ("model", "occupation", "origin", "gender", "against", "method")
 

@@ -8,14 +8,10 @@ from pathlib import Path
 
 from biaskit.common.wording import PEOPLE
 
+_UNCLEAR = ("no-clear-difference", "not-identified", "no-verdict", "not-measured")
 VERDICTS: Mapping[str, str] = {
-    "higher": "clear difference",
-    "lower": "clear difference",
-    "equivalent": "equivalent",
-    "no-clear-difference": "no clear difference",
-    "not-identified": "not identified",
-    "no-verdict": "no verdict",
-    "not-measured": "not measured",
+    **dict.fromkeys(("higher", "lower"), "clear difference"),
+    **{verdict: verdict.replace("-", " ") for verdict in ("equivalent", *_UNCLEAR)},
     "shown": "",
 }
 

@@ -30,11 +30,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _HERE = Path(__file__).resolve().parent
-MOST_OPEN = 3
-"""Sentences shown outside the fold of a question, beside those of the first screen."""
+MOST_OPEN = 3  # sentences shown outside the fold of a question, beside those of the first screen
 MOST_PROMPTS, MOST_TEXTS = 100, 60
-LONGEST_NAME, LONGEST_TEXT = 300, 20_000
-"""Characters of a cell or a name, and of a prompt or a text."""
+LONGEST_NAME, LONGEST_TEXT = 300, 20_000  # characters of a cell or a name, and of a prompt or a text
 _BEGINNING = (
     b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
     b"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-"

@@ -12,8 +12,7 @@ from biaskit.tables.query import Row, defined, grouped, where
 
 N_WORDS = 10
 FIRST = "first ten"
-MOST_LETTERS = 500
-"""Letters of a cell in a manuscript's table: TeX cannot read a line of a megabyte."""
+MOST_LETTERS = 500  # letters of a cell in a manuscript's table: TeX cannot read a line of a megabyte
 _GROUP_LIST = ("model", "group", "gender", "against")
 
 
