@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import Any
 
 from biaskit.common.inputs import expanded
@@ -29,9 +30,9 @@ from biaskit.runs.shards import Shard
 from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.study.keys import PersonasStudy
 
-GENERATION_VERSION = 1
-"""Raised when the same request would get another text from the same model."""
+GENERATION_VERSION = 1  # raised when the same request would get another text from the same model
 MOST_DRAWS = 10_000_000
+_NO_SOURCE = "set instructions.source to a file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +105,7 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
         prompts=prompts,
         templates=templates,
         slot=slot,
-        instructions=choose_instructions(
-            study, parts_of(study.instructions.select), "set instructions.source to a file"
-        ),
+        instructions=choose_instructions(study, parts_of(study.instructions.select), _NO_SOURCE),
         sources={source: source_digest(source) for source in read},
     )
     if (most := draws_at_most(design)) > MOST_DRAWS:
@@ -197,23 +196,18 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
             item.name, prompt.name, gender, Prompt(prompt.text(item, gender, study.articles), form, system)
         )
         for genders in ((None,), specified)
-        for item in design.occupations
-        for prompt in prompts
-        for gender in genders
+        for item, prompt, gender in product(design.occupations, prompts, genders)
     )
 
 
 def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSeries]:
-    for template in design.templates:
-        for instruction in design.instructions:
-            for item in design.occupations:
-                question, opening = (
-                    fill(text, item, design.slot, design.study.articles)
-                    for text in (template.question, template.opening)
-                )
-                preface, number = (instruction.text, instruction.id) if instruction else ("", NO_INSTRUCTION)
-                text = raw_text(question, opening, preface, None, "in-question")
-                yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
+    articles = design.study.articles
+    for template, instruction, item in product(design.templates, design.instructions, design.occupations):
+        parts = (template.question, template.opening)
+        question, opening = (fill(text, item, design.slot, articles) for text in parts)
+        preface, number = (instruction.text, instruction.id) if instruction else ("", NO_INSTRUCTION)
+        text = raw_text(question, opening, preface, None, "in-question")
+        yield DrawSeries(item.name, str(template.id), None, Prompt(text, form), number, "plain")
 
 
 def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:

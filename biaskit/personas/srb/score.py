@@ -301,9 +301,8 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
         c = vectors.rows(with_vector)[0]
         distances = [_distances(c, vectors.rows(targets.words[g])[0]) for g in WOMEN_AND_MEN]
         to_women, to_men = map(_mean_nearest, distances)
-        at_equal = [
-            _mean_nearest(d[:, : targets.matched[g]]) for d, g in zip(distances, WOMEN_AND_MEN, strict=True)
-        ]
+        pairs = zip(distances, WOMEN_AND_MEN, strict=True)
+        at_equal = [_mean_nearest(d[:, : targets.matched[g]]) for d, g in pairs]
         of_seeds.append((to_women, to_men, to_women - to_men, at_equal[0] - at_equal[1]))
     distance_female, distance_male, score, matched = np.mean(of_seeds, axis=0).tolist()
     scores = np.array([of_seed[2] for of_seed in of_seeds])
@@ -382,8 +381,7 @@ def _against_null(
     if isinstance(targets.shuffled, str):
         return {}, targets.shuffled
     shuffled, of_women, of_men = targets.shuffled
-    words = shuffled.words
-    vectors = targets.vectors[0]
+    words, vectors = shuffled.words, targets.vectors[0]
     used = np.unique(np.concatenate([*of_women, *of_men]))
     c = vectors.rows(candidates)[0]
     used_targets = vectors.rows([words[place] for place in used])[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
@@ -41,12 +42,10 @@ def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator
     groups: dict[tuple[str, str, str], list[TextDocument]] = {}
     for text in documents.texts:
         groups.setdefault((text.model, text.occupation, text.origin), []).append(text)
-    for model in documents.models:
-        for occupation in documents.occupations:
-            for origin in (ASSOCIATED, SPECIFIED):
-                drawn = groups.get((model, occupation, origin), [])
-                if origin in documents.origins and (drawn or not documents.imported):
-                    yield _comparison(documents, study, model, occupation, origin, drawn)
+    for key in product(documents.models, documents.occupations, (ASSOCIATED, SPECIFIED)):
+        drawn = groups.get(key, [])
+        if key[2] in documents.origins and (drawn or not documents.imported):
+            yield _comparison(documents, study, *key, drawn)
 
 
 def _comparison(
@@ -61,21 +60,17 @@ def _comparison(
     usable = [text for text in of_somebody if text.describes]
     if documents.imported:
         return TextComparison(model, occupation, origin, tuple(usable))
-    if origin == ASSOCIATED and not study.hold_out:
-        # Draws stop when enough are associated: a few that decline make lists shorter, not impossible.
-        reason = _why_ineligible(documents, study, of_somebody, len(drawn))
-        if reason:
-            return TextComparison(model, occupation, origin, (), reason)
-    n = study.per_gender
-    chosen: list[TextDocument] = []
-    for template in documents.template_ids:
-        for gender in GENDERS:
-            texts = [t for t in usable if t.template_id == template and t.gender == gender]
-            places = list(range(min(n, len(texts))))  # the first n in draw order
-            if study.balance != "first" and len(texts) > n:  # n of them, as released
-                rng = generator(study.seed, "balance", (model, occupation, origin, template, gender))
-                places = sorted(rng.permutation(len(texts))[:n].tolist())
-            chosen += [texts[place] for place in places]
+    # Draws stop when enough are associated: a few that decline make lists shorter, not impossible.
+    was_filled = origin == ASSOCIATED and not study.hold_out
+    if was_filled and (reason := _why_ineligible(documents, study, of_somebody, len(drawn))):
+        return TextComparison(model, occupation, origin, (), reason)
+    n, chosen = study.per_gender, list[TextDocument]()
+    for template, gender in product(documents.template_ids, GENDERS):
+        texts = [t for t in usable if t.template_id == template and t.gender == gender]
+        if study.balance != "first" and len(texts) > n:  # n of them, as released
+            rng = generator(study.seed, "balance", (model, occupation, origin, template, gender))
+            texts = [texts[place] for place in sorted(rng.permutation(len(texts))[:n].tolist())]
+        chosen += texts[:n]  # the first n in draw order
     return TextComparison(model, occupation, origin, tuple(chosen))
 
 

@@ -61,11 +61,8 @@ class Prior:
             raise StudyError(f"alpha = {self.alpha}: the share of the topic prior lies between 0 and 1.")
         if not 0.0 < self.constant < float("inf"):
             raise StudyError(f"C = {self.constant}: the calibration constant is a number above 0.")
-        for key, value, choices in (
-            ("rounding", self.rounding, ("exact", "released")),
-            ("scale", self.scale, ("counts", "rates")),
-        ):
-            if value not in choices:
+        for key, choices in (("rounding", ("exact", "released")), ("scale", ("counts", "rates"))):
+            if (value := getattr(self, key)) not in choices:
                 raise StudyError(
                     f"{key} = {value!r}: choose one of {', '.join(choices)}.{nearest(value, choices)}"
                 )
@@ -164,10 +161,8 @@ class LogOdds:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise UsageError(
-                f"no method {self.method!r}: choose one of {', '.join(METHODS)}."
-                + nearest(self.method, METHODS)
-            )
+            known = f"choose one of {', '.join(METHODS)}.{nearest(self.method, METHODS)}"
+            raise UsageError(f"no method {self.method!r}: {known}")
 
     def z(self, target: FloatArray, unmarked: FloatArray, topic: FloatArray) -> FloatArray:
         """Score rows: `[R, W]`, as `z_scores`.
@@ -215,10 +210,8 @@ class LogOdds:
         mass = prior.sum(axis=1, keepdims=True)
         # With one word in all, the odds are 0 / 0.
         mass[np.count_nonzero(prior, axis=1) < 2] = np.nan
-        totals = [
-            counts.sum(axis=1, keepdims=True) + mass * scale
-            for counts, scale in zip(groups, by_r, strict=True)
-        ]
+        pairs = zip(groups, by_r, strict=True)
+        totals = [counts.sum(axis=1, keepdims=True) + mass * scale for counts, scale in pairs]
         return Regularised(prior, *by_r, *totals)
 
 

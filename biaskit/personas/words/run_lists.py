@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 
 import numpy as np
 
@@ -166,21 +167,16 @@ def word_list_rows(lists: RunLists) -> Iterator[Row]:
 
 def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
     """Yield the rows of word_overlap.csv (GAS(P) Table 15), where both origins have their lists."""
-    for model in documents.models:
-        for occupation in documents.occupations:
-            associated, specified = (
-                {
-                    gender: [marked.word for marked in marks.words]
-                    for gender in WOMEN_AND_MEN
-                    if (marks := lists.marked(model, occupation, origin, gender))
-                    and marks.n_marked is not None
-                }
-                for origin in (ASSOCIATED, SPECIFIED)
-            )
-            if len(associated) == len(specified) == len(WOMEN_AND_MEN):
-                for gender, word, place in overlap(associated, specified):
-                    scope = {"model": model, "occupation": occupation, "gender": gender}
-                    yield {**scope, "word": word, "place": place}
+    for model, occupation in product(documents.models, documents.occupations):
+        words_of: dict[str, dict[str, list[str]]] = {ASSOCIATED: {}, SPECIFIED: {}}
+        for origin, gender in product(words_of, WOMEN_AND_MEN):
+            marks = lists.marked(model, occupation, origin, gender)
+            if marks and marks.n_marked is not None:
+                words_of[origin][gender] = [marked.word for marked in marks.words]
+        if all(len(of_gender) == len(WOMEN_AND_MEN) for of_gender in words_of.values()):
+            for gender, word, place in overlap(*words_of.values()):
+                scope = {"model": model, "occupation": occupation, "gender": gender}
+                yield {**scope, "word": word, "place": place}
 
 
 def method_rows(lists: RunLists) -> Iterator[Row]:

@@ -64,9 +64,8 @@ def transfer_rows(
         for occupation in documents.occupations:
             progress(done, n_pairs)
             done += 1
-            compared = {
-                o: lists.by_key.get((model, occupation, o), (None,))[0] for o in (ASSOCIATED, SPECIFIED)
-            }
+            keys = {origin: (model, occupation, origin) for origin in (ASSOCIATED, SPECIFIED)}
+            compared = {origin: lists.by_key.get(key, (None,))[0] for origin, key in keys.items()}
             if documents.imported and not any(compared.values()):
                 continue
             samples = {o: _sample(documents, study, model, o, c, usable) for o, c in compared.items()}
