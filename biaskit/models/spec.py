@@ -53,15 +53,9 @@ def open_scorer(
     if kind in API:
         from biaskit.models.api.opening import open_api_scorer
 
-        return open_api_scorer(
-            f"{kind}:{name}",
-            label=label,
-            options=_api_options(spec, label, api),
-            known=known,
-            account=account,
-            scoring=scoring,
-            batch_size=local.batch_size,
-        )
+        options, batch_size = _api_options(spec, label, api), local.batch_size
+        how: Any = {"label": label, "options": options, "known": known, "account": account}
+        return open_api_scorer(f"{kind}:{name}", **how, scoring=scoring, batch_size=batch_size)
     if kind == "inspect" and scoring.estimator not in ("auto", "sampling"):
         raise ModelError(f"{label} is asked through Inspect, which gives texts alone: --estimator sampling.")
     if scoring.estimator == "sampling" or kind == "inspect":
@@ -105,14 +99,9 @@ def open_generator(
     if kind in API:
         from biaskit.models.api.opening import open_api_generator
 
-        return open_api_generator(
-            f"{kind}:{name}",
-            label=label,
-            options=_api_options(spec, label, api),
-            known=known,
-            account=account,
-            batch_size=local.batch_size,
-        )
+        options, batch_size = _api_options(spec, label, api), local.batch_size
+        how: Any = {"label": label, "options": options, "known": known, "account": account}
+        return open_api_generator(f"{kind}:{name}", **how, batch_size=batch_size)
     folder = _find_local(kind, name)
     from biaskit.models.huggingface.generator import TransformersGenerator
 

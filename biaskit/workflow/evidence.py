@@ -77,12 +77,9 @@ def _json(value: object) -> bytes:
 
 def _readme(content: Content, runs: tuple[StoredRun, ...]) -> str:
     names = "\n".join(f"- run-{n}: {markdown(run.path.name)}" for n, run in enumerate(runs, start=1))
-    verified = any(read_verification(run.path) is not None for run in runs)
-    verification = (
-        "| verification/ | what `biaskit verify` found |\n"
-        if verified
-        else "\nNo verification lies here: `biaskit verify RUN` makes one.\n"
-    )
+    verification = "\nNo verification lies here: `biaskit verify RUN` makes one.\n"
+    if any(read_verification(run.path) is not None for run in runs):
+        verification = "| verification/ | what `biaskit verify` found |\n"
     return f"""# Evidence: {markdown(content.title)}
 
 Made by `biaskit export --to evidence` from stored answers; no model was asked for it.

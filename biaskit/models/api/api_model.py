@@ -27,6 +27,7 @@ class ApiModel:
         self.connection = connection
         self.capabilities = capabilities
         endpoint = connection.endpoint
+        details = {"architecture": "api", "model": endpoint.model, "endpoint": endpoint.name}
         self.identity = ModelIdentity(
             label=endpoint.label,
             spec=hide_urls(endpoint.spec),
@@ -35,12 +36,7 @@ class ApiModel:
             where="api",
             forms=forms,
             takes_system=capabilities.takes_system,
-            details={
-                "architecture": "api",
-                "model": endpoint.model,
-                "endpoint": endpoint.name,
-                "host": endpoint.host.shown,
-            },
+            details=details | {"host": endpoint.host.shown},
             found=capabilities.as_json(),
         )
 

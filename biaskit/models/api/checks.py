@@ -18,8 +18,7 @@ from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, GaveUp, Refused
 from biaskit.models.api.wire import CHATS, COMPLETIONS
 
-ECHO_S = 90.0
-"""Time limit of one echo; a server that computes every position in Python took 9 s."""
+ECHO_S = 90.0  # time limit of one echo; a server that computes every position in Python took 9 s
 PREFILLS = (
     ("Name a colour.", "My favourite colour is yel", "low"),
     ("Name an animal.", "I like the eleph", "ant"),

@@ -18,8 +18,7 @@ from biaskit.models.options import Account
 if TYPE_CHECKING:
     from biaskit.models.api.offline import OfflineController
 
-AT_HAND = 256
-"""Jobs to begin ahead of the reader where no server is asked: nothing is waited for."""
+AT_HAND = 256  # jobs to begin ahead of the reader where no server is asked: nothing is waited for
 
 
 class Connection(LoopThread):

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 COMPLETIONS, CHATS = "completions", "chat/completions"  # paths below the base URL
 CONNECT_S = 5.0
 READ_S = 30.0
-PER_TOKEN_S = 1.0
-"""Time limit of a request: READ_S, plus PER_TOKEN_S for every new token it may make."""
+PER_TOKEN_S = 1.0  # time limit of a request: READ_S, plus PER_TOKEN_S for every new token it may make
 MOST_BYTES = 32 * 2**20
 """No answer of a language model is longer; an endless one would fill the memory."""
 MOST_TOKENS = 10**7  # no request has more; a bill that says so is none

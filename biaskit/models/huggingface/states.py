@@ -83,9 +83,8 @@ class NodeStates(LocalModel):
         previous = [0]
         for level in trie.levels:
             place_of = {node: k for k, node in enumerate(previous)}
-            gather = [
-                place_of[trie.parents[node]] * len(rows) + i for node in level for i in range(len(rows))
-            ]
+            first_of = [place_of[trie.parents[node]] * len(rows) for node in level]
+            gather = [first + i for first in first_of for i in range(len(rows))]
             if gather != list(range(len(rows) * len(previous))):  # else every row keeps its place
                 cache.batch_select_indices(torch.tensor(gather))
             states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
@@ -163,8 +162,7 @@ def _mask(
 ) -> torch.Tensor:
     """Return the mask (tokens, keys) for one length of rest; a window's keys begin where its cache does."""
     tokens = longest + len(trie.nodes) - 1
-    keys = before + tokens
-    sees = torch.ones(tokens, keys, dtype=torch.bool).tril(before)
+    sees = torch.ones(tokens, before + tokens, dtype=torch.bool).tril(before)
     sees[length:, before + length :] = False
     for node, parent in enumerate(trie.parents):
         place = length - 1 + node  # node 0 is the prompt's last token
@@ -188,12 +186,7 @@ def positions(trie: TokenTrie, length: int, longest: int) -> list[int]:
 
 
 def tree_states(
-    decoder: Any,
-    windows: Windows,
-    rests: Sequence[TokenIds],
-    trie: TokenTrie,
-    cache: Any,
-    like: torch.Tensor,
+    decoder: Any, windows: Windows, rests: Sequence[TokenIds], trie: TokenTrie, cache: Any, like: torch.Tensor
 ) -> torch.Tensor:
     """Return the last hidden states (nodes, rows, hidden) at every inner node, in one forward.
 
