@@ -23,8 +23,7 @@ class BiaskitError(Exception):
     """Something the user can act on: the message says what, where, and what to do."""
 
     exit_code = 1
-    request_key = ""
-    """Of the request that a model refused, where it was one (`models.base.naming`)."""
+    request_key = ""  # of the request that a model refused, where it was one (`models.base.naming`)
 
 
 class UsageError(BiaskitError):

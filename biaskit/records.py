@@ -20,10 +20,8 @@ TEMPLATE_DATE = "2024-07-26"
 PROBE_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 """The forms in which a probability can be asked for, the papers' own first."""
 
-ANSWERED_SEPARATOR = " | "
-"""Between the model's name and the server's fingerprint in `answered_by`."""
-NO_INSTRUCTION = 0
-"""The instruction id that means "none": the arm every instruction is compared with."""
+ANSWERED_SEPARATOR = " | "  # between the model's name and the server's fingerprint in `answered_by`
+NO_INSTRUCTION = 0  # the instruction id that means "none": the arm every instruction is compared with
 GENDERS: tuple[Gender, ...] = get_args(Gender)  # in the order of every table
 WOMEN_AND_MEN: tuple[str, str] = ("female", "male")
 """The pair whose words, scores and clusters are compared."""

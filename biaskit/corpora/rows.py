@@ -139,8 +139,7 @@ def _sheet_rows(source: str, layout: SourceLayout[E]) -> tuple[str, Rows]:
     return where, ((f"{where}, row {n}", _filled(layout.entry, values.items())) for n, values in rows)
 
 
-_CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
-"""What may part the columns of a list."""
+_CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}  # what may part the columns of a list
 
 
 def _delimiter(text: str, layout: SourceLayout[E]) -> str:

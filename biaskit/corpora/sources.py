@@ -59,8 +59,7 @@ def _label(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_clean)]  # a text as a prompt may hold it
-Filled = Annotated[str, StringConstraints(min_length=1), AfterValidator(_clean)]
-"""The same, not empty."""
+Filled = Annotated[str, StringConstraints(min_length=1), AfterValidator(_clean)]  # the same, not empty
 Label = Annotated[str, AfterValidator(_label)]  # a name that can stand in a public table
 
 

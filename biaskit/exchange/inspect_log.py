@@ -24,8 +24,7 @@ _STOPS = {"stop": "stop", "length": "max_tokens", "refusal": "content_filter", "
 """What ended a text, as Inspect calls it."""
 _WHICH = ("job_group", "occupation", "template_id", "instruction_id", "setting", "prompt_form")
 """The columns that tell a row of results from others of its log."""
-Sample = tuple[Sequence[Row], Row]
-"""The stored rows of a cell or text, and what the tables say of it."""
+Sample = tuple[Sequence[Row], Row]  # the stored rows of a cell or text, and what the tables say of it
 
 
 def as_inspect(source: Source) -> ExportFiles:

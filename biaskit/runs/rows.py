@@ -13,8 +13,7 @@ from typing import Any
 from biaskit.common.inputs import parse_json
 from biaskit.common.provenance import canonical_json
 
-SUM_DIGITS = 8
-"""Hex digits of a row's checksum: one changed row in four thousand million passes."""
+SUM_DIGITS = 8  # hex digits of a row's checksum: one changed row in four thousand million passes
 
 
 def row_line(row: Mapping[str, Any]) -> str:

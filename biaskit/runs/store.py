@@ -181,8 +181,7 @@ class StoredRows(Generic[V]):
 
     value_of: Callable[[Mapping[str, Any]], V]
     """What an engine counts in a row. Raises `NoRow` for a row that is not of this engine."""
-    nothing: V
-    """The value of a row that does not fit: it counts for nothing, but its key is in use."""
+    nothing: V  # the value of a row that does not fit: it counts for nothing, but its key is in use
     values: dict[str, V] = field(default_factory=dict)
     unfit: set[str] = field(default_factory=set)
     prompts: dict[str, int] = field(default_factory=dict)  # hash of each prompt as it was sent

@@ -31,8 +31,7 @@ from biaskit.study.config import load_probe_study
 from biaskit.workflow.calls import CallOptions
 
 ONE_WORD = "corpus:forms/instructions.toml"
-HANDFUL = 4
-"""Cells of each bias type with which a run looks whether another form reaches the model."""
+HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
 
 
 @dataclass(frozen=True)
