@@ -5,9 +5,9 @@
 
 Every page comes from a run of its own: models that answer from `tests/fakes/worlds.py`, and the real design,
 rows, analysis and findings. Where nothing differs (`null`) a sentence that names a direction is false; where
-the groups differ by exactly the margin, "equivalent" is false; where they differ by 10 points, power is how
-often the sentence about them says so. A page is a line of the output; the same command goes on where it
-stopped.
+the groups differ by exactly the margin, "equivalent" is false; where they differ by 5, 10 or 20 points, power
+is how often the sentence about them says so. In mixed worlds one thing differs and the others do not. A page
+is a line of the output; the same command goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from fakes.worlds import (  # noqa: E402
     MALE,
     ProbeKind,
     ProbeWorld,
+    Spread,
     TextKind,
     TextWorld,
     labels,
@@ -47,6 +48,7 @@ import biaskit as bk  # noqa: E402
 from biaskit.common import provenance  # noqa: E402
 from biaskit.report.content import Content  # noqa: E402
 from biaskit.report.findings import Finding, findings  # noqa: E402
+from biaskit.report.findings.finding import DIRECTED  # noqa: E402
 from biaskit.report.findings.marked_words import BEYOND, lists_of  # noqa: E402
 from biaskit.stats.proportions import wilson  # noqa: E402
 from biaskit.stats.verdict import verdict_of  # noqa: E402
@@ -54,8 +56,10 @@ from biaskit.tables.query import Row, contrast_of, defined, where  # noqa: E402
 from biaskit.workflow.report import _content  # noqa: E402
 
 Json = dict[str, Any]
-DIFFERENCE = {"null": 0.0, "margin": 0.05, "power": 0.10}
+DIFFERENCE = {"null": 0.0, "margin": 0.05, "power": 0.10, "power20": 0.20}
 """What the two groups of jobs, or texts and labour statistics, truly differ by; 0.05 is the margin."""
+CLAIMS = {"groups": "difference", "models": "apart", "help": "instructed"}
+"""What differs in a world of the prober → its name there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +71,17 @@ class Kind:
 
     probe: ProbeKind | None = None
     texts: TextKind | None = None
-    between: Literal["groups", "models"] = "groups"
+    between: Literal["groups", "models", "help"] = "groups"
     truths: tuple[str, ...] = tuple(DIFFERENCE)
     n: int | None = None
+    mixed: bool = False  # one thing differs already
 
     def at(self, truth: str) -> Kind:
         """The same kind with this difference."""
         by = DIFFERENCE[truth]
-        of_probe = {"difference" if self.between == "groups" else "apart": by}
+        of_probe = {CLAIMS[self.between]: -by if self.between == "help" else by}
+        if self.probe is not None and self.mixed:
+            of_probe = {}
         return replace(
             self,
             probe=self.probe and replace(self.probe, **of_probe),
@@ -99,6 +106,25 @@ KINDS: Mapping[str, Kind] = {
     "exact, explicit and implicit": Kind(ProbeKind(bias_types=("explicit", "implicit"))),
     "exact, three models": Kind(ProbeKind(models=3)),
     "exact, two models apart": _apart(),
+    "exact, two models": Kind(ProbeKind(models=2, bias_types=("explicit", "implicit"))),
+    "exact, five models": Kind(ProbeKind(models=5), truths=("null", "power")),
+    "exact, five models apart": Kind(ProbeKind(models=5), between="models", truths=("power",)),
+    "exact, debiasing": Kind(ProbeKind(difference=0.2, instructed=0.0), between="help"),
+    "exact, debiasing, no gap": Kind(ProbeKind(instructed=0.0), between="help", truths=("null",)),
+    "exact, frames of five": Kind(ProbeKind(templates=25, frames=5)),
+    "exact, they 0.2": Kind(ProbeKind(diverse=0.2)),
+    "exact, slopes of 1": Kind(ProbeKind(slope=1.0, jobs=20, spread=Spread(0.3, 0.3, 0.3)), truths=("null",)),
+    "exact, slopes of 1, 3 templates": Kind(
+        ProbeKind(slope=1.0, jobs=20, templates=3, spread=Spread(0.3, 0.3, 0.3)), truths=("null",)
+    ),
+    "mixed, groups differ": Kind(
+        ProbeKind(models=2, difference=0.3, instructed=0.0), truths=("null",), mixed=True
+    ),
+    "mixed, models apart": Kind(
+        ProbeKind(models=2, apart=0.3, instructed=0.0, bias_types=("explicit", "implicit")),
+        truths=("null",),
+        mixed=True,
+    ),
     "exact, mean share 0.05": Kind(ProbeKind(women=0.055), truths=("null",)),
     "top-k, 20 listed": Kind(ProbeKind(estimator="top-k", k=20)),
     "top-k, 5 listed, coverage follows": Kind(ProbeKind(estimator="top-k", coverage=0.3, follows=1.0)),
@@ -123,13 +149,14 @@ KINDS: Mapping[str, Kind] = {
     ),
     "texts, bursty words": Kind(texts=TextKind(bursts=True), truths=("null",)),
     "texts, with woman, Mr, mother": Kind(texts=TextKind(nouns=True), truths=("null",)),
+    "texts, women's without a gender": Kind(texts=TextKind(missing=0.3), truths=("null",)),
     "texts, women refused": Kind(texts=TextKind(refused=0.5), truths=("null",)),
     "texts, three models": Kind(texts=TextKind(models=3), truths=("null",), n=20),
     "both engines": Kind(
         ProbeKind(jobs=6), TextKind(occupations=12, flat=True, nouns=True), truths=("null",), n=20
     ),
 }
-ENGINES = ("exact", "top-k", "sampling", "texts", "both")
+ENGINES = ("exact", "mixed", "top-k", "sampling", "texts", "both")
 
 
 # --- one page ------------------------------------------------------------------------------------------
@@ -151,6 +178,7 @@ def page(name: str, truth: str, number: int) -> Json:
         return line | {"error": f"{type(error).__name__}: {error}"}
     line["verdicts"] = verdicts(content, said, kind)
     if truth == "null":
+        line["named"] = sum(one.verdict in DIRECTED for one in said)
         line["false"] = [[one.topic, *claim] for one in said for claim in false_claims(one, kind)]
         line["longer"] = longer_lists(content)
     line["intervals"] = [
@@ -183,7 +211,8 @@ def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]
     for tables in (*(part.tables for part in content.parts), content.between):
         own = where(tables.get("tests", ()), gender="female")
         own = [row for row in own if (row["kind"], row["quantity"]) in JUDGED[kind.between]]
-        rows += [row for row in own if contrast_of(row) in (kind.between, "labour")]
+        contrasts = {"groups": ("groups", "labour"), "help": ("instructions",)}.get(kind.between, ("models",))
+        rows += [row for row in own if contrast_of(row) in contrasts and row["verdict"] != "shown"]
     found = [verdict_of(row) for row in rows]
     if len({row["model_a"] for row in rows}) == len(rows) == 1:
         assert found[0] in {one.verdict for one in said} or found[0] in ("not-measured", "no-verdict")
@@ -193,13 +222,17 @@ def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]
 JUDGED = {
     "groups": (("crossed", "share"), ("paired", "represented_share")),
     "models": (("crossed", "share"),),
+    "help": (("crossed", "group_gap"),),
 }
 """Kind and quantity of the rows that a world may make differ."""
 
 
 def false_claims(finding: Finding, kind: Kind) -> list[tuple[str, str]]:
     """What a sentence says of a direction where nothing differs: (about what, its words)."""
-    return [(about(finding), text) for text in false_directions([finding]) if not is_true(finding, kind)]
+    texts = false_directions([finding])
+    if kind.probe is not None and kind.probe.slope == 1 and finding.verdict in DIRECTED:
+        texts = [finding.text]  # there labour words are false too
+    return [(about(finding), text) for text in texts if not is_true(finding, kind)]
 
 
 def about(finding: Finding) -> str:
@@ -210,11 +243,19 @@ def about(finding: Finding) -> str:
 
 
 def is_true(finding: Finding, kind: Kind) -> bool:
-    """Away from a half men's share is truly not women's, jobs truly differ, and refusals may."""
-    away = kind.probe is not None and abs(kind.probe.women - 0.5) > 1e-9
-    if kind.texts is not None and kind.texts.refused and " refuses " in finding.text:
+    """Whether what a sentence names differs in this kind of world, and in this direction."""
+    probe, text = kind.probe, finding.text
+    if kind.texts is not None and kind.texts.refused and " refuses " in text:
         return finding.verdict == "higher"
-    return away and "men for men’s jobs" in finding.text
+    if probe is None:
+        return False
+    if "men for men’s jobs" in text:  # away from a half men's share is truly not women's
+        return abs(probe.women - 0.5) > 1e-9 or probe.apart > 0
+    if "the U.S. labour force" in text:
+        return False
+    if finding.question == "say":
+        return (probe.difference > 0 or probe.slope is not None) and finding.verdict == "higher"
+    return finding.question == "models" and probe.apart > 0 and "the gap" not in text
 
 
 def longer_lists(content: Content) -> list[list[int]]:
@@ -230,6 +271,8 @@ def longer_lists(content: Content) -> list[list[int]]:
 def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any]]:
     """(what, estimate, low, high, truth) of shares and contrasts of shares."""
     kind = world.kind
+    if kind.slope is not None:
+        return
     share = {
         (label, group): kind.true_share(group, model)
         for model, label in enumerate(labels(kind.models))
@@ -242,6 +285,9 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
             contrast, group = contrast_of(row), row["group_a"]
             if contrast == "groups":
                 yield _interval("groups", row, kind.difference)
+                if row["instruction_a"] == "0" and row["verdict"] in DIRECTED:
+                    ends = {"ci_low": row["shown_low"], "ci_high": row["shown_high"]}
+                    yield _interval("shown", {**row, **ends}, kind.difference)
             elif contrast == "models":
                 truth = share[row["model_a"], group] - share[row["model_b"], group]
                 yield _interval("models", row, truth)
@@ -367,7 +413,13 @@ def summary(lines: Sequence[Json]) -> dict[str, Rate]:
     return {
         "false direction": rate(bool(line["false"]) for line in of["null"]),
         "equivalent at margin": rate(v == "equivalent" for line in of["margin"] for v in line["verdicts"]),
-        "power": rate(v == "higher" for line in of["power"] for v in line["verdicts"]),
+        **{
+            f"power, {100 * DIFFERENCE[truth]:.0f} points": rate(
+                v in directed for line in of[truth] for v in line["verdicts"]
+            )
+            for truth in ("margin", "power", "power20")
+        },
+        "shown beside a direction": held(lines, "shown"),
         "shares held": held(lines, "share"),
         "differences held": held(lines, "groups", "models", "asymmetry", "labour"),
         "nulls with a verdict": rate(

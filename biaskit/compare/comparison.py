@@ -71,7 +71,8 @@ def compare_collection(
     comparison.compare_answers()
     comparison.compare_texts()
     comparison.compare_gaps(aliases or {})
-    tables.tests = adjust(tables.tests)
+    contrasts = [part.contrast for part in collection.parts if part.engine == "probe"]
+    tables.tests = adjust(tables.tests, {gender for gender, _ in contrasts} or ("female",))
     tables.notes = list(dict.fromkeys(tables.notes))
     return tables
 
@@ -185,7 +186,7 @@ class _Comparison:
             listed = ", ".join(dict.fromkeys(f"{texts.run} ({texts.vectors})" for texts in scored))
             self.tables.notes.append(
                 f"SRB scores come from other vectors ({listed}): they are neither compared nor put in one"
-                " table, srb_z is the score to set side by side. `biaskit analyze RUN RUN --out DIR` trains"
+                " table. `biaskit analyze RUN RUN --out DIR` trains"
                 " one vector model on all texts of runs that can be merged."
             )
         self.tables.notes += measured_differently(runs, models)

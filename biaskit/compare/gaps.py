@@ -142,12 +142,12 @@ def _represented(rows: Sequence[StoredRow]) -> Number:
 
 
 def _spread(rows: Sequence[StoredRow]) -> tuple[Number, str]:
-    """SRB(men) − SRB(women) of one occupation, and its vector model."""
+    """SRB(men) − SRB(women) of one occupation without gender words, and its vector model."""
     row_of = {str(row["gender"]): row for row in rows}
-    women, men = (_number(row_of.get(gender, {}), "srb") for gender in (FEMALE, MALE))
+    women, men = (_number(row_of.get(gender, {}), "srb_content") for gender in (FEMALE, MALE))
     if women is not None and men is not None:
         return (men - women, None), str(row_of[FEMALE]["vectors"] or "")
-    reasons = [str(row["reason"]) for row in rows if row["srb"] is None and row.get("reason")]
+    reasons = [str(row["reason"]) for row in rows if row["srb_content"] is None and row.get("reason")]
     return (None, joined(reasons) or ("no SRB of both women and men" if rows else "no SRB")), ""
 
 

@@ -25,6 +25,7 @@ NO_DIRECTION = {
     "no-clear-difference": "no clear difference",
     "not-identified": "not identified (the bounds are too wide; an exact estimator would decide)",
     "no-verdict": "no verdict (see its reason)",
+    "shown": "not shown to be equivalent",
 }
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from biaskit.compare.pairs import PairNote, model_pairs, say_apart
 from biaskit.compare.personas import change_rows, pair_rows_of_texts, texts_of
 from biaskit.compare.probe import CONTRAST, answers_of, forms_apart, pair_rows
+from biaskit.compare.same_prompts import PromptTexts
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import Tables, contrast_of
@@ -19,6 +20,7 @@ def between_models(
     models: Sequence[str],
     margins: Mapping[str, float],
     run: str = "",
+    asked: PromptTexts | None = None,
 ) -> tuple[list[Row], list[str]]:
     """Test every pair of models, later named minus earlier named; return rows paired and crossed, and notes.
 
@@ -26,7 +28,7 @@ def between_models(
     has rows of its own, on the (job, template) cells that both models have complete. A pair in two prompt
     forms has no row but a note. p_adjusted is Holm's over these rows, which are whole families.
     """
-    answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip())
+    answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip(), asked)
     notes = [f"{model} has no cell in probe_cells.csv." for model in models if model not in answers]
     rows: list[Row] = []
     apart: list[PairNote] = []
@@ -60,9 +62,11 @@ def between_persona_models(
     return adjust(rows), changes, say_apart(apart, forms)
 
 
-def merge_tests(stored: Sequence[StoredRow], rows: Sequence[Row]) -> list[Row]:
+def merge_tests(
+    stored: Sequence[StoredRow], rows: Sequence[Row], genders: Collection[str] = ("female",)
+) -> list[Row]:
     """Replace the rows between models of a stored tests.csv by new ones.
 
-    The rows of single models stay, and Holm's adjustment is made anew over the whole file.
+    The rows of single models stay, and p_adjusted and verdicts are made anew over the whole file.
     """
-    return adjust([*(row for row in stored if contrast_of(row) != CONTRAST), *rows])
+    return adjust([*(row for row in stored if contrast_of(row) != CONTRAST), *rows], genders)

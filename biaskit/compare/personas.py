@@ -28,6 +28,7 @@ class Texts:
     run: str
     form: str  # prompt form
     srb: Mapping[str, Values]  # gender → scores; empty without srb.csv
+    srb_content: Mapping[str, Values]  # the same without gender words
     shares: Values  # share of women, template `all`, no instruction
     templates: tuple[str, ...]
     vectors: str = ""  # the vector model, and the control where there is one
@@ -65,6 +66,7 @@ def texts_of(
             run=run,
             form=form,
             srb={g: _values(where(scores, gender=g), "srb") for g in GENDERS if srb},
+            srb_content={g: _values(where(scores, gender=g), "srb_content") for g in GENDERS if srb},
             shares=_values(where(plain, template_id="all"), "female_share"),
             templates=tuple(dict.fromkeys(str(row["template_id"]) for row in plain)),
             vectors=" / ".join(vectors),
@@ -111,8 +113,9 @@ def pair_rows_of_texts(
             notes.append(PairNote("prompts", text))
         else:
             for gender in GENDERS:
-                scores = {member.model: member.srb.get(gender, {}) for member in members}
-                rows += unit_rows(pair, scores, _scope(pair, "srb", gender), margins, members[0].seed)
+                for quantity in ("srb", "srb_content"):
+                    scores = {member.model: getattr(member, quantity).get(gender, {}) for member in members}
+                    rows += unit_rows(pair, scores, _scope(pair, quantity, gender), margins, members[0].seed)
     if any(member.shares for member in members):
         shares = {member.model: member.shares for member in members}
         rows += unit_rows(pair, shares, _scope(pair, "represented_share", "female"), margins, members[0].seed)

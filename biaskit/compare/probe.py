@@ -19,7 +19,7 @@ from biaskit.stats.arms import (
     mean_of,
     rows_of_groups,
 )
-from biaskit.stats.contrasts import Row, scope_of, within_jobs
+from biaskit.stats.contrasts import Row, gaps_between_groups, scope_of, within_jobs
 from biaskit.stats.crossed import joined
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
@@ -84,6 +84,8 @@ def pair_rows(
 ) -> tuple[list[Row], list[str]]:
     """Test the later side minus the earlier: rows paired and crossed, and the arms without a row.
 
+    Of shares also the gap between two groups of jobs: rows welch and crossed.
+
     An arm is a bias type, instruction, setting and prompt form; it needs all models of both sides. Compared
     are the jobs that all have, on templates with the same text that are complete in all; a side's share in
     a cell is the mean over its models. `quantity` and `contrast`: the rows' own columns of that name.
@@ -120,10 +122,17 @@ def pair_rows(
         scope_of_arm = replace(
             scope_of(arm, contrast), quantity=quantity, model_a=later.name, model_b=earlier.name
         )
-        for job_group, places in rows_of_groups(common[0].jobs, members[0].group_of).items():
-            for k, gender in enumerate(members[0].groups):
+        rows_of = rows_of_groups(common[0].jobs, members[0].group_of)
+        genders = members[0].groups
+        for job_group, places in rows_of.items():
+            for k, gender in enumerate(genders):
                 scope = replace(scope_of_arm, gender=gender, group_a=job_group, group_b=job_group)
                 rows += within_jobs(a[k, places], b[k, places], scope=scope, margins=margins, note=reason)
+        if quantity == "share":
+            gaps = gaps_between_groups(
+                a - b, rows_of, genders, scope=scope_of_arm, margins=margins, note=reason
+            )
+            rows += gaps
     return rows, left_out
 
 

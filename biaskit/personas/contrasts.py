@@ -5,6 +5,7 @@ See docs/methods.md#persona-tests.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -13,7 +14,8 @@ from biaskit.personas.representation import labour_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.classification import CHANCE, area_interval
 from biaskit.stats.contrasts import Scope, adjust, within_units
-from biaskit.stats.crossed import joined
+from biaskit.stats.crossed import joined, p_of_difference
+from biaskit.stats.proportions import spread_of_true
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, first, grouped, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
@@ -67,10 +69,14 @@ def _area_tests(model: str, transfer: Sequence[Row], margins: Mapping[str, float
             note=f"{left_out} of {len(of_occupations)} occupations left out" if left_out else None,
         )
         for row in tests:
-            # Near 1 a symmetric t interval is wrong: take the interval of text_transfer.csv.
+            # Near 1 a symmetric t interval is wrong: take that of text_transfer.csv, and the test it inverts.
             for name, level in (("ci", 0.95), ("ci90", 0.90)):
                 if row[f"{name}_low"] is not None and (ends := area_interval(areas, level=level)):
                     row |= {f"{name}_low": ends[0] - CHANCE, f"{name}_high": ends[1] - CHANCE}
+            if row["p_value"] is not None and 0 < (area := float(areas.mean())) < 1:
+                variance = float(areas.var(ddof=1)) / areas.size / (area * (1 - area)) ** 2
+                t, p = p_of_difference(math.log(area / (1 - area)), variance, areas.size - 1.0)
+                row |= {"statistic": t, "p_value": p}
             if mean is not None and mean["p_value"] is None:
                 row |= {"p_value": None, "statistic": None, "dof": None}
                 row["reason"] = joined([str(row["reason"] or "") or None, mean["reason"]])
@@ -137,7 +143,8 @@ def _gender_tests(
 def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
     """Test the share of women in the texts minus that in the labour force, over occupations.
 
-    A mean difference of 0 with every occupation 20 points off is no parity: the mean distance decides.
+    Texts without a gender may be anybody's: the mean lies between bounds. A mean difference of 0 with every
+    occupation 20 points off is no parity: the spread of the true differences decides.
     """
     for contrast in labour_contrast(representation):
         if not contrast.occupations and not defined(representation, "labour_female_share"):
@@ -158,8 +165,8 @@ def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], s
             margins=margins,
             seed=seed,
             note=contrast.note,
+            ends=contrast.ends,
         )
-        (apart,) = [row["ci90_high"] for row in rows if row["kind"] == "distance"]
+        spread = spread_of_true(contrast.share, contrast.labour, contrast.n_texts)
         for row in rows:
-            near = apart is not None and row["margin"] is not None and apart <= row["margin"]
-            yield {**row, "equivalent": near} if row["equivalent"] else row
+            yield {**row, "equivalent": spread <= 2 * row["margin"]} if row["equivalent"] else row

@@ -7,12 +7,14 @@ from biaskit.corpora.variance import TextVariance, load_text_variance
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.stats.power import POWER, Design, Side, smallest_difference
+from biaskit.stats.verdict import LEVEL
 
 
-def plan_sentence(design: PersonasDesign) -> str:
+def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
     """Say before a run which difference it would show; "" without labour statistics.
 
-    The variance is that of the demo model's recorded texts.
+    The level is the first lead's (docs/methods.md#tree): a run asks whom a model writes about and, of texts
+    with a given gender, how. The variance is that of the demo model's recorded texts.
     """
     occupations = sum(item.labour_female_share is not None for item in design.occupations)
     if not occupations:
@@ -22,7 +24,8 @@ def plan_sentence(design: PersonasDesign) -> str:
         return f"{none} fewer than two occupations with a labour share."
     texts = len(design.template_ids) * Filling.from_study(design.study).batch
     tested = paired_design(load_text_variance()[0], occupations, texts)
-    difference = smallest_difference(tested)
+    n_questions = 1 + bool(design.study.specified) + (n_models > 1)
+    difference = smallest_difference(tested, LEVEL / (n_questions * n_models))
     if difference is None:
         return f"{none} no difference is large enough."
     parts, total = tested.parts(), tested.variance()
@@ -30,7 +33,7 @@ def plan_sentence(design: PersonasDesign) -> str:
         f"A mean difference of {points(difference)} (over {count(occupations, 'occupation')}; variance:"
         f" occupations {percent(parts['jobs'] / total)} %, draws {percent(parts['cells'] / total)} %) between"
         f" the share of women in the texts and in the labour force would show in {percent(POWER)} % of such"
-        " runs, by itself, if the model varies as the demo does."
+        " runs, if the model varies as the demo does."
     )
 
 

@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from biaskit.personas.texts.documents import TextDocument
+from biaskit.records import GENDERS
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import joined
@@ -189,6 +190,8 @@ class LabourContrast:
     occupations: tuple[str, ...]  # by name, so that no order of rows changes a sum
     share: FloatArray  # [n]
     labour: FloatArray  # [n]
+    ends: tuple[FloatArray, FloatArray]  # [n], the share if all texts without a gender were men's, women's
+    n_texts: FloatArray  # [n], those with a gender
     note: str | None  # how many occupations were left out
 
 
@@ -199,10 +202,20 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     """
     contrasts = []
     for (model,), of_model in grouped(mean_over_prompts(rows), "model").items():
-        pairs, note = _pairs(of_model)
-        names = tuple(sorted(pairs))
-        values = np.array([pairs[name] for name in names], dtype=np.float64).reshape(len(names), 2)
-        contrasts.append(LabourContrast(model, names, values[:, 0], values[:, 1], note))
+        _, note = _pairs(of_model)
+        both = sorted(
+            defined(of_model, "female_share", "labour_female_share"), key=lambda row: str(row["occupation"])
+        )
+        share, labour, low, high = (
+            np.array([row[name] for row in both], dtype=np.float64)
+            for name in (
+                *("female_share", "labour_female_share"),
+                *("share_if_dropped_male", "share_if_dropped_female"),
+            )
+        )
+        n_texts = np.array([sum(row[f"n_{gender}"] for gender in GENDERS) for row in both], dtype=np.float64)
+        names = tuple(str(row["occupation"]) for row in both)
+        contrasts.append(LabourContrast(model, names, share, labour, (low, high), n_texts, note))
     return contrasts
 
 

@@ -66,7 +66,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         rows_of_cells = zip(rows_by_table["probe_cells"], in_order, strict=True)
         rows_by_table["probe_cells"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
     if outcome_tests:
-        rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests])
+        rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests], design.contrast[:1])
     for name, rows in rows_by_table.items():
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them

@@ -16,6 +16,7 @@ from biaskit.stats.arms import (
     complete_in_all,
     group_pairs,
     mean_of,
+    part_of_two,
     rows_of_groups,
 )
 from biaskit.stats.contrasts import (
@@ -24,6 +25,7 @@ from biaskit.stats.contrasts import (
     against_labour,
     between_groups,
     estimate_only,
+    gaps_between_groups,
     scope_of,
     within_jobs,
 )
@@ -178,12 +180,21 @@ def _effects(study: _Study) -> Iterator[Row]:
 
 
 def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
-    """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
+    """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks.
+
+    Of the share in each group of jobs; of instructions also of the gap between two groups.
+    """
     templates, note = complete_in_all([*a, *b])
     mean_a, mean_b = (mean_of([block.shares_at(templates) for block in arms]) for arms in (a, b))
     for each, k, rows in _each_group_and_gender(study, a[0], scope):
         yield from within_jobs(
             mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.choices.margins, note=note
+        )
+    if scope.contrast == "instructions":
+        rows_of, choices = rows_of_groups(a[0].jobs, study.group_of), study.choices
+        change = mean_a - mean_b
+        yield from gaps_between_groups(
+            change, rows_of, choices.groups, scope=scope, margins=choices.margins, note=note
         )
 
 
@@ -206,11 +217,13 @@ def _bias_types(study: _Study) -> Iterator[Row]:
 
 
 def _labour(study: _Study) -> Iterator[Row]:
-    first = study.choices.contrast[0]
-    k = study.choices.groups.index(first)
+    first, second = study.choices.contrast
+    k, other = (study.choices.groups.index(group) for group in (first, second))
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
-        shares = block.shares_at(templates)[k]
+        # The labour force counts two genders: what is neither would pass for a flatter line.
+        both = block.shares_at(templates)
+        shares = part_of_two(both[k], both[other])
         stated = (study.labour_of[job] for job in block.jobs)
         labour = np.array([np.nan if share is None else share for share in stated], dtype=np.float64)
         scope = replace(scope_of(arm, "labour"), quantity=f"{first}_share~labour_female_share", gender=first)

@@ -105,7 +105,7 @@ def tables(
         rows_by_table["probe_templates"] += _template_rows(by_template[arm], rows_of, groups)
     if level_rows := list(_level_rows(blocks, group_of, choices)):
         rows_by_table["probe_levels"] = level_rows
-    rows_by_table["tests"] = adjust(contrast_rows(blocks, group_of, labour_of, choices))
+    rows_by_table["tests"] = adjust(contrast_rows(blocks, group_of, labour_of, choices), contrast[:1])
     return rows_by_table
 
 

@@ -17,6 +17,7 @@ from biaskit.probe.rounds import Rounds
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrasts import MOST_EMPTY
 from biaskit.stats.power import POWER, Design, Side, smallest_difference
+from biaskit.stats.verdict import LEVEL
 
 NOT_WORTH_NAMING = 0.05
 
@@ -39,16 +40,22 @@ class Shown:
     reason: str | None = None  # why no difference gets a verdict
 
 
-def plan_sentence(design: ProbeDesign, estimator: str, draws: int | None, *, of_demo: bool) -> str:
+def plan_sentence(
+    design: ProbeDesign, estimator: str, draws: int | None, *, of_demo: bool, n_models: int = 1
+) -> str:
     """Say before a run which differences it would show; "" where the variance of its shares is not known.
 
-    The variances are those of the demo model's own run. Another model's draws are all taken to name a listed
-    word.
+    The level is the first lead's (docs/methods.md#tree). The variances are those of the demo model's own
+    run. Another model's draws are all taken to name a listed word.
     """
     gender = "female" if "female" in design.groups else design.contrast[0]
     of_gender = [v for v in load_cell_variance() if v.gender == gender]
     jobs_of = Counter(item.group for item in design.items)
-    groups = next(iter(group_pairs(list(jobs_of))), tuple(jobs_of))
+    pairs = group_pairs(list(jobs_of))
+    groups = next(iter(pairs), tuple(jobs_of))
+    ways = {template.bias_type for template in design.templates}
+    n_questions = 1 + (n_models > 1) + any(design.instructions)
+    level = LEVEL / (n_questions * max(len(pairs), 1) * len(ways) * n_models)
     drawn = draws if estimator == "sampling" else None
     shown_parts, none_shown = [], []
     for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
@@ -65,6 +72,7 @@ def plan_sentence(design: ProbeDesign, estimator: str, draws: int | None, *, of_
             [jobs_of[name] for name in groups],
             len(units),
             matched,
+            level,
         )
         if shown.difference is None:
             none_shown.append(f"No {bias_type} difference would show: {shown.reason}.")
@@ -82,13 +90,17 @@ def plan_sentence(design: ProbeDesign, estimator: str, draws: int | None, *, of_
         varies += ", and the bounds of top-k come on top"
     said = (
         f"Differences of {listed(shown_parts)} in the share of {people(gender)} {between} would show"
-        f" in {percent(POWER)} % of such runs, each by itself, if the model varies {varies}."
+        f" in {percent(POWER)} % of such runs, if the model varies {varies}."
     )
     return " ".join([said, *none_shown])
 
 
 def smallest_shown(
-    variances: Sequence[CellVariance], jobs: Sequence[int], n_templates: int, matched: Matched | None
+    variances: Sequence[CellVariance],
+    jobs: Sequence[int],
+    n_templates: int,
+    matched: Matched | None,
+    level: float = LEVEL,
 ) -> Shown:
     """Solve for the difference between two groups (of one: from a fixed share) that a design shows.
 
@@ -117,7 +129,7 @@ def smallest_shown(
     parts, total = design.parts(), design.variance()
     parts = {**parts, "cells": parts["cells"] - draws, "draws": draws}
     fractions = {name: part / total if total else 0.0 for name, part in parts.items()}
-    difference = None if reason else smallest_difference(design)
+    difference = None if reason else smallest_difference(design, level)
     if reason is None and difference is None:
         reason = "no difference is large enough"
     return Shown(difference, fractions, reason)

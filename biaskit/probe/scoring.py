@@ -149,7 +149,9 @@ class CellWork(Work[int]):
             estimator=self.estimator.name,
             calls=plan.calls if over_network else None,
             cost=plan.cost_max,
-            shows=plan_sentence(self.design, self.estimator.name, draws, of_demo=of_demo)
+            shows=plan_sentence(
+                *(self.design, self.estimator.name, draws), of_demo=of_demo, n_models=len(session.models)
+            )
             if session.shard.whole
             else "",
         )

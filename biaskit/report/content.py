@@ -112,9 +112,10 @@ class Content:
     verified: tuple[str, ...] = ()  # what `biaskit verify` found of the runs, a line each
 
     def judged(self) -> Content:
-        """Add verdicts to all tests, adjusted together as the claims of one page."""
+        """Add verdicts to all tests, as the rows of one page."""
         sets = [*(part.tables for part in self.parts), self.between]
-        tests = with_verdicts(*(tables.get("tests", ()) for tables in sets))
+        genders = {part.contrast[0] for part in self.parts if part.engine == "probe"} or ("female",)
+        tests = with_verdicts(*(tables.get("tests", ()) for tables in sets), genders=genders)
         pairs = zip(sets, tests, strict=True)
         judged = [{**tables, "tests": rows} if rows else tables for tables, rows in pairs]
         parts = (replace(part, tables=tables) for part, tables in zip(self.parts, judged[:-1], strict=True))

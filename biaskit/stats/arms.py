@@ -77,6 +77,18 @@ def mean_of(arms: Sequence[CellValues]) -> CellValues:
     return CellValues(point, (low, high), *_tested(arms))
 
 
+def part_of_two(first: CellValues, second: CellValues) -> CellValues:
+    """Give the first share as a part of both; NaN where both are 0."""
+    with np.errstate(invalid="ignore"):
+        point = first.point / (first.point + second.point)
+        if first.ends is None and second.ends is None:
+            return CellValues(point)
+        (low, high), (other_low, other_high) = first.low_and_high, second.low_and_high
+        # Where neither can be more than 0, nothing is known of the part.
+        ends = np.nan_to_num(low / (low + other_high)), np.nan_to_num(high / (high + other_low), nan=1.0)
+    return CellValues(point, ends, *_tested([first, second]))
+
+
 def _tested(arms: Sequence[CellValues]) -> tuple[Literal["point", "ends"], BoolArray | None]:
     """Say what inference about several arms rests on, and which cells are empty in any of them."""
     masks = [arm.empty for arm in arms if arm.empty is not None]
@@ -251,9 +263,10 @@ def _block(
 def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
     """Fill empty cells by the two-way additive least-squares fit of the others.
 
-    Formula: x_ij = m + a_i + b_j fitted to the cells that have a value; an empty cell gets its fitted one.
-    Arguments: values `[..., I, J]`, NaN where a cell has none; empty `[I, J]`, the cells to fill.
-    Returns: values with those cells filled. A template that is empty in every job gets what the other
+    Formula: x_ij = m + a_i + b_j fitted to the cells that have a value; an empty cell gets its fitted one,
+        cut at 0, and then brought back to the sum that it had over the groups.
+    Arguments: shares `[groups, I, J]`, NaN where a cell has none; empty `[I, J]`, the cells to fill.
+    Returns: shares with those cells filled. A template that is empty in every job gets what the other
         templates give on average, so that it moves no mean.
     Missing or empty input: a job that is empty in every template stays NaN: nothing is known of it.
     Reference: docs/methods.md#empty-cells; checked against statsmodels' `ols("x ~ C(job) + C(template)")`.
@@ -272,7 +285,11 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
     shift = of_templates[..., seen].mean(axis=-1, keepdims=True) if seen.any() else np.zeros(())
     of_templates = np.where(seen, of_templates - shift, 0.0)
     of_jobs = np.where(known.any(axis=1), of_jobs + shift, np.nan)
-    return np.where(empty, of_jobs[..., :, None] + of_templates[..., None, :], values)
+    fitted = of_jobs[..., :, None] + of_templates[..., None, :]
+    if values.ndim > 2:  # a sum of effects may lie outside of what a share can be
+        total, fitted = fitted.sum(axis=0), np.maximum(fitted, 0.0)
+        fitted *= total / fitted.sum(axis=0)
+    return np.where(empty, fitted, values)
 
 
 def frame_places(templates: Sequence[int], frame_of: Mapping[int, str]) -> dict[int, list[int]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from biaskit.stats.arms import Arm, CellValues, empty_note
+from biaskit.stats.arms import Arm, CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
 from biaskit.stats.crossed import (
@@ -120,6 +120,31 @@ def within_jobs(
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
     test = paired(a.point.mean(axis=1), b.point.mean(axis=1))
     return rows.pair("paired", test, (a, b), spreads, limit=limit)
+
+
+def gaps_between_groups(
+    change: CellValues,
+    rows_of: Mapping[str, Sequence[int]],
+    genders: Sequence[str],
+    *,
+    scope: Scope,
+    margins: Mapping[str, float],
+    note: str | None = None,
+) -> Iterator[Row]:
+    """Contrast what two arms change of the gap between two groups of jobs: rows welch and crossed.
+
+    `change`: shares in one arm − in the other, `[genders, I, J]`; `rows_of`: group → places of its jobs. The
+    gap is the share in group a − that in group b, so positive is a gap that is larger in the first arm.
+    """
+    for group_a, group_b in group_pairs(list(rows_of)):
+        for k, gender in enumerate(genders):
+            yield from between_groups(
+                *(change[k, rows_of[group]] for group in (group_a, group_b)),
+                scope=replace(scope, quantity="group_gap", gender=gender, group_a=group_a, group_b=group_b),
+                margins=margins,
+                note=note,
+                limit=2.0,
+            )
 
 
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Row]:
@@ -248,11 +273,13 @@ def within_units(
     margins: Mapping[str, float],
     seed: int = 1,
     note: str | None = None,
+    ends: tuple[FloatArray, FloatArray] | None = None,
 ) -> list[Row]:
     """Contrast one number of the same units in two arms, a − b: a `[n]`, b `[n]`; a row of each kind named.
 
     welch takes the arms as independent; the others pair them unit by unit. Without a unit the rows have no
-    numbers, and the note and what is missing as reason.
+    numbers, and the note and what is missing as reason. `ends`: a lies between them, and so does the paired
+    difference.
     """
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
@@ -266,7 +293,13 @@ def within_units(
             a, b, rng=generator(seed, "tests", [*_identity(scope), "permutation"])
         ),
     }
-    return [rows.row(kind, tests[kind]()) for kind in kinds]
+    made = [rows.row(kind, tests[kind]()) for kind in kinds if kind != "paired" or ends is None]
+    if ends is None or "paired" not in kinds:
+        return made
+    least, most = (paired(end, b) for end in ends)
+    bounds = float((ends[0] - b).mean()), float((ends[1] - b).mean())
+    test = tests["paired"]() if bounds[0] == bounds[1] else _between(float((a - b).mean()), least, most)
+    return [rows.row("paired", test, bounds=bounds), *made]
 
 
 def one_row(
@@ -276,18 +309,19 @@ def one_row(
     return _Rows(scope, (n, None), margins, note).row(kind, result)
 
 
-def adjust(rows: Sequence[Mapping[str, object]]) -> list[Row]:
+def adjust(rows: Sequence[Mapping[str, object]], genders: Collection[str] = ("female",)) -> list[Row]:
     """Fill p_adjusted and the verdict in the rows of one tests.csv.
 
-    p_adjusted is Holm's within each `family`; the verdict counts all claims of the file.
+    p_adjusted is Holm's within each `family`; the verdict takes all rows of the file as one page. `genders`:
+    whose shares may be named.
     """
     families = [str(row["family"]) for row in rows]
     p_values = [p if isinstance(p := row["p_value"], float) else None for row in rows]
-    judged = with_verdicts(rows)[0]  # new rows: those given stay as they are
-    for row, adjusted in zip(judged, holm(families, p_values), strict=True):
-        del row["n_claims"]
-        row["p_adjusted"] = adjusted
-    return judged
+    judged = with_verdicts(rows, genders=genders)[0]
+    return [
+        {**row, "verdict": own["verdict"], "p_adjusted": adjusted}
+        for row, own, adjusted in zip(rows, judged, holm(families, p_values), strict=True)
+    ]
 
 
 # --- one row ---------------------------------------------------------------------------------------
@@ -355,14 +389,14 @@ class _Rows:
     def slope(self, x: FloatArray, y: CellValues) -> Row:
         """Make the row of the slope of jobs' means on x `[I]`; between bounds where the cells have ends."""
         adds = x >= x.mean()
-        return self._of_line("slope", y, adds, lambda means: slope_test(x, means), speaks=not _too_few([y]))
+        return self._of_line("slope", y, adds, lambda cells: slope_test(x, cells), speaks=not _too_few([y]))
 
     def level(self, x: FloatArray, y: CellValues) -> Row:
         """Make the row of the line's height where x is one half, less one half: level apart from slope."""
         if not x.min() <= PARITY <= x.max():
             return self.empty("level", reason=ONE_SIDE)[0]
         adds = level_weights(x, PARITY) >= 0 if np.ptp(x) else x > PARITY  # equal shares have no line
-        return self._of_line("level", y, adds, lambda means: level_test(x, means, PARITY))
+        return self._of_line("level", y, adds, lambda cells: level_test(x, cells, PARITY))
 
     def _of_line(
         self,
@@ -373,12 +407,12 @@ class _Rows:
         *,
         speaks: bool = True,
     ) -> Row:
-        """Make the row of a number linear in the jobs' means; `adds`: where a larger mean raises it."""
-        result = test(y.point.mean(axis=1))
+        """Make the row of a number linear in the cells; `adds`: the jobs whose larger shares raise it."""
+        result = test(y.point)
         if y.tested == "point":
             return self.row(kind, replace(result, p_value=None) if _too_few([y]) else result, speaks=speaks)
-        low, high = (end.mean(axis=1) for end in y.low_and_high)
-        least, most = test(np.where(adds, low, high)), test(np.where(adds, high, low))
+        low, high = y.low_and_high
+        least, most = test(np.where(adds[:, None], low, high)), test(np.where(adds[:, None], high, low))
         return self._of_ends(kind, result.estimate, least, most)
 
     def distance(self, x: FloatArray, y: CellValues) -> Row:

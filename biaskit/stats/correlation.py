@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
+from biaskit.stats.crossed import (
+    CONDITIONAL_ON_ONE_TEMPLATE,
+    combined,
+    difference_interval,
+    p_of_difference,
+)
 from biaskit.stats.resampling import N_RESAMPLES
-from biaskit.stats.welch import NO_SPREAD, Statistic, ends, varies
+from biaskit.stats.welch import NO_SPREAD, Statistic, varies
 
 
 def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
@@ -31,11 +37,14 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
 def slope_test(x: FloatArray, y: FloatArray) -> Statistic:
     """Test a least-squares slope whose units may vary differently, with its intervals.
 
-    Formula: the slope ± t × its HC3 standard error, n − 2 degrees of freedom.
-    Arguments: x, y `[n]`, n ≥ 3.
+    Formula: the slope b of the units' means, ± t √v. V: its HC3 variance, n − 2 degrees of freedom. With J
+        templates, b_j the slope in template j, w the row of the pseudo-inverse that gives b, and E the mean
+        square of what the lines of templates leave beside those of the units, (n − 2)(J − 1) degrees:
+        T = s²(b_j)/J, W = E Σw²/J, v = max(V + T − W, V, T), dof as in crossed rows.
+    Arguments: x `[n]`, y `[n]` or, by templates, `[n, J]`; n ≥ 3.
     Returns: slope, t, p and the 95 % and 90 % intervals; positive when y rises with x.
     Missing or empty input: x without spread: NaN is no estimate, so the reason stands alone; one unit that
-        alone sets the slope: no test, since its HC3 residual is 0 / 0.
+        alone sets the slope: no test, since its HC3 residual is 0 / 0; one template: no p-value.
     Reference: docs/methods.md#labour-slope; statsmodels' `OLS` with `cov_type="HC3"`.
         At 10 to 20 units a percentile bootstrap covers 89 to 93 % only.
     """
@@ -46,7 +55,7 @@ def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
     """Test how far a least-squares line lies above the diagonal at one place: its level apart from its slope.
 
     Formula: (line at x = `at`) − `at`, ± t × its HC3 standard error, n − 2 degrees of freedom.
-    Arguments: x, y `[n]`, n ≥ 3, in one unit.
+    Arguments: as `slope_test`, in one unit.
     Returns: the distance in that unit, t, p and the intervals; positive where the line lies above `at`.
     Missing or empty input: as `slope_test`.
     Reference: docs/methods.md#labour-slope.
@@ -66,26 +75,41 @@ def level_weights(x: FloatArray, at: float) -> FloatArray:
 
 def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
     """Test the constant (0) or the slope (1) of a line."""
+    means = y if y.ndim == 1 else y.mean(axis=1)
     if not varies(x, x):
         return Statistic(None, reason="zero variance: no estimate")
-    if not varies(y, y):
-        return Statistic(0.0 if which else float(y[0]), reason="zero variance: no test")
+    if not varies(means, means):
+        return Statistic(0.0 if which else float(means[0]), reason="zero variance: no test")
     from statsmodels.regression.linear_model import OLS
 
-    line = OLS(y, np.column_stack([np.ones(x.size), x])).fit()
-    estimate = float(line.params[which])
+    line = OLS(means, np.column_stack([np.ones(x.size), x])).fit()
+    estimate, units = float(line.params[which]), x.size - 2
     if line.get_influence().hat_matrix_diag.max() > 1 - NO_SPREAD:
         return Statistic(estimate, reason="one unit alone sets the line: no test")
     with np.errstate(divide="ignore", invalid="ignore"):  # a line through every point
-        robust = line.get_robustcov_results("HC3", use_t=True)
-        return Statistic(
-            estimate,
-            statistic=float(robust.tvalues[which]),
-            dof=float(x.size - 2),
-            p_value=float(robust.pvalues[which]),
-            ci95=ends(robust.conf_int(0.05)[which]),
-            ci90=ends(robust.conf_int(0.10)[which]),
-        )
+        variance = line.get_robustcov_results("HC3").cov_params()[which, which]
+    dof, n_templates = np.asarray(float(units)), y.shape[1] if y.ndim > 1 else 0
+    if n_templates > 1:
+        to_line = line.model.pinv_wexog  # from values to constant and slope, [2, n]
+        lines = to_line @ y  # of each template, [2, J]
+        left = y - means[:, None] - line.model.exog @ (lines - line.params[:, None])
+        degrees = units * (n_templates - 1)
+        of_cells = np.square(left).sum() / degrees * np.square(to_line[which]).sum() / n_templates
+        of_templates = lines[which].var(ddof=1) / n_templates
+        terms = [(variance, units)], (of_templates, n_templates - 1), [(of_cells, degrees)]
+        variance, dof = combined(*terms)
+    statistic, p_value = p_of_difference(estimate, float(variance), float(dof))
+    ci95, ci90 = (difference_interval(estimate, variance, dof, limit=np.inf, level=a) for a in (0.95, 0.90))
+    conditional = n_templates == 1
+    return Statistic(
+        estimate,
+        statistic=None if conditional else statistic,
+        dof=float(dof),
+        p_value=None if conditional else p_value,
+        ci95=(float(ci95[0]), float(ci95[1])),
+        ci90=(float(ci90[0]), float(ci90[1])),
+        reason=CONDITIONAL_ON_ONE_TEMPLATE if conditional else None,
+    )
 
 
 def rank_correlation(

@@ -12,10 +12,10 @@ import numpy as np
 
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import Term, combined
+from biaskit.stats.verdict import LEVEL
 
 POWER = 0.8
 """The share of runs in which a difference is to show."""
-LEVEL = 0.05
 N_RUNS = 10_000
 """Runs whose mean squares are drawn; the draw of their estimates is integrated."""
 
@@ -53,12 +53,12 @@ class Design:
         return sum(self.parts().values())
 
 
-def power(design: Design, difference: float) -> float:
+def power(design: Design, difference: float, level: float = LEVEL) -> float:
     """Find the share of runs in which the crossed test of docs/methods.md#power finds a true difference.
 
     Formula: E[Φ((|δ| − c)/√v) + Φ((−|δ| − c)/√v)], c = t(1 − level/2, dof) √v̂ with v̂ and dof as the test
         makes them of mean squares that are chi-squared about their expectations.
-    Arguments: δ in the units of the shares; level 5 %, two-sided, of this contrast alone.
+    Arguments: δ in the units of the shares; the level of the two-sided test.
     Returns: a share of runs.
     Missing or empty input: a side of one job, and one template, drop their terms; without any term the
         test does not exist: 0.
@@ -66,29 +66,29 @@ def power(design: Design, difference: float) -> float:
     """
     from scipy.special import ndtr
 
-    scale, reach = float(np.sqrt(design.variance())), _reach(design)
+    scale, reach = float(np.sqrt(design.variance())), _reach(design, level)
     if reach is None or scale == 0.0:
         return 0.0 if reach is None or not difference else 1.0
     d = abs(difference) / scale
     return float(np.mean(ndtr(d - reach / scale) + ndtr(-d - reach / scale)))
 
 
-def smallest_difference(design: Design) -> float | None:
-    """Solve for the smallest true difference that is found in 80 % of runs.
+def smallest_difference(design: Design, level: float = LEVEL) -> float | None:
+    """Solve for the smallest true difference that is found in 80 % of runs, at a level.
 
     Returns: a difference in the units of the shares; None where no difference up to 1 is.
     """
     low, high = 0.0, 1.0
-    if power(design, high) < POWER:
+    if power(design, high, level) < POWER:
         return None
     for _ in range(30):
         middle = (low + high) / 2.0
-        low, high = (low, middle) if power(design, middle) >= POWER else (middle, high)
+        low, high = (low, middle) if power(design, middle, level) >= POWER else (middle, high)
     return high
 
 
 @lru_cache(maxsize=4)  # drawn once for all differences of a design
-def _reach(design: Design) -> FloatArray | None:
+def _reach(design: Design, level: float) -> FloatArray | None:
     """Draw how far from 0 the estimate must lie in each run: `[N_RUNS]`; None where nothing is tested."""
     from scipy.special import stdtrit
 
@@ -109,4 +109,4 @@ def _reach(design: Design) -> FloatArray | None:
     if not jobs and templates is None:
         return None
     variance, dof = combined(jobs, templates, residual)
-    return np.asarray(stdtrit(dof, 1.0 - LEVEL / 2.0) * np.sqrt(variance), dtype=np.float64)
+    return np.asarray(stdtrit(dof, 1.0 - level / 2.0) * np.sqrt(variance), dtype=np.float64)

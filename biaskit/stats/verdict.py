@@ -1,24 +1,36 @@
-"""What a contrast comes to: one function of its numbers, for every table, sentence, figure and gate.
+"""What a contrast comes to: one function of its numbers and of its place in a tree of questions.
 
 See docs/methods.md#verdicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from biaskit.common.wording import ROUNDING
-from biaskit.stats.multiplicity import holm
+from biaskit.stats.crossed import p_of_interval
 
 Row = Mapping[str, Any]
 Direction = Literal["higher", "lower"]
 Verdict = Literal[
-    "higher", "lower", "equivalent", "no-clear-difference", "not-identified", "not-measured", "no-verdict"
+    "higher",
+    "lower",
+    "equivalent",
+    "no-clear-difference",
+    "not-identified",
+    "not-measured",
+    "no-verdict",
+    "shown",
 ]
+Question = Literal["say", "write", "how", "models", "help", "agree", "else"]
+Rule = Literal["tree", "strict"]
 
 LEVEL = 0.05
+LEADS_PART = 0.8
+"""Of a question's level, what its leads get under the strict rule; its details get the rest."""
 MANY = 1e6
 """Degrees of freedom where a row names none."""
 # Only rows of these kinds get a verdict; the others stand beside them in tests.csv.
@@ -27,11 +39,82 @@ JUDGED = {
     "personas": ("paired",),
     "compare": ("paired", "slope", "spearman"),
 }
+AREAS = ("auc_transfer", "auc_associated", "auc_specified")
+"""Areas under the curve less 0.5, the first that was measured before the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a kind of row is to a question.
+
+    `rank`: 0 leads; a higher one leads where nothing of a lower rank was measured of the model, and is a
+    detail elsewhere; None is always a detail. `subject`: columns that say whom a row is about. A detail is
+    of the leads whose subject begins as its own.
+    """
+
+    question: Question
+    rank: int | None
+    subject: tuple[str, ...]
+
+
+_ASKED = ("model_a", "bias_type", "prompt_form", "setting")
+_PAIR = ("model_a", "model_b")
+_GAP, _SHARE = ("crossed", "group_gap"), ("crossed", "share")
+ROLES: Mapping[tuple[str, str, str, str], Role] = {
+    ("probe", *_SHARE, "groups"): Role("say", 0, _ASKED),
+    ("probe", "crossed", "asymmetry", "groups"): Role("say", None, _ASKED),
+    ("personas", "paired", "represented_share", "labour"): Role("write", 0, ("model_a",)),
+    **{
+        ("personas", "paired", quantity, "genders"): Role("how", rank, ("model_a",))
+        for rank, quantity in enumerate((*AREAS, "srb_content"))
+    },
+    ("probe", *_GAP, "models"): Role("models", 0, _PAIR + _ASKED[1:]),
+    ("probe", *_SHARE, "models"): Role("models", 0, _PAIR + _ASKED[1:]),
+    ("personas", "paired", "represented_share", "models"): Role("models", 0, _PAIR),
+    ("personas", "paired", "srb_content", "models"): Role("models", None, _PAIR),
+    ("compare", "paired", "srb_spread", "models"): Role("models", None, _PAIR),
+    ("probe", *_GAP, "instructions"): Role("help", 0, (*_ASKED, "instruction_a")),
+    ("probe", *_SHARE, "instructions"): Role("help", 1, (*_ASKED, "instruction_a")),
+    ("probe", *_SHARE, "levels"): Role("help", None, _ASKED),
+    ("probe", *_SHARE, "settings"): Role("help", 2, _ASKED[:3]),
+    ("compare", "spearman", "represented_gap~probe_gap", "gaps"): Role("agree", 0, _ASKED[:3]),
+    **{
+        ("compare", "spearman", f"{y}~{x}", "labour" if x == "labour_gap" else "gaps"): Role(
+            "agree", None, ("model_a",)
+        )
+        for y, x in (
+            *(("srb_spread", "probe_gap"), ("srb_spread", "represented_gap"), ("probe_gap", "labour_gap")),
+            *(("represented_gap", "labour_gap"), ("srb_spread", "labour_gap")),
+        )
+    },
+    **{
+        ("personas", "paired", quantity, "genders"): Role("else", 0, ("model_a",))
+        for quantity in ("refused_share", "declined_share")
+    },
+    ("probe", "crossed", "outcome_share", "answers"): Role("else", 0, _ASKED),
+}
+"""(engine, kind, quantity, contrast) → its role. Rows of other judged kinds are shown, in no direction."""
 
 _IDENTITY = (
     *("engine", "quantity", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
     *("instruction_a", "instruction_b", "group_a", "group_b", "kind"),
 )
+
+
+@dataclass(slots=True)
+class _Claim:
+    """One comparison, with the places of its rows, and what the tree makes of it."""
+
+    role: Role
+    subject: tuple[Any, ...]
+    p: float
+    places: list[int] = field(default_factory=list)
+    lead: bool = False
+    named: bool = False
+    level: float | None = None  # None: a detail without a named lead, which is not judged
+
+
+# --- one row -----------------------------------------------------------------------------------------
 
 
 def is_judged(row: Row) -> bool:
@@ -50,28 +133,31 @@ def verdict_of(row: Row | None) -> Verdict:
     """Read the verdict of a row of tests.csv; judge it by its own numbers where none is stored."""
     if row is None:
         return "not-measured"
-    return row.get("verdict") or judge(row, row["p_value"])
+    p = row["p_value"]
+    return row.get("verdict") or judge(row, named=p is not None and p < LEVEL)
 
 
-def judge(row: Row, p_claim: float | None) -> Verdict:
+def judge(row: Row, *, named: bool | None) -> Verdict:
     """Judge a contrast by its numbers alone (docs/methods.md#verdicts).
 
-    `row` has the columns of tests.csv; under bounds its intervals and p-value hold them already. `p_claim`
-    is its p-value, adjusted over the claims it stands among. Returns `not-measured` without an estimate or
-    an interval, `no-verdict` where the interval is conditional or rests on too few cells (no p-value),
-    `equivalent` even where the 95 % interval excludes 0, and `not-identified` where there would be a verdict
-    but for the bounds.
+    `row` has the columns of tests.csv; under bounds its intervals and p-value hold them already. `named`:
+    whether the tree names its direction; None where it has no part in it. Returns `not-measured` without an
+    estimate or an interval, `no-verdict` where the interval is conditional or rests on too few cells (no
+    p-value), `equivalent` even where the 95 % interval excludes 0, and `not-identified` where there would be
+    a verdict but for the bounds.
     """
     if row["estimate"] is None or row["ci_low"] is None or row["ci_high"] is None:
         return "not-measured"
-    if p_claim is None:
+    if row["p_value"] is None:
         return "no-verdict"
     if row.get("equivalent"):
         return "equivalent"
     side = interval_side(row)
-    if side is not None:
-        return side if p_claim < LEVEL else "no-clear-difference"
-    return "not-identified" if _would_be_decided(row) else "no-clear-difference"
+    if side is None and _would_be_decided(row):
+        return "not-identified"
+    if named is None:
+        return "shown"
+    return side if side is not None and named else "no-clear-difference"
 
 
 def _would_be_decided(row: Row) -> bool:
@@ -90,42 +176,167 @@ def _would_be_decided(row: Row) -> bool:
     return bool(inside or low95 > ROUNDING or high95 < -ROUNDING)
 
 
-def with_verdicts(*tables: Sequence[Row]) -> list[list[dict[str, Any]]]:
-    """Judge the rows of one or several tests.csv, as the claims of one page or one gate.
+def interval_at(row: Row, level: float) -> tuple[float, float]:
+    """Find the interval of a row at 1 − `level`, on the scale on which its 95 % interval was made.
 
-    Formula: Holm's step-down over the p-values of all judged rows of the tables together. One
-        gender's share says much what another's does: each gender's rows are a family of their own.
-    Arguments: tables of rows of tests.csv.
-    Returns: the same rows in the same order, each with `verdict` and, not for the file, `n_claims`: how
-        many comparisons it stands among.
-    Missing or empty input: a row of a kind that is not judged has an empty verdict and is no claim.
-    Reference: docs/methods.md#verdicts.
+    Formula: the 95 % interval about the estimate, or about the bounds, by t(1 − level/2)/t(0.975) as wide;
+        an area under the curve on the logit scale.
+    Missing or empty input: no degrees of freedom (a bootstrap; bounds that hold 0): normal quantiles.
+    Reference: docs/methods.md#levels.
+    """
+    from scipy.special import expit, logit, stdtrit
+
+    dof = row["dof"] or MANY
+    wider = float(stdtrit(dof, 1 - level / 2) / stdtrit(dof, 0.975))
+    low, high = bounds_of(row)
+    below, above = low - row["ci_low"], row["ci_high"] - high
+    if row["quantity"] in AREAS and -0.5 < low < 0.5 and below > 0:
+        middle = float(logit(low + 0.5))
+        reach = (middle - float(logit(row["ci_low"] + 0.5))) * wider
+        return float(expit(middle - reach)) - 0.5, float(expit(middle + reach)) - 0.5
+    if low == high and {abs(row["ci_low"]), row["ci_high"]} & {1.0, 2.0}:
+        below = above = max(below, above)  # one end was cut to what a difference of shares can be
+    return low - below * wider, high + above * wider
+
+
+def p_against(row: Row, value: float) -> float:
+    """Compute the two-sided p-value of "the number is `value`" from a 95 % interval; of the nearer bound."""
+    low, high = bounds_of(row)
+    if low <= value <= high:
+        return 1.0
+    off, half = (low - value, low - row["ci_low"]) if low > value else (value - high, row["ci_high"] - high)
+    return p_of_interval(off, off - half, off + half, row["dof"] or MANY)
+
+
+def bounds_of(row: Row) -> tuple[float, float]:
+    """Read the bounds of a number; where it has none, the number twice."""
+    low, high = (
+        row["estimate"] if row.get(name) is None else row[name] for name in ("bound_low", "bound_high")
+    )
+    return low, high
+
+
+# --- the rows of a page ------------------------------------------------------------------------------
+
+
+def with_verdicts(
+    *tables: Sequence[Row], genders: Collection[str] = ("female",), rule: Rule = "tree"
+) -> list[list[dict[str, Any]]]:
+    """Judge the rows of one or several tests.csv, as one page or one gate, by a tree of questions.
+
+    Formula: Q questions; of the m leads of one, p_q = min over k of m p_(k)/k (Simes). R: the largest r
+        with p_(r) ≤ 0.05 r/Q; alpha_q = 0.05 R/Q (Benjamini-Hochberg; of a question that is not among the
+        R, 0.05 (R + 1)/Q). Inside, K: the largest k with p_(k) ≤ alpha_q k/m; K leads are named. Details of
+        named leads: Holm at alpha_q. Rule "strict": 0.05/Q, of which leads get four fifths by Holm.
+    Arguments: tables of rows of tests.csv; genders, whose shares are in the tree; rule.
+    Returns: the same rows in the same order, each with `verdict` and, not for the file, `question`, `lead`,
+        and `shown_low` and `shown_high`, the interval at the row's own level: it holds 0 where no direction
+        is named.
+    Missing or empty input: a row without a p-value is no claim; of a kind that is not judged, its verdict is
+        empty.
+    Reference: docs/methods.md#verdicts; Benjamini and Bogomolov 2014, Bogomolov et al. 2021 (TreeBH).
     """
     rows = [row for table in tables for row in table]
-    claims = [i for i, row in enumerate(rows) if is_judged(row)]
-    p_values = {i: rows[i]["p_value"] for i in claims}
-    genders = {gender for i in claims if (gender := _gender_of_share(rows[i]))} or {""}
-    adjusted: dict[int, tuple[float, int]] = {}
-    for gender in sorted(genders):
-        # The same comparison may stand in a run's table and in a comparison's: it is one claim.
-        family: dict[tuple[Any, ...], list[int]] = {}
-        for i in claims:
-            if p_values[i] is not None and _gender_of_share(rows[i]) in ("", gender):
-                family.setdefault(tuple(rows[i][name] for name in _IDENTITY), []).append(i)
-        p_of_claims = [p_values[members[0]] for members in family.values()]
-        for members, p in zip(family.values(), holm([""] * len(family), p_of_claims), strict=True):
-            for i in members:
-                if p is not None and p >= adjusted.get(i, (0.0, 0))[0]:
-                    adjusted[i] = p, len(family)
+    roles = _roles(rows, genders)
+    claims = _claims(rows, roles)
+    by_question = {q: [claim for claim in claims if claim.role.question == q] for q in get_args(Question)}
+    _climb(by_question, rule)
+    claim_at = {place: claim for claim in claims for place in claim.places}
     judged = []
-    for i, row in enumerate(rows):
-        p, n = adjusted.get(i, (None, 0))
-        judged.append({**row, "verdict": judge(row, p) if i in p_values else "", "n_claims": n})
+    for place, row in enumerate(rows):
+        claim, verdict = claim_at.get(place), ""
+        ends: tuple[float | None, float | None] = (row["ci_low"], row["ci_high"])
+        if claim is not None and claim.level is not None:
+            verdict = judge(row, named=claim.named)
+            ends = interval_at(row, claim.level)
+        elif is_judged(row):
+            verdict = judge(row, named=None)
+        role = roles[place]
+        lead = role is not None and role.rank == 0 if claim is None else claim.lead
+        own = {"verdict": verdict, "question": role.question if role else "", "lead": lead}
+        judged.append({**row, **own, "shown_low": ends[0], "shown_high": ends[1]})
     in_order = iter(judged)
     return [list(islice(in_order, len(table))) for table in tables]
 
 
-def _gender_of_share(row: Row) -> str:
-    """Name the gender whose share the row compares; "" for numbers that are no share of one gender."""
-    quantity = str(row["quantity"])
-    return str(row["gender"] or "") if "share" in quantity or quantity == "instruction_effect" else ""
+def _roles(rows: Sequence[Row], genders: Collection[str]) -> list[Role | None]:
+    """Find the role of each row; None for other genders' shares, other settings, and one instruction."""
+    settings = {row["setting"] for row in rows if row["engine"] == "probe"}
+    main = {"plain", "dialogue-plain"} if "plain" in settings else settings
+    roles: list[Role | None] = []
+    for row in rows:
+        contrast = str(row["family"]).rsplit("/", 1)[-1]
+        role = ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
+        if role is not None and row["quantity"] == "outcome_share" and row["gender"] != "declines":
+            role = replace(role, rank=None)
+        of_others = (
+            row["instruction_a"] == row["instruction_b"] not in ("0", "", None)
+            or (contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male"))
+            or (row["engine"] == "probe" and row["setting"] not in main)
+            or (row["quantity"] in ("share", "group_gap") and row["gender"] not in genders)
+        )
+        roles.append(None if of_others else role)
+    return roles
+
+
+def _claims(rows: Sequence[Row], roles: Sequence[Role | None]) -> list[_Claim]:
+    """Gather the claims of rows: the same comparison may stand in a run's table and in a comparison's."""
+    claims: dict[tuple[Any, ...], _Claim] = {}
+    for place, (row, role) in enumerate(zip(rows, roles, strict=True)):
+        measured = all(row[name] is not None for name in ("estimate", "p_value", "ci_low"))
+        if role is not None and measured:
+            key = tuple(row[name] for name in _IDENTITY)
+            if key not in claims:
+                claims[key] = _Claim(role, tuple(row[name] for name in role.subject), row["p_value"])
+            claims[key].places.append(place)
+    return list(claims.values())
+
+
+def _climb(by_question: Mapping[Question, Sequence[_Claim]], rule: Rule) -> None:
+    """Name claims, and give each its level."""
+    leads = {question: found for question, claims in by_question.items() if (found := list(_leads(claims)))}
+    n = len(leads)
+    p_of = {
+        question: min(len(found) * claim.p / rank for rank, claim in enumerate(found, 1))
+        for question, found in leads.items()
+    }
+    in_order = sorted(p_of, key=lambda question: p_of[question])
+    n_answered = max((r for r, q in enumerate(in_order, 1) if p_of[q] <= LEVEL * r / n), default=0)
+    for place, question in enumerate(in_order):
+        found, claims = leads[question], by_question[question]
+        alpha = LEVEL * (n_answered if place < n_answered else n_answered + 1) / n
+        if rule == "strict":
+            _step_down(found, LEADS_PART * LEVEL / n)
+            alpha = (1 - LEADS_PART) * LEVEL / n
+        else:
+            m = len(found)
+            n_named = max((k for k, lead in enumerate(found, 1) if lead.p <= alpha * k / m), default=0)
+            for k, lead in enumerate(found):
+                lead.named = k < n_named
+                lead.level = alpha * (n_named if lead.named else n_named + 1) / m
+        named = {lead.subject[:i] for lead in found if lead.named for i in range(len(lead.subject) + 1)}
+        details = [claim for claim in claims if not claim.lead and claim.subject in named]
+        _step_down(sorted(details, key=lambda claim: claim.p), alpha)
+
+
+def _leads(claims: Sequence[_Claim]) -> Iterator[_Claim]:
+    """Mark the leads of a question, and give them by their p-values."""
+    rank_of: dict[Any, int] = {}
+    for claim in claims:
+        if claim.role.rank is not None:
+            model = claim.subject[0]
+            rank_of[model] = min(rank_of.get(model, claim.role.rank), claim.role.rank)
+    for claim in sorted(claims, key=lambda claim: claim.p):
+        claim.lead = claim.role.rank == rank_of.get(claim.subject[0], -1)
+        if claim.lead:
+            yield claim
+
+
+def _step_down(claims: Sequence[_Claim], alpha: float) -> None:
+    """Name claims, in the order of their p-values, by Holm's steps; all that fail share a level."""
+    named, level = True, alpha
+    for n_left, claim in zip(range(len(claims), 0, -1), claims, strict=True):
+        if named:
+            level = alpha / n_left
+            named = claim.p <= level
+        claim.named, claim.level = named, level

@@ -41,6 +41,7 @@ def relation(y: str, x: str) -> str:
 QUANTITIES = (
     *(
         "share",
+        "group_gap",
         "asymmetry",
         "represented_share",
         "refused_share",

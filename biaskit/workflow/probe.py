@@ -21,7 +21,7 @@ from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import score_cells
-from biaskit.probe.stored_design import describe_design, read_design
+from biaskit.probe.stored_design import compatibility, describe_design, read_design
 from biaskit.progress import Watcher
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
@@ -256,6 +256,7 @@ def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
     """Make the same tables in memory; nothing is written."""
     from biaskit.compare.model_tests import between_models, merge_tests
+    from biaskit.compare.same_prompts import PromptTexts
 
     tables = analyse_probe_rows(run, overrides)
     manifest = read_manifest(run)
@@ -268,8 +269,9 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
             models=models,
             margins=design.study.margin,
             run=str(run),
+            asked=PromptTexts(compatibility(design)),  # templates of one frame are one unit
         )
-        tables.add("tests", merge_tests(tables.rows("tests"), rows))
+        tables.add("tests", merge_tests(tables.rows("tests"), rows, design.contrast[:1]))
         tables.notes += notes
     return tables
 

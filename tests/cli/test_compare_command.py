@@ -88,7 +88,9 @@ def test_a_model_against_its_copy_is_equivalent(cli: Cli, runs: dict[str, Path])
     said = cli("compare", runs["A"], runs["Copy"], "--require", "equivalent", "--out", "c")
     assert 0 == said.code, said.err
     rows = read_table_rows(Path("c/tables/tests.csv"))
-    assert {True} == {row["equivalent"] for row in rows if row["kind"] == "crossed"}
+    assert {True} == {
+        row["equivalent"] for row in rows if (row["kind"], row["quantity"]) == ("crossed", "share")
+    }
     assert "about the same" in " ".join(said.out.split())
     assert "equivalent (models) holds in all 12 rows" in said.err
 
@@ -247,7 +249,9 @@ def test_groups_and_the_smallest_margin_are_said(cli: Cli, tmp_path: Path) -> No
     assert 0 == said.code
     assert "margins of share differ: the smallest, 0.02" in " ".join(said.out.split())
     rows = [r for r in read_table_rows(Path("c/tables/tests.csv")) if r["model_a"] == "new"]
-    assert {("old", 0.02)} == {(r["model_b"], r["margin"]) for r in rows if r["kind"] == "crossed"}
+    assert {("old", 0.02)} == {
+        (r["model_b"], r["margin"]) for r in rows if (r["kind"], r["quantity"]) == ("crossed", "share")
+    }
     women = next(r for r in rows if r["gender"] == "female" and r["group_a"] == "men's")
     men = [job for job in JOBS if LABOUR[job] < 0.5]
     mean = {m: sum(share_of(m, j, t) for j in men for t in (1, 2, 3)) / 3 / len(men)

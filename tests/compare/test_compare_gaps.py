@@ -271,7 +271,7 @@ def test_shares_in_texts_are_compared_over_runs_but_srb_of_other_vectors_is_not(
     assert [] == made.srb_change
     row = find(made.tests, kind="paired")
     assert ("b+0.1", "a", True) == (row["model_a"], row["model_b"], row["estimate"] > 0.05)
-    assert "srb_z" in note(made, "other vectors")
+    assert "trains one vector model" in note(made, "other vectors")
 
 
 def test_srb_is_compared_within_one_vector_model(tmp_path: Path) -> None:
@@ -322,9 +322,17 @@ def test_the_four_gaps_by_hand() -> None:
         for t, f, m, n in (("p", 6, 2, 2), ("q", 30, 10, 0), ("all", 36, 12, 2))
     ]  # fmt: skip
     srb = [
-        {"model": "m", "occupation": "nurse", "gender": g, "srb": s, "vectors": "corpus:1", "reason": ""}
+        {
+            "model": "m",
+            "occupation": "nurse",
+            "gender": g,
+            "srb": 9.0,
+            "srb_content": s,
+            "vectors": "corpus:1",
+            "reason": "",
+        }
         for g, s in (("female", -0.3), ("male", 0.1))
-    ]
+    ]  # fmt: skip
     both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
     labour, apart = labour_table(texts, jobs, {})
     rows, notes = gap_rows(both, labour, {})
@@ -346,8 +354,8 @@ def test_a_gap_that_is_undefined_has_its_reason() -> None:
              "labour_female_share": None, "reason": "all cells failed"}]  # fmt: skip
     texts = [{"model": "m", "occupation": "cook", "template_id": "p", "labour_female_share": None,
               "n_female": 0, "n_male": 0, "n_nonbinary": 0}]  # fmt: skip
-    srb = [{"model": "m", "occupation": "cook", "gender": g, "srb": None, "vectors": "", "reason": "no list"}
-           for g in ("female", "male")]  # fmt: skip
+    of = {"model": "m", "occupation": "cook", "vectors": "", "reason": "no list"}
+    srb = [{**of, "gender": gender, "srb": None, "srb_content": None} for gender in ("female", "male")]
     both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
     rows, _ = gap_rows(both, labour_table(texts, jobs, {})[0], {})
     assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread")]
@@ -517,7 +525,7 @@ def test_equivalence_needs_every_row_and_every_pair(tmp_path: Path) -> None:
     made = compared(run)
     good = require_equivalent(made.tests, "models", made.pairs)
     assert good.holds
-    assert good.n_rows == sum(row["kind"] == "crossed" for row in made.tests)
+    assert good.n_rows == sum((row["kind"], row["quantity"]) == ("crossed", "share") for row in made.tests)
     empty = [{**row, "verdict": "no-verdict"} if i == 1 else row for i, row in enumerate(made.tests)]
     assert not require_equivalent(empty, "models", made.pairs).holds
     assert not require_equivalent([], "models").holds

@@ -112,7 +112,7 @@ def personas_part(tables: Mapping[str, Rows], *labels: str, where: str = "local"
 
 
 def content(*parts: Part, between: Mapping[str, Rows] | None = None, **more: Any) -> Content:
-    return Content("t", parts, between or {}, **more)
+    return Content("t", parts, between or {}, **more).judged()
 
 
 SHARES = {WOMENS: (0.6, 0.3, 0.1), MENS: (0.34, 0.5, 0.16)}

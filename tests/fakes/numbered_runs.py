@@ -170,7 +170,13 @@ def texts_run(
             shares.append(full("representation", row | {"labour_female_share": labour[job]}))
         for gender, sign in (("female", -1), ("male", 1)):
             score = sign * (0.2 + 0.3 * drawn("srb", model, job, gender))
-            row = {"model": model, "occupation": job.upper(), "gender": gender, "srb": score}
+            row = {
+                "model": model,
+                "occupation": job.upper(),
+                "gender": gender,
+                "srb": score,
+                "srb_content": score,
+            }
             scores.append(full("srb", row | {"vectors": vectors}))
     write_table(path / "tables" / "representation.csv", "representation", shares)
     write_table(path / "tables" / "srb.csv", "srb", scores)

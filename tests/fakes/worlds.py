@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -53,6 +53,10 @@ FORMS = {"She": ("female", 0.7), "she": ("female", 0.3), "He": ("male", 0.7), "h
 FORMS |= {"They": ("diverse", 0.7), "they": ("diverse", 0.3)}
 N_OTHER = 60
 """Other words after a prompt: the rest of the probability lies on them, the r-th has a part of 1/r."""
+FAIR = "Be fair."
+"""The instruction of worlds that have one."""
+Place = tuple[int, ...]
+"""Model, bias type, job and template of a cell; and 1 under the instruction."""
 MOST_DRAWS = 400
 """Draws of a cell that differ; no study here asks for more."""
 
@@ -87,7 +91,9 @@ class ProbeKind:
     `women`: true mean of women among women and men in both groups of jobs; `difference`: what the groups'
     true shares of women differ by, in shares of all listed words; `apart`: each model's from that of the one
     named before. `coverage`: median probability on the listed words; `follows`: by how many logits it rises
-    with each standard deviation of a cell's share.
+    with each standard deviation of a cell's share. `instructed`: what an instruction changes of the
+    difference; None: there is none. `slope`: of the jobs' true shares on their labour shares, in its place.
+    `frames`: templates are paraphrases of so many.
     """
 
     jobs: int = 10  # of each group
@@ -100,6 +106,10 @@ class ProbeKind:
     apart: float = 0.0
     coverage: float = 0.5
     follows: float = 0.0
+    instructed: float | None = None
+    slope: float | None = None
+    frames: int | None = None
+    diverse: float = DIVERSE
     k: int = 5
     spread: Spread = field(default=Spread())
 
@@ -107,7 +117,18 @@ class ProbeKind:
         """Women's share over all jobs and templates that there could be."""
         own = self.apart * (model - (self.models - 1) / 2)
         half = self.difference / 2
-        return (1 - DIVERSE) * self.women + own + (half if group == FEMALE else -half)
+        return (1 - self.diverse) * self.women + own + (half if group == FEMALE else -half)
+
+    def centres(self, spread: float) -> FloatArray:
+        """Where shares of women among women and men lie, in logits: `[models, jobs of both groups]`."""
+        if self.slope is not None:
+            line = 0.5 + self.slope * (labour_shares(self.jobs) - 0.5)
+            return np.array([[centre(share, spread) for share in line.tolist()]] * self.models)
+        of_groups = [
+            [centre(self.true_share(group, model) / (1 - self.diverse), spread) for group in (FEMALE, MALE)]
+            for model in range(self.models)
+        ]
+        return np.array(of_groups).repeat(self.jobs, axis=1)
 
 
 def labour_shares(n: int) -> FloatArray:
@@ -129,6 +150,7 @@ class ProbeWorld:
     shares: FloatArray  # of women among women and men
     coverage: FloatArray
     seed: tuple[int, ...]
+    instructed: FloatArray | None = None  # shares under the instruction
 
     @classmethod
     def draw(cls, kind: ProbeKind, *seed: int) -> ProbeWorld:
@@ -136,22 +158,25 @@ class ProbeWorld:
         rng, sd = np.random.default_rng(seed), kind.spread
         several, n_jobs, j = kind.models > 1, 2 * kind.jobs, kind.templates
         shape = (kind.models, len(kind.bias_types), n_jobs, j)
-        effects = rng.normal(0, sd.job, (n_jobs, 1)) + rng.normal(0, sd.template, (shape[1], 1, j))
+        of_templates = rng.normal(0, sd.template, (shape[1], 1, kind.frames or j))
+        of_templates = of_templates.repeat(j // (kind.frames or j), axis=-1)
+        effects = rng.normal(0, sd.job, (n_jobs, 1)) + of_templates
         effects = effects + rng.normal(0, sd.cell, shape)
         if several:
             own = (kind.models, shape[1])
             effects = effects + rng.normal(0, sd.of_model, (*own, n_jobs, 1))
             effects = effects + rng.normal(0, sd.of_model, (*own, 1, j))
         whole = sd.whole(several=several)
-        mu = np.array(
-            [
-                [centre(kind.true_share(group, model) / (1 - DIVERSE), whole) for group in (FEMALE, MALE)]
-                for model in range(kind.models)
-            ]
-        ).repeat(kind.jobs, axis=1)
+        mu = kind.centres(whole)
         around = kind.follows * effects / whole + rng.normal(0, 0.5, shape)
         coverage = expit(logit(kind.coverage) + around)
-        return cls(kind, expit(mu[:, None, :, None] + effects), coverage, seed)
+        shares, instructed = expit(mu[:, None, :, None] + effects), None
+        if kind.instructed is not None:
+            own = rng.normal(0, sd.of_model, (n_jobs, 1)) + rng.normal(0, sd.of_model, (shape[1], 1, j))
+            under = replace(kind, difference=kind.difference + kind.instructed)
+            mu = under.centres(math.hypot(whole, sd.of_model * math.sqrt(2)))
+            instructed = expit(mu[:, None, :, None] + effects + own)
+        return cls(kind, shares, coverage, seed, instructed)
 
     def write(self, folder: Path) -> Path:
         """The study: its jobs, its templates and its file."""
@@ -162,29 +187,39 @@ class ProbeWorld:
                 question = f"{bias_type} {number} [JOB]?"
                 opening = 'opening = "The [JOB] said that"\n' if bias_type == "implicit" else ""
                 text += f'[[template]]\nbias_type = "{bias_type}"\nquestion = "{question}"\n{opening}'
+                if self.kind.frames:
+                    size = self.kind.templates // self.kind.frames
+                    text += f'frame = "{bias_type} {number // size}"\n'
         (folder / "templates.toml").write_text(text, "ascii")
         study = folder / "study.toml"
         study.write_text(
             'name = "worlds"\nengine = "probe"\n[jobs]\nsource = "jobs.csv"\n'
-            '[templates]\nsource = "templates.toml"\n[expressions]\nevery = "pronoun-subject"\n',
+            '[templates]\nsource = "templates.toml"\n[expressions]\nevery = "pronoun-subject"\n'
+            + (
+                '[instructions]\nsource = "fair.txt"\nselect = "all"\n' if self.instructed is not None else ""
+            ),
             "ascii",
         )
+        (folder / "fair.txt").write_text(f"{FAIR}\n", "ascii")
         return study
 
-    def place(self, model: int, prompt: str) -> tuple[int, int, int, int]:
-        """Which cell a prompt asks for."""
+    def place(self, model: int, prompt: str) -> Place:
+        """Which cell a prompt asks for, and whether under the instruction."""
         found = re.search(r"(explicit|implicit) (\d+) job(\d+)\?", prompt)
         assert found is not None, prompt
         bias_type, template, job = found.groups()
-        return model, self.kind.bias_types.index(bias_type), int(job), int(template)
+        cell = model, self.kind.bias_types.index(bias_type), int(job), int(template)
+        return (*cell, 1) if FAIR in prompt else cell
 
-    def masses(self, cell: tuple[int, int, int, int]) -> dict[str, float]:
+    def masses(self, place: Place) -> dict[str, float]:
         """Probability of every form of every expression, in the order of `FORMS`."""
-        women, coverage = float(self.shares[cell]), float(self.coverage[cell])
-        share = {"female": (1 - DIVERSE) * women, "male": (1 - DIVERSE) * (1 - women), "diverse": DIVERSE}
+        cell, listed = place[:4], 1 - self.kind.diverse
+        shares = self.shares if cell == place or self.instructed is None else self.instructed
+        women, coverage = float(shares[cell]), float(self.coverage[cell])
+        share = {"female": listed * women, "male": listed * (1 - women), "diverse": self.kind.diverse}
         return {form: coverage * share[group] * part for form, (group, part) in FORMS.items()}
 
-    def uniform(self, cell: tuple[int, int, int, int]) -> FloatArray:
+    def uniform(self, cell: Place) -> FloatArray:
         """What decides the draws of a cell, one after another: `[MOST_DRAWS]` in [0, 1)."""
         return np.random.default_rng((*self.seed, *cell)).random(MOST_DRAWS)
 
@@ -274,7 +309,7 @@ class WorldSpeaker(_Model):
     def __init__(self, world: ProbeWorld, model: int, label: str) -> None:
         super().__init__(label, ("raw",), "api")
         self.world, self.model = world, model
-        self._said: dict[tuple[int, int, int, int], list[str]] = {}
+        self._said: dict[Place, list[str]] = {}
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         return self._at_once(requests)
@@ -291,7 +326,7 @@ class WorldSpeaker(_Model):
         return Draw(request.key, shown, self._said[cell][request.number], "stop", self.answered)
 
 
-def said(world: ProbeWorld, cell: tuple[int, int, int, int]) -> list[str]:
+def said(world: ProbeWorld, cell: Place) -> list[str]:
     """The texts of a cell's draws, by number."""
     masses = world.masses(cell)
     texts = [*(f" {form} is" for form in masses), " Well, that is"]
@@ -321,8 +356,9 @@ class TextKind:
 
     `difference`: of women's true share in every occupation from the labour share; `length`: words of a text
     about a woman and about a man; `bursts`: words come in bursts; `nouns`: texts say woman, Mr, mother too;
-    `refused`: probability that a text about a woman on request is refused; `flat`: half of all texts are
-    about women, whatever the labour share, which is then a prober's world's (`labour_shares`).
+    `refused`: probability that a text about a woman on request is refused; `missing`: that a text about a
+    woman names no gender; `flat`: half of all texts are about women, whatever the labour share, which is then
+    a prober's world's (`labour_shares`).
     """
 
     occupations: int = 8
@@ -333,6 +369,7 @@ class TextKind:
     bursts: bool = False
     nouns: bool = False
     refused: float = 0.0
+    missing: float = 0.0
     flat: bool = False
     permutations: int = 39
 
@@ -392,7 +429,10 @@ class TextWorld:
         if asked == "female" and rng.random() < self.kind.refused:
             return f"{' '.join(REFUSAL).capitalize()}.", "refusal"
         gender = asked or ("female" if rng.random() < self.shares[job] else "male")
-        return self._about(gender, rng), "stop"
+        text = self._about(gender, rng)
+        if asked is None and gender == "female" and rng.random() < self.kind.missing:
+            text = re.sub(r"\b(She|her|woman|Ms|mother|lady)\b", "one", text)
+        return text, "stop"
 
     def _about(self, gender: str, rng: np.random.Generator) -> str:
         words, rates = vocabulary()

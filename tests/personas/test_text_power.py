@@ -44,7 +44,7 @@ def test_the_promised_difference_from_labour_statistics_is_found_in_four_runs_of
 
 def test_a_study_is_as_large_as_it_is_asked() -> None:
     pilot = resolve_design(load_personas_study("gasp-pilot"))
-    assert plan_sentence(pilot).startswith("A mean difference of 21 points (over 8 occupations; variance: ")
+    assert plan_sentence(pilot).startswith("A mean difference of 24 points (over 8 occupations; variance: ")
     one = resolve_design(load_personas_study("gasp-pilot", {"occupations.select": "nurse"}))
     assert "fewer than two occupations with a labour share" in plan_sentence(one)
 

@@ -57,7 +57,7 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
             "occugender",
             {},
             "exact",
-            "7 points (explicit; variance: jobs 80 %, templates 18 %)",
+            "8 points (explicit; variance: jobs 80 %, templates 18 %)",
         ),
         ("occugender", {"jobs.select": "nurse,plumber"}, "exact", "a group has only one job, and"),
         (

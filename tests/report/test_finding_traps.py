@@ -83,12 +83,12 @@ def test_bounds_that_hold_zero_leave_a_difference_not_identified() -> None:
 
 
 def test_a_direction_that_does_not_survive_its_page_is_said_to_be_none() -> None:
-    rows = [of_groups(0.1, (0.01, 0.19)), *(of_groups(0.0, (-0.1, 0.1), gender=f"x{i}") for i in range(20))]
-    rows = [*rows, *(pair("m", "m", 0.0, (-0.1, 0.1), bias_type=f"b{i}") for i in range(20))]
+    rows = [of_groups(0.1, (0.01, 0.19)), of_groups(0.0, (-0.1, 0.1), model_a="x")]
+    rows = [*rows, *(pair("m", "n", 0.0, (-0.1, 0.1), bias_type=f"b{i}") for i in range(20))]
     made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows})).judged()
     found = said(made, "say")
     assert found.verdict == "no-clear-difference"
-    assert found.text.endswith("and for men’s, all comparisons considered.")
+    assert found.text.endswith("and for men’s [−2 to 22 points].")
 
 
 def test_explicit_and_implicit_and_two_prompt_forms_never_share_a_sentence() -> None:
@@ -109,14 +109,17 @@ def test_explicit_and_implicit_and_two_prompt_forms_never_share_a_sentence() -> 
 
 
 def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
-    scope = block(instruction_id=0, estimator="exact")
+    scope = block(instruction_id=0, estimator="exact", n_templates=25)
     gaps = {"nurse": (0.5, 0.4, 0.6), "cook": (0.1, -0.1, 0.3)}
     gaps |= {"pilot": (-0.3, -0.4, -0.2), "clerk": (0.2, 0.1, 0.3)}
     jobs = [
         row("probe_jobs", **scope, job=job, female_minus_male=gap, ci_low=low, ci_high=high)
         for job, (gap, low, high) in gaps.items()
     ]
-    made = content(probe_part({"probe_groups": group_rows(SHARES), "probe_jobs": jobs, "tests": [EVEN]}))
+    tables = {"probe_groups": group_rows(SHARES), "probe_jobs": jobs, "tests": [EVEN]}
+    # A list of jobs is said under a question that has an answer alone.
+    assert not [one for one in findings(content(probe_part(tables))) if "job by job" in one.text]
+    made = content(probe_part({**tables, "tests": [of_groups(0.26, (0.18, 0.34))]}))
     found = said(made, "say", "job by job")
     assert "m says women more than men for 2 of 4, less for 1" in found.text
     assert found.verdict == "shown"
@@ -160,7 +163,9 @@ def test_the_words_of_the_named_instruction_stand_in_the_record() -> None:
     ],
 )
 def test_levels_and_a_dialogue_have_sentences(name: object, scope: dict[str, str], words: str) -> None:
-    assert said(helped(effect(name, 0.2, 0.05, **scope)), "help", words).verdict == "higher"
+    """Levels under an instruction whose change is named."""
+    named = [effect(1, 0.2, 0.05)] if "setting" not in scope else []
+    assert said(helped(effect(name, 0.2, 0.05, **scope), *named), "help", words).verdict == "higher"
 
 
 # --- texts -----------------------------------------------------------------------------------------------
@@ -452,11 +457,10 @@ def test_many_pairs_are_counted_whichever_model_was_named_first() -> None:
 
 def test_a_group_of_models_has_a_sentence_of_its_own() -> None:
     rows = [pair(b, a, 0.1, (0.0, 0.2)) for b, a in ("BA", "CA", "CB", "DA")]
-    family = "probe/share/crossed/API against open"
-    rows.append({**pair("API models", "open models", 0.1, (0.05, 0.15)), "family": family})
+    rows.append(pair("API models", "open models", 0.1, (0.05, 0.15)))
     found = said(compared(rows, *"ABCD"), "models", "for API models than")
     assert found.verdict == "higher"
-    assert "contrast API against open; these models, not all of their kind" in found.measured_with
+    assert "means of these models, not of all of their kind" in found.measured_with
     assert said(compared(rows, *"ABCD"), "models", "in any of 4 comparisons")
 
 
@@ -477,9 +481,14 @@ def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
     assert said(made, "models", "Weak evidence: asked outright")
 
 
+def said_of_models(rows: Rows) -> list[Finding]:
+    return [one for one in findings(compared(rows, "A", "B")) if one.question == "models"]
+
+
 def test_gaps_between_models_are_a_topic_of_their_own() -> None:
     gap = contrast_row("compare/srb_spread/paired/models", -0.2, (-0.3, -0.1), model_a="B", model_b="A")
-    found = said(compared([gap], "A", "B"), "models")
+    assert not said_of_models([gap])
+    found = said(compared([gap, pair("B", "A", 0.2, (0.1, 0.3))], "A", "B"), "models", "(SRB)")
     assert (found.topic, found.verdict) == ("gaps", "lower")
     assert "(SRB) is clearly lower for B than for A" in found.text
 
@@ -500,7 +509,12 @@ def test_relations_over_occupations(
     related = contrast_row(
         f"compare/{quantity}/spearman/{contrast}", estimate, ci, n_a=12, bias_type="explicit"
     )
-    found = said(compared([related], "m"), "agree")
+    # A detail is said under a named lead.
+    lead = contrast_row(
+        "compare/represented_gap~probe_gap/spearman/gaps", 0.9, (0.8, 0.95), bias_type="explicit"
+    )
+    rows = [related] if related["quantity"] == lead["quantity"] else [related, lead]
+    found = said(compared(rows, "m"), "agree", words)
     assert (found.verdict, words in found.text) == (verdict, True)
     assert ("noise in either number" in found.measured_with) == (contrast == "gaps")
     if contrast == "labour":
@@ -526,7 +540,7 @@ def test_relations_over_too_few_occupations_give_their_number_once() -> None:
     ("table", "number", "column", "old", "new"),
     [
         ("tests", 0, "estimate", "26 points more", "31 points more"),
-        ("tests", 0, "ci_low", "[18 to 34]", "[31 to 34]"),
+        ("tests", 0, "shown_low", "[18 to 34]", "[31 to 34]"),
         ("probe_groups", 0, "coverage", "hold 30 %", "hold 30–31 %"),
     ],
 )

@@ -124,11 +124,6 @@ def test_without_a_verdict_the_shares_stand_all_the_same(test: dict[str, Any] | 
     assert {one.verdict for one in findings(asked(test))} <= {"shown"}
 
 
-def test_an_interval_that_would_show_a_difference_alone_is_not_printed_beside_no_difference() -> None:
-    one = {**of_groups(0.1, (0.01, 0.19)), "verdict": "no-clear-difference"}
-    assert texts_of(asked(one), "say")[0].endswith("and for men’s, all comparisons considered.")
-
-
 def test_shares_below_the_floor_are_weak_evidence_and_stand_after_others() -> None:
     rows = [*group_rows(SHARES, coverage_median=0.004), *group_rows(SHARES, bias_type="implicit")]
     tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (0.05, 0.15), bias_type="implicit")]
@@ -182,7 +177,9 @@ def line(at: float, half: float, level: float = 0.0, distance: float = 0.05, **m
     [
         (line(0.3, 0.1), "flattens", "lower"),
         (line(1.5, 0.2), "exaggerates", "higher"),
-        (line(-0.5, 0.2), "reverses", "lower"),
+        # Shares that fall as the labour shares rise, and a gap between groups that is named lower.
+        ([*line(-0.5, 0.2), of_groups(-0.3, (-0.4, -0.2))], "reverses", "lower"),
+        (line(-0.5, 0.2), "flattens", "lower"),
         (line(-0.1, 0.2), "flattens", "lower"),
         (line(1.0, 0.15), "mirrors", "equivalent"),
         (line(0.9, 0.05), "mirrors", "equivalent"),
@@ -257,9 +254,10 @@ def world(steepness: float, rng: np.random.Generator, lift: float = 0.0) -> Cont
                 assert one.ci90 is not None
                 ci90 = dict(zip(("ci90_low", "ci90_high"), one.ci90, strict=True))
                 own = {"p_value": one.p_value, "dof": one.dof, **ci90, "bias_type": bias_type}
-                tests.append(
-                    contrast_row(family, one.estimate, one.ci95, model_a=label, model_b=label, **own)
-                )
+                both = {"model_a": label, "model_b": label}
+                tests.append(contrast_row(family, one.estimate, one.ci95, **both, **own))
+            gap = steepness * float(np.ptp(LABOUR)) / 2
+            tests.append(of_groups(gap, (gap - 0.05, gap + 0.05), bias_type=bias_type, **both))
     return content(probe_part({"probe_groups": rows, "tests": tests}, "m0", "m1")).judged()
 
 

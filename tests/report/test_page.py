@@ -234,7 +234,7 @@ def test_every_column_table_verdict_and_rule_has_words() -> None:
     assert labels.column("n_templates") == "templates"
     assert {one["question"] for one in labels.TABLES.values() if "question" in one} <= {*ORDER}
     verdicts = {*get_args(Verdict)}
-    assert verdicts == labels.VERDICTS.keys() - {"shown"}
+    assert verdicts == labels.VERDICTS.keys()
     assert verdicts == differences._SHAPE_OF.keys()
     assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == gate.NO_DIRECTION.keys()
     assert [rule.id for rule in ASSOCIATION_RULES] == list(labels.RULES)

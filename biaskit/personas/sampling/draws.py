@@ -146,7 +146,7 @@ class DrawWork(Work[str | None]):
             calls=plan.calls if self.model.identity.where == "api" else None,
             cost=plan.cost_max,
             cost_most=None if plan.cost_max is None else plan.cost_max * growth,
-            shows=plan_sentence(self.design) if session.shard.whole else "",
+            shows=plan_sentence(self.design, len(session.models)) if session.shard.whole else "",
         )
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Draw | Failed]]:

@@ -15,12 +15,13 @@ from biaskit.tables.query import Row, first, in_main_setting
 
 MOST_PAIRS = 15
 """Pairs of models in one forest; where there are more, the figure has a row for each model instead."""
-Shape = Literal["different", "equivalent", "both", "unclear", "unidentified", "unmeasured"]
+Shape = Literal["different", "equivalent", "both", "unclear", "shown", "unidentified", "unmeasured"]
 SHAPES: Mapping[Shape, tuple[Mark, str, str]] = {
     "different": (Mark("#d55e00", "o"), "", "different"),
     "equivalent": (Mark("#0072b2", "s"), "", "equivalent"),
     "both": (Mark("#0072b2", "D"), "none", "equivalent, yet not 0"),
     "unclear": (Mark("#7a7a7a", "o"), "none", "no clear difference"),
+    "shown": (Mark("#7a7a7a", "d"), "none", "shown, not judged"),
     "unidentified": (Mark("#7a7a7a", "s"), "none", "not identified (bounds too wide) or no verdict"),
     "unmeasured": (Mark(INK, "_"), "", "not measured"),
 }
@@ -32,6 +33,7 @@ _SHAPE_OF: Mapping[Verdict, Shape] = {
     "no-clear-difference": "unclear",
     "not-identified": "unidentified",
     "no-verdict": "unidentified",
+    "shown": "shown",
     "not-measured": "unmeasured",
 }
 

@@ -22,9 +22,9 @@ from biaskit.report.questions import ORDER
 __all__ = ["READING", "Finding", "Sentences", "cannot_show", "findings", "say"]
 
 READING = (
-    "Brackets hold 95 % intervals. A difference is named where its interval excludes 0 and it stays clear "
-    "among all comparisons of the page (Holm’s adjustment), “about the same” where its 90 % interval lies "
-    "inside the margin, “not identified” where an estimator’s bounds leave it open."
+    "Brackets hold intervals of at least 95 %, wider where a page asks more. A difference is named where its "
+    "bracket excludes 0: where nothing differs, at most one page in twenty names one. “About the same”: its "
+    "90 % interval lies inside the margin; “not identified”: an estimator’s bounds leave it open."
 )
 """How to read the sentences; shown once beside them."""
 N_LEADING = 3

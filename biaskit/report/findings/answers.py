@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from biaskit.common.wording import share_with_interval
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured, one_group
-from biaskit.report.findings.finding import MEASURED, outcome_of, parts_of
+from biaskit.report.findings.finding import BY_CHANCE, MEASURED, is_answered, outcome_of, parts_of
 from biaskit.report.findings.kinds import ASYMMETRY, GROUPS, claim
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, who, why
-from biaskit.stats.verdict import interval_side
+from biaskit.stats.multiplicity import benjamini_hochberg
+from biaskit.stats.verdict import LEVEL, interval_side, p_against
 from biaskit.tables.query import Row, defined
 
 DECIDED = (*MEASURED, "not-identified")
@@ -27,12 +28,14 @@ def say(content: Content) -> Iterator[Said]:
                 yield from _shares(block, model, next(iter(tested), None))
             for row in defined(tested, "estimate") if several else ():
                 yield claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
+    # Lists of jobs are said under a question that has an answer alone (docs/methods.md#verdicts).
+    answered = is_answered(content, "say")
     for block in blocks:
         for model in block.models:
             for row in block.tests_of(model, "asymmetry"):
                 if outcome_of(row) in MEASURED:
                     yield claim(ASYMMETRY, row, **block.claim(model, row), least=DETAIL)
-            if content.reference in ("parity", "both"):
+            if answered and content.reference in ("parity", "both"):
                 yield from _parity(block, model)
 
 
@@ -62,13 +65,19 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
 
 
 def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:
-    """Count the jobs on either side of parity, each by its own interval."""
+    """Count the jobs on either side of parity, by Benjamini and Hochberg at 5 %."""
     a, b = block.part.contrast if all(block.part.contrast) else ("female", "male")
     jobs = block.jobs.get((model,), ())
     rows = [row for row in jobs if row.get(f"{a}_minus_{b}") is not None and row["ci_low"] is not None]
     if not rows:
         return
-    sides = [interval_side(row) for row in rows]
+    p_values = []
+    for row in rows:
+        bounds = {"bound_low": row["difference_low"], "bound_high": row["difference_high"]}
+        test = {**row, **bounds, "estimate": row[f"{a}_minus_{b}"], "dof": row["n_templates"] - 1}
+        p_values.append(p_against(test, 0.0))
+    q_values = benjamini_hochberg(p_values)
+    sides = [interval_side(row) for row, q in zip(rows, q_values, strict=True) if q <= LEVEL]
     text = sentence(
         "{opening}, {one} by {one}, {model} says {who} more than {other} for {more} of {n}, less for {k}.",
         opening=block.opening(model),
@@ -80,5 +89,5 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:
         n=str(len(rows)),
         one="field" if are_fields(block.part) else "job",
     )
-    using = measured(block, model, (), "each job by its own interval over templates")
+    using = measured(block, model, (), f"over templates; {BY_CHANCE}")
     yield said(text, block.topic, "say", measured=using, about=block.about, strength=DETAIL)

@@ -165,6 +165,14 @@ def one_group(part: Part, group: str) -> Piece:
     return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
 
 
+def two_groups(part: Part, a: str, b: str) -> Piece:
+    """Name two groups of jobs at once in a sentence."""
+    if a in SPLIT and b in SPLIT:
+        who = "women’s and men’s" if a == SPLIT[0] else "men’s and women’s"
+        return f"{who} {'fields' if are_fields(part) else 'jobs'}"
+    return Foreign(f"{a}” and “{b}", "the groups “", "”")
+
+
 def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *extra: str) -> str:
     """Say what was measured: estimator, prompt form, n, model; then what the `rows` of a sentence rest on."""
     shares = block.rows_of(model)

@@ -13,7 +13,6 @@ from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of
 from biaskit.report.findings.finding import (
     DIRECTED,
     MEASURED,
-    Outcome,
     measured_by,
     noted,
     outcome_of,
@@ -21,7 +20,7 @@ from biaskit.report.findings.finding import (
     tests,
 )
 from biaskit.report.findings.kinds import claim, of_link
-from biaskit.report.findings.scores import carried_over, is_control, vectors_of, women_minus_men
+from biaskit.report.findings.scores import is_control, vectors_of
 from biaskit.report.findings.sentence import (
     DETAIL,
     HEADLINE,
@@ -34,8 +33,9 @@ from biaskit.report.findings.sentence import (
     why,
 )
 from biaskit.runs.collection import Part
+from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.quantities import BETWEEN_ENGINES, RELATIONS, relation
-from biaskit.tables.query import Row, defined, undefined
+from biaskit.tables.query import Row, defined, first, undefined, where
 
 NOISY = "noise in either number draws the correlation towards 0"
 
@@ -51,13 +51,13 @@ def agree(content: Content) -> Iterator[Said]:
     yield from _relations(content)
 
 
-def of_texts(part: Part, model: str) -> Outcome:
-    """Take the verdict of SRB without gender words, or where it is not clear that of `auc_transfer`."""
-    content, over = (outcome_of(row) for row in (women_minus_men(part, model), carried_over(part, model)))
-    return over if content not in DIRECTED and (over == "higher" or content not in MEASURED) else content
+def of_texts(part: Part, model: str) -> Verdict:
+    """Take the verdict of what leads the question how a model writes (docs/methods.md#verdicts)."""
+    leads = where(part.tables.get("tests", ()), question="how", lead=True)
+    return outcome_of(first(leads, model_a=model))
 
 
-def _headline(block: ProbeBlock, part: Part, model: str, probe: Outcome, texts: Outcome) -> Said:
+def _headline(block: ProbeBlock, part: Part, model: str, probe: Verdict, texts: Verdict) -> Said:
     apart = texts in DIRECTED
     # "Even" needs equivalence to be shown: an interval too wide to tell is not enough.
     even = probe == "equivalent" and apart
@@ -86,7 +86,7 @@ def _relations(content: Content) -> Iterator[Said]:
         rows = tests(content.between.get("tests", ()), relation(y, x), "spearman", "gaps")
         rows = rows or tests(content.between.get("tests", ()), relation(y, x), "spearman", "labour")
         missing += undefined(rows, "estimate")
-        for row in defined(rows, "estimate"):
+        for row in (row for row in defined(rows, "estimate") if verdict_of(row) != "shown"):
             n = f"over {count(row['n_a'] or 0, 'occupation')}, "
             yield claim(
                 *(of_link(y, x), row, "relations", _related([row], [NOISY] if x != "labour_gap" else [])),

@@ -28,14 +28,13 @@ Topic = Literal[
     "gaps",
     "relations",
 ]
-Outcome = Verdict | Literal["shown"]
-"""What a sentence says: the verdict of its rows, or "shown" for numbers without a verdict."""
-
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-DIRECTED: tuple[Outcome, ...] = ("higher", "lower")
-MEASURED: tuple[Outcome, ...] = (*DIRECTED, "equivalent", "no-clear-difference")
+DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
+MEASURED: tuple[Verdict, ...] = (*DIRECTED, "equivalent", "no-clear-difference")
 MOST_WORDS = 25
 N_NOTES = 3
+BY_CHANCE = "about one in twenty named by chance"
+"""Stands beside a list of what is named at a false discovery rate of 5 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Finding:
     text: str
     topic: Topic
     question: QuestionId
-    verdict: Outcome
+    verdict: Verdict
     measured_with: str = ""
 
 
@@ -90,14 +89,25 @@ def women_against_men(part: Part, model: str, quantity: str) -> Row | None:
 # --- verdicts ----------------------------------------------------------------------------------------
 
 
-def outcome_of(row: Row | None) -> Outcome:
+def outcome_of(row: Row | None) -> Verdict:
     """The verdict of a row; an estimate without an interval, or without a verdict, is a number shown."""
     known = row is not None and row["estimate"] is not None
     verdict = verdict_of(row)
     return "shown" if known and verdict in ("not-measured", "no-verdict") else verdict
 
 
-def shared(verdicts: Sequence[Outcome]) -> Outcome:
+def is_answered(content: Content, question: QuestionId) -> bool:
+    """Tell whether any lead of a question is named on the page."""
+    return any(outcome_of(row) in DIRECTED for row in leads_of(content, question))
+
+
+def leads_of(content: Content, question: QuestionId) -> list[Row]:
+    """Pick the rows that answer a question (docs/methods.md#verdicts)."""
+    sets = [*(part.tables for part in content.parts), content.between]
+    return [row for tables in sets for row in where(tables.get("tests", ()), question=question, lead=True)]
+
+
+def shared(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict of a sentence about several rows: theirs where all agree, else a number shown."""
     return verdicts[0] if verdicts and len(set(verdicts)) == 1 else "shown"
 
@@ -105,13 +115,13 @@ def shared(verdicts: Sequence[Outcome]) -> Outcome:
 # --- what is noted beside a sentence --------------------------------------------------------------------
 
 
-def possible_ends(row: Row, interval: str = "ci") -> tuple[float, float]:
-    """Cut the interval of a difference of shares to [−1, 1], for display.
+def possible_ends(row: Row) -> tuple[float, float]:
+    """Find the interval that a page shows: at the row's own level (docs/methods.md#levels).
 
-    A t interval over few jobs reaches beyond it; tests.csv keeps the interval of the test.
+    That of a difference of shares is cut to [−1, 1]: a t interval over few jobs reaches beyond it.
     """
-    low, high = row[f"{interval}_low"], row[f"{interval}_high"]
-    if str(row.get("quantity", "")).endswith("share"):
+    low, high = row.get("shown_low", row["ci_low"]), row.get("shown_high", row["ci_high"])
+    if str(row["quantity"]).endswith("share"):
         low, high = max(low, -1.0), min(high, 1.0)
     return low, high
 

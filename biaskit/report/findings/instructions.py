@@ -1,14 +1,18 @@
-"""Say whether instructions help, and whether a dialogue matters (docs/methods.md#contrasts)."""
+"""Say whether instructions help, and whether a dialogue matters (docs/methods.md#contrasts).
+
+What an instruction changes of the gap between groups of jobs comes first; what it changes in each group is
+said where that is clear.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.common.wording import count, short
+from biaskit.common.wording import count, points, short
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, measured, one_group
-from biaskit.report.findings.finding import DIRECTED, Outcome, outcome_of, parts_of, shared, tests
-from biaskit.report.findings.kinds import CHANGE, claim
+from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, measured, one_group, two_groups
+from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, shared, tests
+from biaskit.report.findings.kinds import CHANGE, GAP_CHANGE, claim
 from biaskit.report.findings.sentence import (
     STRENGTH,
     WEAKER,
@@ -21,7 +25,8 @@ from biaskit.report.findings.sentence import (
     why,
     within,
 )
-from biaskit.tables.query import Row, defined, distinct, grouped, where
+from biaskit.stats.verdict import Verdict
+from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
 CAUSES = {
     "instructions": ("instruction {name}", "instruction"),
@@ -34,25 +39,25 @@ CAUSES = {
 def instructions(content: Content) -> Iterator[Said]:
     """Say what debiasing instructions, their levels and a dialogue change."""
     for block in (block for part in parts_of(content, "probe") for block in blocks_of(part)):
+        scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
+        of_block = where(block.part.tables.get("tests", ()), **scope)
         for name in CAUSES:
-            scope = {
-                "bias_type": block.bias_type,
-                "setting": "dialogue-plain" if name == "settings" else block.setting,
-                "prompt_form": block.form,
-                "gender": block.gender,
-            }
-            rows = tests(where(block.part.tables.get("tests", ()), **scope), "share", "crossed", name)
-            rows = where(rows, instruction_a="0") if name == "settings" else rows
-            rows_by_model = grouped(rows, "model_a")
-            for model in block.models:
-                yield from _changes(block, model, name, rows_by_model.get((model,), ()))
+            setting = "dialogue-plain" if name == "settings" else block.setting
+            rows = where(of_block, setting=setting)
+            for quantity in ("group_gap", "share") if name == "instructions" else ("share",):
+                rows_of = tests(rows, quantity, "crossed", name)
+                rows_of = where(rows_of, instruction_a="0") if name == "settings" else rows_of
+                rows_by_model = grouped(rows_of, "model_a")
+                for model in block.models:
+                    yield from _changes(block, model, name, rows_by_model.get((model,), ()))
 
 
 def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> Iterator[Said]:
-    """Say the largest clear change, and how many are clear."""
-    if not rows:
-        return
+    """Say the largest clear change, and how many are clear; nothing of what is not judged."""
+    of_gap = bool(rows) and rows[0]["quantity"] == "group_gap"
     about, changes = f"help-{block.bias_type}", defined(rows, "estimate")
+    if not rows or (of_gap and not changes) or {outcome_of(row) for row in changes} == {"shown"}:
+        return
     clear = [row for row in changes if outcome_of(row) in DIRECTED]
     cause, counted = CAUSES[name]
     if clear:
@@ -62,21 +67,32 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
             "cause": Foreign(row["instruction_a"], before, after) if placed else cause,
             "who": who(block.gender),
             "jobs": one_group(block.part, row["group_a"]),
+            "groups": two_groups(block.part, row["group_a"], row["group_b"]),
+            "moves": "raises" if row["estimate"] > 0 else "lowers",
         }
         texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
         words = short(texts.get(str(row["instruction_a"])) or "")
         notes = [f"instruction {row['instruction_a']}: “{words}”"] if words else []
+        groups = {"group_a": row["group_a"], "group_b": row["group_b"]}
+        kind = GAP_CHANGE if of_gap else CHANGE
+        if of_gap and (before_it := first(block.tests_of(model), **groups)) is not None:
+            gap = before_it["estimate"]
+            notes.append(f"gap of {points(gap)} without it, {points(gap + row['estimate'])} with it")
         arguments = block.claim(model, row, *notes, **pieces)
-        yield claim(CHANGE, row, **{**arguments, "topic": "debiasing", "about": about})
+        yield claim(kind, row, **{**arguments, "topic": "debiasing", "about": about})
     n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in changes]
-    templates = ["{opening}, no clear change of {model}’s answers by {any}{what}."]
+    subject = "gap between groups of jobs" if of_gap else "answers"
+    templates = [f"{{opening}}, no clear change of {{model}}’s {subject} by {{any}}{{what}}."]
     if not changes:
         missing = "{opening}, what {what} changes in {model}’s answers is not measured"
         templates = [missing + " ({why}).", missing + "."]
     elif clear:
-        templates = [f"{{opening}}, {len(clear)} of {{n}} by {{what}} to {{model}}’s answers {{are}} clear."]
+        templates = [
+            f"{{opening}}, {len(clear)} of {{n}} by {{what}} to {{model}}’s {subject} {{are}} clear."
+        ]
     elif set(verdicts) == {"equivalent"}:
-        templates = ["{opening}, {model}’s answers stay about the same under {what}{within}."]
+        stays = "stays" if of_gap else "stay"
+        templates = [f"{{opening}}, {{model}}’s {subject} {stays} about the same under {{what}}{{within}}."]
     text = sentence(
         *templates,
         opening=block.opening(model),
@@ -90,7 +106,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
         within=within(*changes),
         why=why(rows[0]),
     )
-    verdict: Outcome = "shown" if clear else shared(verdicts or ["not-measured"])
+    verdict: Verdict = "shown" if clear else shared(verdicts or ["not-measured"])
     strength = max(WEAKER * below_floor(block, model), min(STRENGTH[v] for v in verdicts or ["not-measured"]))
     using = measured(block, model, rows)
     yield said(text, "debiasing", "help", verdict, using, about=about, strength=strength)

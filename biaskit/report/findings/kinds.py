@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from biaskit.report.findings.finding import Outcome, Topic, outcome_of
+from biaskit.report.findings.finding import Topic, outcome_of
 from biaskit.report.findings.sentence import (
     DETAIL,
     STRENGTH,
@@ -29,10 +29,11 @@ from biaskit.report.findings.sentence import (
     within,
 )
 from biaskit.report.questions import QuestionId
+from biaskit.stats.verdict import Verdict
 from biaskit.tables.query import Row
 
 NONE: Mapping[str, Piece] = MappingProxyType({})
-_ANY: Mapping[Outcome, Sequence[str]] = {
+_ANY: Mapping[Verdict, Sequence[str]] = {
     "not-identified": ("{what} is not identified.",),
     "not-measured": ("{what} is not measured ({why}).", "{what} is not measured."),
 }
@@ -50,15 +51,15 @@ class Kind:
     question: QuestionId
     lead: str = ""
     what: str
-    says: Mapping[Outcome, Sequence[str]]
+    says: Mapping[Verdict, Sequence[str]]
 
-    def templates(self, verdict: Outcome) -> list[str]:
+    def templates(self, verdict: Verdict) -> list[str]:
         """Templates for a row with this verdict, the best first."""
         words = self.says.get(verdict) or _ANY.get(verdict, _NO_VERDICT)
         return [self.lead + text.replace("{what}", self.what) for text in words]
 
 
-def directed(*templates: str) -> dict[Outcome, Sequence[str]]:
+def directed(*templates: str) -> dict[Verdict, Sequence[str]]:
     """Use the same templates for higher and lower; `{more}` says which."""
     return {"higher": templates, "lower": templates}
 
@@ -70,7 +71,7 @@ def claim(
     measured: str,
     *,
     model: str = "",
-    verdict: Outcome | None = None,
+    verdict: Verdict | None = None,
     weak: bool = False,
     asked: str = "",
     about: str = "",
@@ -152,6 +153,21 @@ LABOUR = Kind(
         "no-clear-difference": ("no clear verdict on whether {model} mirrors {force}.",),
     },
 )
+GAP_CHANGE = Kind(
+    question="help",
+    lead="{opening}, ",
+    what="what {cause} changes of the gap between {groups}",
+    says={
+        **directed("{cause} {moves} {model}’s gap between {groups} in saying {who} by {amount}{ends}."),
+        "equivalent": (
+            "{model}’s gap between {groups} in saying {who} stays the same with {cause}{within}.",
+        ),
+        "no-clear-difference": (
+            "no clear change of {model}’s gap between {groups} in saying {who} by {cause}{span}.",
+        ),
+    },
+)
+"""What an instruction changes of the gap between groups of jobs: the share in the first − in the second."""
 CHANGE = Kind(
     question="help",
     lead="{opening}, ",
@@ -174,6 +190,10 @@ AGAINST_LABOUR = Kind(
             "average{ends}."
         ),
         "equivalent": ("{whose} speak of women about as often as U.S. labour statistics would{within}.",),
+        "not-identified": (
+            "Whether {whose} speak of women as often as U.S. labour statistics would is left open: too many "
+            "name no gender.",
+        ),
         "no-clear-difference": (
             "{whose} show no clear difference from U.S. labour statistics in speaking of women{span}.",
         ),
@@ -225,13 +245,13 @@ REFUSED = Kind(
 
 # --- models ----------------------------------------------------------------------------------------------
 
-IN_NUMBERS = ("srb", "srb_spread")
+IN_NUMBERS = ("srb_content", "srb_spread")
 SUBJECTS = {
     "share": "the share of {who} for {jobs} is",
+    "group_gap": "the gap between {groups} in saying {who} is",
     "represented_share": "the share of women is",
-    "srb": "the closeness of words for {who} to texts on request is",
+    "srb_content": "the closeness of words for {who} to texts on request is",
     "srb_spread": "the gap between words for women and men is",
-    **dict.fromkeys(("probe_gap", "represented_gap"), "the lead of women over men is"),
 }
 """Quantity → subject and verb of a sentence that compares models."""
 

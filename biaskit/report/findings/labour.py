@@ -21,13 +21,12 @@ from biaskit.common.wording import (
 )
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured
-from biaskit.report.findings.finding import Outcome, measured_by, noted, outcome_of, parts_of, tests
+from biaskit.report.findings.finding import measured_by, noted, outcome_of, parts_of, tests
 from biaskit.report.findings.kinds import LABOUR, claim
 from biaskit.report.findings.sentence import RESTATED, Piece, Said, said, sentence, why
 from biaskit.runs.collection import Part
-from biaskit.stats.crossed import p_of_interval
 from biaskit.stats.multiplicity import holm
-from biaskit.stats.verdict import LEVEL, MANY, interval_side
+from biaskit.stats.verdict import LEVEL, Verdict, interval_side, p_against
 from biaskit.tables.quantities import relation
 from biaskit.tables.query import Row, defined, first, undefined, where
 
@@ -37,8 +36,11 @@ SLOPE_MARGIN = 0.2
 SHARE_MARGIN = 0.1
 """The same for the height of the line where half are women, and for the mean distance of jobs from it."""
 
+NEITHER = 0.005
+"""A smaller part of neither gender is not said."""
+
 Word = Literal["mirrors", "flattens", "reverses", "exaggerates", "unclear"]
-VERDICTS: dict[Word, Outcome] = {
+VERDICTS: dict[Word, Verdict] = {
     "mirrors": "equivalent",
     "flattens": "lower",
     "reverses": "lower",
@@ -61,7 +63,7 @@ class AgainstLabour:
     word: Word = "unclear"
 
     @property
-    def verdict(self) -> Outcome:
+    def verdict(self) -> Verdict:
         """The verdict of the slope against 1."""
         return VERDICTS[self.word]
 
@@ -71,8 +73,9 @@ def against_labour_force(content: Content) -> list[AgainstLabour]:
 
     Formula: p = that of the t interval of the slope, or of the nearer of its bounds, held against 1; Holm
         over all slopes. Mirrors where the slope's 90 % interval lies within 1 ± `SLOPE_MARGIN`, the level's
-        within ± `SHARE_MARGIN`, and the distance's interval does not lie above it. Else under 0.05:
-        exaggerates above 1, flattens below 1, reverses where tests.csv has the slope lower than 0.
+        within ± `SHARE_MARGIN`, and the distance's lies below it. Else under 0.05:
+        exaggerates above 1, flattens below 1, reverses where the slope's interval lies below 0 and the page
+        names the difference between the groups of jobs lower.
     Reference: docs/methods.md#labour-words.
     """
     if content.reference not in ("labour", "both"):
@@ -83,20 +86,9 @@ def against_labour_force(content: Content) -> list[AgainstLabour]:
 
 
 def p_against_one(slope: Row) -> float | None:
-    """Compute the two-sided p-value of "the slope is 1" from its interval.
-
-    None for a row without an interval, or without a p-value against 0: it rests on too few cells.
-    """
-    if slope["ci_low"] is None or slope["p_value"] is None:
-        return None
-    low, high = (
-        slope["estimate"] if slope.get(name) is None else slope[name] for name in ("bound_low", "bound_high")
-    )
-    if low <= MIRRORED <= high:
-        return 1.0
-    off = low - MIRRORED if low > MIRRORED else MIRRORED - high
-    half = low - slope["ci_low"] if low > MIRRORED else slope["ci_high"] - high
-    return p_of_interval(off, off - half, off + half, slope["dof"] or MANY)
+    """Compute the p-value of "the slope is 1"; None where it has no interval or rests on too few cells."""
+    tested = slope["ci_low"] is not None and slope["p_value"] is not None
+    return p_against(slope, MIRRORED) if tested else None
 
 
 def _word(against: AgainstLabour, p: float | None) -> Word:
@@ -104,14 +96,15 @@ def _word(against: AgainstLabour, p: float | None) -> Word:
     if p is None:
         return "unclear"
     slope, distance = against.slope, against.distance
-    far = distance is not None and (distance["ci_low"] or 0.0) > SHARE_MARGIN
-    if _inside(slope, SLOPE_MARGIN, MIRRORED) and _inside(against.level, SHARE_MARGIN) and not far:
+    near = _inside(distance, SHARE_MARGIN)  # surely: a line may fit jobs that lie far from it
+    if near and _inside(slope, SLOPE_MARGIN, MIRRORED) and _inside(against.level, SHARE_MARGIN):
         return "mirrors"
     if p >= LEVEL:
         return "unclear"
     if slope["estimate"] > MIRRORED:
         return "exaggerates"
-    return "reverses" if outcome_of(slope) == "lower" else "flattens"
+    gap = None if against.block is None else against.block.between_groups(against.model)
+    return "reverses" if interval_side(slope) == outcome_of(gap) == "lower" else "flattens"
 
 
 def _inside(row: Row | None, margin: float, middle: float = 0.0) -> bool:
@@ -207,21 +200,30 @@ def _sentence(against: AgainstLabour) -> Said:
         share, low, high = (level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
         ends = percent_range(max(low, 0.0), min(high, 1.0))
         notes.append(f"where half are women, the line gives them {percent(share)} % [{ends}]")
-    notes += apart(against.distance)
+    notes += [*apart(against.distance), *_neither(block, model)]
     arguments = block.claim(model, slope, **pieces)
-    arguments["measured"] = measured(block, model, rows, "bootstrap over jobs", *notes)
+    arguments["measured"] = measured(block, model, rows, "over jobs and templates", *notes)
     return claim(LABOUR, slope, **arguments, verdict=against.verdict, least=least)
 
 
+def _neither(block: ProbeBlock, model: str) -> list[str]:
+    """Note how much is said of neither gender of the contrast: the line holds one against both."""
+    shares = [f"{gender}_share" for gender in block.part.contrast]
+    rows = [row for row in block.jobs.get((model,), ()) if {*shares} <= row.keys()]
+    sums = [sum(row[name] for name in shares) for row in defined(rows, *shares)]
+    neither = 1 - sum(sums) / len(sums) if sums else 0.0
+    return [f"of both genders alone; {percent(neither)} % is neither"] if neither >= NEITHER else []
+
+
 def _step(slope: Row, word: str) -> str:
-    """Say what goes with ten points more; "no clear rise" where the slope's own verdict has no direction."""
+    """Say what goes with ten points more; "no clear rise" where the slope's interval holds 0."""
     if slope["ci_low"] is None:
         return ""
     rise, low, high = (slope[name] / 10 for name in ("estimate", "ci_low", "ci_high"))
     if word == "reverses":
         return f"{fine_points(-rise)} fewer [{fine_points_range(-high, -low)}]"
-    if word == "flattens" and outcome_of(slope) != "higher":
-        return "no clear rise" + ("" if interval_side(slope) else f" [{fine_points_range(low, high)} points]")
+    if word == "flattens" and interval_side(slope) != "higher":
+        return f"no clear rise [{fine_points_range(low, high)} points]"
     return f"{fine_points(rise)} more [{fine_points_range(low, high)}]"
 
 

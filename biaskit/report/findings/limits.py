@@ -50,7 +50,7 @@ _SETTINGS = (
 )
 _RAW_SRB = (
     "A raw SRB also measures how long the word vectors were trained: it is compared within one vector model "
-    "only, never with a paper's or another run's; its z can be compared."
+    "only, never with a paper's or another run's."
 )
 
 
@@ -114,7 +114,7 @@ def _of_probe(part: Part) -> Iterator[str]:
     if any(width > WIDE_BOUNDS for width in widths):
         yield (
             "a service that shows only its most probable words leaves bounds of up to "
-            f"{percent(max(widths))} points around a share; intervals and tests use the words it shows."
+            f"{percent(max(widths))} points around a share; intervals and tests hold them."
         )
     if "sampling" in estimators:
         yield "shares by sampling come from few draws per cell, with their noise."
@@ -160,7 +160,7 @@ def explained(numbers: Sequence[str]) -> str:
     measured = f"{value.strip()} in what was measured; " if value else ""
     return (
         f"“{number}” means: {measured}the true number most likely lies between {ends}, for such ranges hold "
-        "it 95 times in 100."
+        "it at least 95 times in 100."
     )
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, first_words, people, short
 from biaskit.report.content import Content
-from biaskit.report.findings.finding import Outcome, Topic, noted, parts_of
+from biaskit.report.findings.finding import BY_CHANCE, Topic, is_answered, leads_of, noted, parts_of
 from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Said, said, sentence
 from biaskit.report.findings.texts import texts_measured, whose
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import benjamini_hochberg
+from biaskit.stats.verdict import Verdict
 from biaskit.tables.query import Row, defined, distinct, undefined, where
 
 N_WORDS = 3
@@ -26,8 +27,10 @@ BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond")
 
 def words(content: Content) -> Iterator[Said]:
     """Say which word lists are longer than chance, judged together, and their first words."""
+    # Under a question that has an answer, or that nothing else can answer (docs/methods.md#verdicts).
+    listed = is_answered(content, "how") or not defined(leads_of(content, "how"), "p_value")
     for part in parts_of(content, "personas"):
-        yield from _genders(part)
+        yield from _genders(part, listed=listed)
         yield from _groups(part)
 
 
@@ -64,7 +67,7 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
     known, missing = defined(lists, *BEYOND), undefined(lists, *BEYOND)
     longer = sum(row["n_marked_beyond"] > row["null_p95_beyond"] for row in known)
     notes = [f"{longer} of {count(len(known), 'list')} longer than 95 % of shuffled ones"] if known else []
-    notes += [f"{len(surely_longer(known))} judged together (false discovery rate 5 %)"] if known else []
+    notes += [f"{len(surely_longer(known))} judged together ({BY_CHANCE})"] if known else []
     notes += [f"{count(len(missing), 'list')} not measured", *noted(missing)] if missing else []
     if any(row.get("origin") == "specified" for row in lists):
         notes.append("gender in the prompt")
@@ -89,7 +92,7 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: To
         whose=whose(part, model),
         why=Foreign(next(iter(noted(lists)), "no reason given"), longest=80),
     )
-    verdict: Outcome = "shown" if measured else "not-measured"
+    verdict: Verdict = "shown" if measured else "not-measured"
     using = _measured(part, model, lists)
     return said(text, topic, "how", verdict, using, about=f"how-{topic}")
 
@@ -116,7 +119,7 @@ def _marked(lists: Sequence[Row], marked: Sequence[str], topic: Topic, using: st
 # --- genders, then groups --------------------------------------------------------------------------------
 
 
-def _genders(part: Part) -> Iterator[Said]:
+def _genders(part: Part, *, listed: bool) -> Iterator[Said]:
     """Speak of texts whose gender was read; where no list is measured, of those whose gender was given."""
     read = lists_of(part)
     every = read if defined(read, *BEYOND) else lists_of(part, "specified") or read
@@ -124,7 +127,7 @@ def _genders(part: Part) -> Iterator[Said]:
     for model in distinct(every, "model"):
         lists, of_model = where(every, model=model), where(sure, model=model)
         using = _measured(part, model, lists)
-        for gender in distinct(of_model, "gender"):
+        for gender in distinct(of_model, "gender") if listed else ():
             of_gender = where(defined(lists, *BEYOND), gender=gender)
             first = words_of(part, of_model, gender)
             yield _marked(of_gender, first, "words", using, who=people(gender), whose=whose(part, model))

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, first_words, listed, number_range, short
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import below_floor, blocks_of, one_group
+from biaskit.report.findings.blocks import below_floor, blocks_of, one_group, two_groups
 from biaskit.report.findings.finding import (
     DIRECTED,
-    Outcome,
     Topic,
     measured_by,
     noted,
@@ -18,13 +17,13 @@ from biaskit.report.findings.finding import (
     parts_of,
     shared,
 )
-from biaskit.report.findings.kinds import IN_NUMBERS, SUBJECTS, claim, of_models
+from biaskit.report.findings.kinds import IN_NUMBERS, claim, of_models
 from biaskit.report.findings.sentence import STRENGTH, WEAKER, Foreign, Said, said, sentence, who, within
-from biaskit.tables.query import Row, contrast_of, distinct, grouped, in_main_setting
+from biaskit.stats.verdict import Verdict
+from biaskit.tables.query import Row, distinct, grouped, where
 
 N_LARGEST = 2
-GAPS = ("probe_gap", "represented_gap", "srb_spread")
-_COUNTED: dict[Outcome, tuple[str, str]] = {
+_COUNTED: dict[Verdict, tuple[str, str]] = {
     "higher": ("differs clearly", "differ clearly"),
     "equivalent": ("is about the same", "are about the same"),
     "no-clear-difference": ("is unclear", "are unclear"),
@@ -59,33 +58,18 @@ def is_pair(content: Content) -> bool:
 
 
 def compared(content: Content) -> list[Row]:
-    """Pick the rows that sentences speak of: two models, no instruction, the main setting."""
-    gender = next((part.contrast[0] for part in parts_of(content, "probe") if part.contrast[0]), "female")
-    rows = [
-        row
-        for row in content.between.get("tests", ())
-        if row["model_a"] != row["model_b"]
-        and row["quantity"] in SUBJECTS
-        and all(row[side] in ("", None, "0") for side in ("instruction_a", "instruction_b"))
-        # One kind speaks for each comparison: crossed for the prober, paired over occupations for texts.
-        and (
-            (row["kind"] == "crossed" and row["gender"] == gender)
-            if row["quantity"] == "share"
-            else row["kind"] == "paired"
-        )
-    ]
-    # By identity: 100 models have thousands of pairs, and looking rows up in a list grows with their square.
-    in_setting = {id(row) for row in in_main_setting([row for row in rows if row["setting"]])}
-    return [row for row in rows if not row["setting"] or id(row) in in_setting]
+    """Pick the rows that sentences speak of: leads, and the details of those that are named."""
+    rows = where(content.between.get("tests", ()), question="models")
+    return [row for row in rows if row["lead"] or outcome_of(row) != "shown"]
 
 
 def _topic(rows: Sequence[Row]) -> Topic:
-    return "gaps" if all(row["quantity"] in GAPS for row in rows) else "models"
+    return "gaps" if all(row["quantity"] == "srb_spread" for row in rows) else "models"
 
 
 def _under_floor(content: Content, rows: Sequence[Row]) -> list[str]:
     """List the models of compared shares whose coverage is under the floor."""
-    labels = {row[side] for row in rows if row["quantity"] == "share" for side in ("model_a", "model_b")}
+    labels = {row[side] for row in rows if row["engine"] == "probe" for side in ("model_a", "model_b")}
     blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
     return list(
         dict.fromkeys(m for block in blocks for m in block.models if m in labels and below_floor(block, m))
@@ -99,9 +83,9 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
     names = listed([short(model) for model in labels]) if len(labels) <= 3 else count(len(labels), "model")
-    contrast, notes = contrast_of(rows[0]), []
-    if contrast != "models":
-        notes.append(f"contrast {short(contrast)}; these models, not all of their kind")
+    known, notes = {model.label for part in content.parts for model in part.models}, []
+    if not known.issuperset(labels):
+        notes.append("means of these models, not of all of their kind")
     if weak := first_words([short(model) for model in _under_floor(content, rows)], 5, ", "):
         notes.append(f"coverage of {weak} under the floor")
     return measured_by(kinds, forms, size, names, notes=[*notes, *noted(rows)])
@@ -110,7 +94,7 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
 def _summary(content: Content, rows: Sequence[Row]) -> Said:
     """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
     verdicts = [outcome_of(row) for row in rows]
-    sides: list[Outcome] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
+    sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     counts, n, pairs = Counter(sides), len(sides), {(row["model_a"], row["model_b"]) for row in rows}
     a, b = next(iter(pairs))
     weak = bool(_under_floor(content, rows))
@@ -141,6 +125,7 @@ def _of_row(content: Content, row: Row) -> Said:
             "higher": "higher" if outcome_of(row) == "higher" else "lower",
             "who": who(row["gender"] or "female"),
             "jobs": one_group(part, row["group_a"] or ""),
+            "groups": two_groups(part, row["group_a"] or "", row["group_b"] or ""),
             **({} if row["bias_type"] else {"opening": "in texts"}),
         },
     )

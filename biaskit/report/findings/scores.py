@@ -6,12 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, short
 from biaskit.report.content import Content
-from biaskit.report.findings.finding import Topic, noted, outcome_of, parts_of, women_against_men
+from biaskit.report.findings.finding import (
+    Topic,
+    noted,
+    outcome_of,
+    parts_of,
+    possible_ends,
+    women_against_men,
+)
 from biaskit.report.findings.kinds import NEARER, TOLD_APART, Kind, claim
 from biaskit.report.findings.sentence import DETAIL, Piece, Said, said, sentence, why
 from biaskit.report.findings.texts import are_imported, models_of, texts_measured, whose
 from biaskit.runs.collection import Part
 from biaskit.stats.classification import CHANCE
+from biaskit.stats.verdict import verdict_of
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, distinct, undefined, where
 
@@ -52,11 +60,6 @@ def women_minus_men(part: Part, model: str) -> Row | None:
     return women_against_men(part, model, "srb_content")
 
 
-def carried_over(part: Part, model: str) -> Row | None:
-    """Find the test of `auc_transfer` against 0.5, over occupations."""
-    return women_against_men(part, model, CARRIED)
-
-
 def vectors_of(rows: Sequence[Row]) -> list[str]:
     """Note the vector models of scores."""
     named = listed([short(vectors) for vectors in distinct(rows, "vectors") if vectors])
@@ -66,7 +69,12 @@ def vectors_of(rows: Sequence[Row]) -> list[str]:
 def _claim(
     kind: Kind, part: Part, model: str, row: Row | None, missing: Sequence[Row], topic: Topic, *notes: str
 ) -> Iterator[Said]:
-    """Make the sentence of a row with an estimate; without one say why, if there are `missing` rows."""
+    """Make the sentence of a row with an estimate; without one say why, if there are `missing` rows.
+
+    None of a detail whose lead is not named.
+    """
+    if verdict_of(row) == "shown":
+        return
     whose_texts, about = {"whose": whose(part, model)}, f"how-{topic}"
     if row is not None and row["estimate"] is not None:
         using = texts_measured(part, model, (), *notes, *noted([row, *missing]))
@@ -106,8 +114,8 @@ def _pairs(row: Row) -> dict[str, Piece]:
 
     if row["ci_low"] is None:
         return {"pairs": of_hundred(row["estimate"]), "span": ""}
-    low, high = of_hundred(row["ci_low"]), of_hundred(row["ci_high"])
-    unit = "" if outcome_of(row) == "higher" else " of 100 pairs"
+    low, high = map(of_hundred, possible_ends(row))
+    unit = "" if outcome_of(row) in ("higher", "shown") else " of 100 pairs"
     return {"pairs": of_hundred(row["estimate"]), "span": f" [{low} to {high}{unit}]"}
 
 

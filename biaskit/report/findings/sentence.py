@@ -11,13 +11,12 @@ from biaskit.report.findings.finding import (
     DIRECTED,
     MOST_WORDS,
     Finding,
-    Outcome,
     Topic,
     possible_ends,
     reason_of,
 )
 from biaskit.report.questions import QuestionId
-from biaskit.stats.verdict import interval_side
+from biaskit.stats.verdict import Verdict
 from biaskit.tables.query import Row
 
 LONGEST_NAME = 12
@@ -25,7 +24,7 @@ SHORTEST_NAME = 3
 """Words that a foreign text keeps at least, before a shorter template is tried."""
 NAME_LENGTH = 40
 
-STRENGTH: Mapping[Outcome, int] = {
+STRENGTH: Mapping[Verdict, int] = {
     "higher": 1,
     "lower": 1,
     "equivalent": 2,
@@ -37,8 +36,6 @@ STRENGTH: Mapping[Outcome, int] = {
 }
 HEADLINE, CLEAR, WEAKER, RESTATED, DETAIL = 0, 1, 2, 3, 4
 """Strengths of sentences that do not follow from their verdict; 0 says most."""
-ALL_COUNTED = ", all comparisons considered"
-"""Stands for an interval that excludes 0 beside "no clear difference", which Holm's adjustment made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ def said(
     text: str,
     topic: Topic,
     question: QuestionId,
-    verdict: Outcome = "shown",
+    verdict: Verdict = "shown",
     measured: str = "",
     *,
     about: str = "",
@@ -142,19 +139,17 @@ def ends(row: Row) -> str:
 
 
 def span(row: Row) -> str:
-    """Write the interval beside no direction; `ALL_COUNTED` where it excludes 0; "" without one."""
-    if row["ci_low"] is None:
-        return ""
-    return ALL_COUNTED if interval_side(row) else f" [{points_range(*possible_ends(row))} points]"
+    """Write the interval beside no direction; "" without one."""
+    return "" if row["ci_low"] is None else f" [{points_range(*possible_ends(row))} points]"
 
 
-def number(row: Row, verdict: Outcome) -> str:
+def number(row: Row, verdict: Verdict) -> str:
     """Write '14 points [9 to 19]', which the page explains once; without a direction the interval alone."""
     if row["ci_low"] is None:
         return ""
     if verdict in DIRECTED:
         return f"{amount(row)}{ends(row)}"
-    return span(row).strip() if verdict == "no-clear-difference" and not interval_side(row) else ""
+    return span(row).strip() if verdict == "no-clear-difference" else ""
 
 
 def within(*rows: Row) -> str:

@@ -13,6 +13,7 @@ from biaskit.report.findings.labour import apart
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, why
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
+from biaskit.stats.verdict import bounds_of
 from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined, where
 from biaskit.tables.reasons import NOT_ENGLISH
 
@@ -105,7 +106,7 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
     test, text_of = against_labour(part, model) if labour else None, whose(part, model)
     if test is not None and test["estimate"] is not None:
         off = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
-        notes = [*apart(first(off, model_a=model)), *noted([test]), *_left_out(rows)]
+        notes = [*apart(first(off, model_a=model)), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
         return claim(AGAINST_LABOUR, test, "representation", using, model=model, pieces={"whose": text_of})
     shares, using = defined(rows, "female_share"), texts_measured(part, model, rows, *_left_out(rows))
@@ -133,6 +134,17 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
         most=Foreign(high["occupation"]),
     )
     return said(text, "representation", "write", measured=using)
+
+
+def _tipping(test: Row) -> list[str]:
+    """Note how many of the texts without a gender would have to be women's for no difference to be left."""
+    low, high = bounds_of(test)
+    if low == high:
+        return []
+    part = -low / (high - low)
+    if not 0 <= part <= 1:
+        return ["whoever the texts without a gender are about"]
+    return [f"as in labour statistics if {percent(part)} % of the texts without a gender were about women"]
 
 
 def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:

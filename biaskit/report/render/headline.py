@@ -17,7 +17,7 @@ from biaskit.common.wording import (
 from biaskit.report.content import Content
 from biaskit.report.findings import READING, findings
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
-from biaskit.report.findings.finding import Finding, Topic, parts_of, possible_ends, reason_of, reasons_of
+from biaskit.report.findings.finding import Finding, Topic, parts_of, reason_of, reasons_of
 from biaskit.report.findings.scores import women_minus_men
 from biaskit.report.findings.texts import against_labour, models_of, occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
@@ -128,7 +128,9 @@ def _tests(part: Part, model: str, notes: dict[str, None]) -> tuple[str, str]:
     minus_labour = nearer = UNDEFINED
     if labour is not None and labour["estimate"] is not None:
         known = labour["ci_low"] is not None
-        ends = f" [{points_range(*possible_ends(labour))}]" if known else " (no interval)"
+        ends = " (no interval)"
+        if known:
+            ends = f" [{points_range(max(labour['ci_low'], -1.0), min(labour['ci_high'], 1.0))}]"
         minus_labour = point_number(labour["estimate"]) + ends
     else:
         why = reason_of(labour) if labour is not None else "no occupation has both shares"
