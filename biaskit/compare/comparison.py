@@ -71,8 +71,7 @@ def compare_collection(
     comparison.compare_answers()
     comparison.compare_texts()
     comparison.compare_gaps(aliases or {})
-    contrasts = [part.contrast for part in collection.parts if part.engine == "probe"]
-    tables.tests = adjust(tables.tests, {gender for gender, _ in contrasts} or ("female",))
+    tables.tests = adjust(tables.tests, {part.contrast[0] or "female" for part in collection.parts})
     tables.notes = list(dict.fromkeys(tables.notes))
     return tables
 

@@ -167,6 +167,6 @@ def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], s
             note=contrast.note,
             ends=contrast.ends,
         )
-        spread = spread_of_true(contrast.share, contrast.labour, contrast.n_texts)
+        spread = spread_of_true(contrast.share - contrast.labour, contrast.noise)
         for row in rows:
             yield {**row, "equivalent": spread <= 2 * row["margin"]} if row["equivalent"] else row

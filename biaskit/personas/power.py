@@ -13,8 +13,8 @@ from biaskit.stats.verdict import LEVEL
 def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
     """Say before a run which difference it would show; "" without labour statistics.
 
-    The level is the first lead's (docs/methods.md#tree): a run asks whom a model writes about and, of texts
-    with a given gender, how. The variance is that of the demo model's recorded texts.
+    The level is the first lead's (docs/methods.md#tree): a run asks whom a model writes about and
+    how, and whether models differ. The variance is that of the demo model's recorded texts.
     """
     occupations = sum(item.labour_female_share is not None for item in design.occupations)
     if not occupations:
@@ -24,7 +24,7 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
         return f"{none} fewer than two occupations with a labour share."
     texts = len(design.template_ids) * Filling.from_study(design.study).batch
     tested = paired_design(load_text_variance()[0], occupations, texts)
-    n_questions = 1 + bool(design.study.specified) + (n_models > 1)
+    n_questions = 2 + (n_models > 1)
     difference = smallest_difference(tested, LEVEL / (n_questions * n_models))
     if difference is None:
         return f"{none} no difference is large enough."

@@ -191,32 +191,39 @@ class LabourContrast:
     share: FloatArray  # [n]
     labour: FloatArray  # [n]
     ends: tuple[FloatArray, FloatArray]  # [n], the share if all texts without a gender were men's, women's
-    n_texts: FloatArray  # [n], those with a gender
+    noise: FloatArray  # [n], variance of the share that the number of texts brings
     note: str | None  # how many occupations were left out
 
 
 def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     """Pair represented shares and labour shares for the tests of their difference, one contrast per model.
 
-    Shares are those of the template `all` without an instruction; occupations that lack one are left out.
+    Shares are means over prompts without an instruction; occupations that lack one are left out.
     """
     contrasts = []
+    prompts_of = grouped(without_instruction(rows), "model", "occupation")
     for (model,), of_model in grouped(mean_over_prompts(rows), "model").items():
-        _, note = _pairs(of_model)
-        both = sorted(
-            defined(of_model, "female_share", "labour_female_share"), key=lambda row: str(row["occupation"])
-        )
-        share, labour, low, high = (
-            np.array([row[name] for row in both], dtype=np.float64)
-            for name in (
-                *("female_share", "labour_female_share"),
-                *("share_if_dropped_male", "share_if_dropped_female"),
-            )
-        )
-        n_texts = np.array([sum(row[f"n_{gender}"] for gender in GENDERS) for row in both], dtype=np.float64)
-        names = tuple(str(row["occupation"]) for row in both)
-        contrasts.append(LabourContrast(model, names, share, labour, (low, high), n_texts, note))
+        pairs, note = _pairs(of_model)
+        names = tuple(sorted(pairs))
+        values = np.array([pairs[name] for name in names], dtype=np.float64).reshape(len(names), 2)
+        left_open = np.array([_left_open(prompts_of[model, name]) for name in names]).reshape(len(names), 3)
+        low, high, noise = left_open.T
+        contrasts.append(LabourContrast(model, names, values[:, 0], values[:, 1], (low, high), noise, note))
     return contrasts
+
+
+def _left_open(rows: Sequence[Row]) -> FloatArray:
+    """Find the ends of an occupation's share and the variance of its counts `[3]`, over its prompts.
+
+    Texts that were refused or are empty are about nobody. p = (women + 1)/(n + 2), of n texts with a gender.
+    """
+    of_prompts = []
+    for row in [row for row in rows if row["template_id"] != ALL_TEMPLATES] or rows:
+        women, n = row["n_female"], sum(row[f"n_{gender}"] for gender in GENDERS)
+        nobody = (row["n_refused"] or 0) + (row["n_empty"] or 0)
+        n_open, p = row["n_unassociated"] - nobody, (women + 1) / (n + 2)
+        of_prompts.append((women / (n + n_open), (women + n_open) / (n + n_open), p * (1 - p) / n))
+    return np.asarray(np.mean(of_prompts, axis=0) / [1, 1, len(of_prompts)], np.float64)
 
 
 def _pairs(rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]], str | None]:

@@ -54,7 +54,8 @@ def plan_sentence(
     pairs = group_pairs(list(jobs_of))
     groups = next(iter(pairs), tuple(jobs_of))
     ways = {template.bias_type for template in design.templates}
-    n_questions = 1 + (n_models > 1) + any(design.instructions)
+    helped = any(design.instructions) or len(design.settings) > 1
+    n_questions = 1 + (n_models > 1) + helped
     level = LEVEL / (n_questions * max(len(pairs), 1) * len(ways) * n_models)
     drawn = draws if estimator == "sampling" else None
     shown_parts, none_shown = [], []

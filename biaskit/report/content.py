@@ -114,7 +114,7 @@ class Content:
     def judged(self) -> Content:
         """Add verdicts to all tests, as the rows of one page."""
         sets = [*(part.tables for part in self.parts), self.between]
-        genders = {part.contrast[0] for part in self.parts if part.engine == "probe"} or ("female",)
+        genders = {part.contrast[0] or "female" for part in self.parts}
         tests = with_verdicts(*(tables.get("tests", ()) for tables in sets), genders=genders)
         pairs = zip(sets, tests, strict=True)
         judged = [{**tables, "tests": rows} if rows else tables for tables, rows in pairs]

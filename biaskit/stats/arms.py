@@ -78,15 +78,20 @@ def mean_of(arms: Sequence[CellValues]) -> CellValues:
 
 
 def part_of_two(first: CellValues, second: CellValues) -> CellValues:
-    """Give the first share as a part of both; NaN where both are 0."""
+    """Give the first share `[I, J]` as a part of both; a cell where both are 0 is empty.
+
+    Reference: docs/methods.md#labour-slope, #empty-cells.
+    """
     with np.errstate(invalid="ignore"):
-        point = first.point / (first.point + second.point)
-        if first.ends is None and second.ends is None:
+        part = first.point / (first.point + second.point)
+        nothing = np.isnan(part) & ~np.isnan(first.point)
+        point = np.clip(additive_fit(part, nothing), 0.0, 1.0)
+        if first.ends is None and second.ends is None and not nothing.any():
             return CellValues(point)
         (low, high), (other_low, other_high) = first.low_and_high, second.low_and_high
-        # Where neither can be more than 0, nothing is known of the part.
         ends = np.nan_to_num(low / (low + other_high)), np.nan_to_num(high / (high + other_low), nan=1.0)
-    return CellValues(point, ends, *_tested([first, second]))
+    tested, empty = _tested([first, second])
+    return CellValues(point, ends, tested, nothing if empty is None else nothing | empty)
 
 
 def _tested(arms: Sequence[CellValues]) -> tuple[Literal["point", "ends"], BoolArray | None]:
@@ -265,7 +270,8 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
 
     Formula: x_ij = m + a_i + b_j fitted to the cells that have a value; an empty cell gets its fitted one,
         cut at 0, and then brought back to the sum that it had over the groups.
-    Arguments: shares `[groups, I, J]`, NaN where a cell has none; empty `[I, J]`, the cells to fill.
+    Arguments: shares `[groups, I, J]`, or one group's `[I, J]`, which are not cut; NaN where a cell has
+        none; empty `[I, J]`, the cells to fill.
     Returns: shares with those cells filled. A template that is empty in every job gets what the other
         templates give on average, so that it moves no mean.
     Missing or empty input: a job that is empty in every template stays NaN: nothing is known of it.

@@ -121,27 +121,26 @@ def se_of_mean(
     return se, few
 
 
-def spread_of_true(shares: FloatArray, expected: FloatArray, n: FloatArray) -> float:
+def spread_of_true(d: FloatArray, noise: FloatArray) -> float:
     """Find the upper end of the standard deviation of true differences, noise of the counts taken off.
 
     Formula: the τ with Σ (d − μ)²/(v + τ²) = the 5 % quantile of χ² with m − 1 degrees of freedom, μ the mean
-        of d weighted by 1/(v + τ²); v = p (1 − p)/n with p = (n share + 1)/(n + 2).
-    Arguments: shares, expected `[m]`, d their difference; n `[m]`, what the shares are counted of.
+        of d weighted by 1/(v + τ²).
+    Arguments: differences of shares d `[m]`; their noise v `[m]`, a variance.
     Returns: the one-sided 95 % end of τ, as a fraction; 0 where noise alone is more than what is seen.
-    Missing or empty input: fewer than two shares: infinity.
+    Missing or empty input: fewer than two differences: infinity.
     Reference: docs/methods.md#equivalence; the Q-profile of Viechtbauer 2007.
     """
     from scipy.optimize import brentq
     from scipy.stats import chi2
 
-    if shares.size < 2:
+    if d.size < 2:
         return math.inf
-    p, d = (n * shares + 1) / (n + 2), shares - expected
-    noise, target = p * (1 - p) / n, float(chi2.ppf(0.05, shares.size - 1))
+    target = float(chi2.ppf(0.05, d.size - 1))
 
     def over(variance: float) -> float:
         weights = 1 / (noise + variance)
         return float((weights * np.square(d - (weights * d).sum() / weights.sum())).sum()) - target
 
-    most = 4.0 * shares.size / target  # differences lie in [−1, 1]
+    most = 4.0 * d.size / target  # differences lie in [−1, 1]
     return math.sqrt(brentq(over, 0.0, most)) if over(0.0) > 0 else 0.0

@@ -5,8 +5,9 @@ See docs/methods.md#verdicts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal, get_args
 
@@ -16,21 +17,11 @@ from biaskit.stats.crossed import p_of_interval
 Row = Mapping[str, Any]
 Direction = Literal["higher", "lower"]
 Verdict = Literal[
-    "higher",
-    "lower",
-    "equivalent",
-    "no-clear-difference",
-    "not-identified",
-    "not-measured",
-    "no-verdict",
-    "shown",
+    Direction, "equivalent", "no-clear-difference", "not-identified", "not-measured", "no-verdict", "shown"
 ]
 Question = Literal["say", "write", "how", "models", "help", "agree", "else"]
-Rule = Literal["tree", "strict"]
 
 LEVEL = 0.05
-LEADS_PART = 0.8
-"""Of a question's level, what its leads get under the strict rule; its details get the rest."""
 MANY = 1e6
 """Degrees of freedom where a row names none."""
 # Only rows of these kinds get a verdict; the others stand beside them in tests.csv.
@@ -91,13 +82,12 @@ ROLES: Mapping[tuple[str, str, str, str], Role] = {
         ("personas", "paired", quantity, "genders"): Role("else", 0, ("model_a",))
         for quantity in ("refused_share", "declined_share")
     },
-    ("probe", "crossed", "outcome_share", "answers"): Role("else", 0, _ASKED),
 }
 """(engine, kind, quantity, contrast) → its role. Rows of other judged kinds are shown, in no direction."""
 
 _IDENTITY = (
-    *("engine", "quantity", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
-    *("instruction_a", "instruction_b", "group_a", "group_b", "kind"),
+    *("family", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
+    *("instruction_a", "instruction_b", "group_a", "group_b"),
 )
 
 
@@ -134,15 +124,15 @@ def verdict_of(row: Row | None) -> Verdict:
     if row is None:
         return "not-measured"
     p = row["p_value"]
-    return row.get("verdict") or judge(row, named=p is not None and p < LEVEL)
+    return row.get("verdict") or judge(row, interval_side(row) if p is not None and p < LEVEL else None)
 
 
-def judge(row: Row, *, named: bool | None) -> Verdict:
+def judge(row: Row, side: Direction | None, *, asked: bool = True) -> Verdict:
     """Judge a contrast by its numbers alone (docs/methods.md#verdicts).
 
-    `row` has the columns of tests.csv; under bounds its intervals and p-value hold them already. `named`:
-    whether the tree names its direction; None where it has no part in it. Returns `not-measured` without an
-    estimate or an interval, `no-verdict` where the interval is conditional or rests on too few cells (no
+    `row` has the columns of tests.csv; under bounds its intervals and p-value hold them already. `side`: the
+    direction that the tree names; `asked`: whether the row has a part in it. Returns `not-measured` without
+    an estimate or an interval, `no-verdict` where the interval is conditional or rests on too few cells (no
     p-value), `equivalent` even where the 95 % interval excludes 0, and `not-identified` where there would be
     a verdict but for the bounds.
     """
@@ -152,12 +142,10 @@ def judge(row: Row, *, named: bool | None) -> Verdict:
         return "no-verdict"
     if row.get("equivalent"):
         return "equivalent"
-    side = interval_side(row)
-    if side is None and _would_be_decided(row):
-        return "not-identified"
-    if named is None:
+    if not asked:
         return "shown"
-    return side if side is not None and named else "no-clear-difference"
+    open_ = interval_side(row) is None and _would_be_decided(row)
+    return side or ("not-identified" if open_ else "no-clear-difference")
 
 
 def _would_be_decided(row: Row) -> bool:
@@ -180,12 +168,17 @@ def interval_at(row: Row, level: float) -> tuple[float, float]:
     """Find the interval of a row at 1 − `level`, on the scale on which its 95 % interval was made.
 
     Formula: the 95 % interval about the estimate, or about the bounds, by t(1 − level/2)/t(0.975) as wide;
-        an area under the curve on the logit scale.
-    Missing or empty input: no degrees of freedom (a bootstrap; bounds that hold 0): normal quantiles.
+        an area under the curve on the logit scale; a rank correlation r, whose 95 % interval is a
+        bootstrap's, tanh(z ± t(1 − level/2) z/t(1 − p/2)), z = atanh r: it inverts its p-value.
+    Missing or empty input: no degrees of freedom (bounds that hold 0): normal quantiles.
     Reference: docs/methods.md#levels.
     """
     from scipy.special import expit, logit, stdtrit
 
+    if row["kind"] == "spearman" and row["n_a"] is not None and 0 < abs(row["estimate"]) < 1:
+        z, dof = math.atanh(row["estimate"]), row["n_a"] - 2
+        reach = abs(z) * float(stdtrit(dof, 1 - level / 2) / stdtrit(dof, 1 - row["p_value"] / 2))
+        return math.tanh(z - reach), math.tanh(z + reach)
     dof = row["dof"] or MANY
     wider = float(stdtrit(dof, 1 - level / 2) / stdtrit(dof, 0.975))
     low, high = bounds_of(row)
@@ -194,8 +187,8 @@ def interval_at(row: Row, level: float) -> tuple[float, float]:
         middle = float(logit(low + 0.5))
         reach = (middle - float(logit(row["ci_low"] + 0.5))) * wider
         return float(expit(middle - reach)) - 0.5, float(expit(middle + reach)) - 0.5
-    if low == high and {abs(row["ci_low"]), row["ci_high"]} & {1.0, 2.0}:
-        below = above = max(below, above)  # one end was cut to what a difference of shares can be
+    if row["kind"] == "crossed" and low == high:  # one end may have been cut to what a difference can be
+        below = above = max(below, above)
     return low - below * wider, high + above * wider
 
 
@@ -220,15 +213,15 @@ def bounds_of(row: Row) -> tuple[float, float]:
 
 
 def with_verdicts(
-    *tables: Sequence[Row], genders: Collection[str] = ("female",), rule: Rule = "tree"
+    *tables: Sequence[Row], genders: Collection[str] = ("female",)
 ) -> list[list[dict[str, Any]]]:
     """Judge the rows of one or several tests.csv, as one page or one gate, by a tree of questions.
 
     Formula: Q questions; of the m leads of one, p_q = min over k of m p_(k)/k (Simes). R: the largest r
         with p_(r) ≤ 0.05 r/Q; alpha_q = 0.05 R/Q (Benjamini-Hochberg; of a question that is not among the
         R, 0.05 (R + 1)/Q). Inside, K: the largest k with p_(k) ≤ alpha_q k/m; K leads are named. Details of
-        named leads: Holm at alpha_q. Rule "strict": 0.05/Q, of which leads get four fifths by Holm.
-    Arguments: tables of rows of tests.csv; genders, whose shares are in the tree; rule.
+        named leads: Holm at alpha_q.
+    Arguments: tables of rows of tests.csv; genders, whose shares are in the tree.
     Returns: the same rows in the same order, each with `verdict` and, not for the file, `question`, `lead`,
         and `shown_low` and `shown_high`, the interval at the row's own level: it holds 0 where no direction
         is named.
@@ -237,20 +230,21 @@ def with_verdicts(
     Reference: docs/methods.md#verdicts; Benjamini and Bogomolov 2014, Bogomolov et al. 2021 (TreeBH).
     """
     rows = [row for table in tables for row in table]
-    roles = _roles(rows, genders)
+    roles = [role for table in tables for role in _roles(table, genders)]
     claims = _claims(rows, roles)
     by_question = {q: [claim for claim in claims if claim.role.question == q] for q in get_args(Question)}
-    _climb(by_question, rule)
+    _climb(by_question)
     claim_at = {place: claim for claim in claims for place in claim.places}
     judged = []
     for place, row in enumerate(rows):
         claim, verdict = claim_at.get(place), ""
         ends: tuple[float | None, float | None] = (row["ci_low"], row["ci_high"])
         if claim is not None and claim.level is not None:
-            verdict = judge(row, named=claim.named)
             ends = interval_at(row, claim.level)
+            at_level = {"ci_low": ends[0], "ci_high": ends[1]}
+            verdict = judge(row, interval_side(at_level) if claim.named else None)
         elif is_judged(row):
-            verdict = judge(row, named=None)
+            verdict = judge(row, None, asked=False)
         role = roles[place]
         lead = role is not None and role.rank == 0 if claim is None else claim.lead
         own = {"verdict": verdict, "question": role.question if role else "", "lead": lead}
@@ -267,8 +261,6 @@ def _roles(rows: Sequence[Row], genders: Collection[str]) -> list[Role | None]:
     for row in rows:
         contrast = str(row["family"]).rsplit("/", 1)[-1]
         role = ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
-        if role is not None and row["quantity"] == "outcome_share" and row["gender"] != "declines":
-            role = replace(role, rank=None)
         of_others = (
             row["instruction_a"] == row["instruction_b"] not in ("0", "", None)
             or (contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male"))
@@ -292,9 +284,9 @@ def _claims(rows: Sequence[Row], roles: Sequence[Role | None]) -> list[_Claim]:
     return list(claims.values())
 
 
-def _climb(by_question: Mapping[Question, Sequence[_Claim]], rule: Rule) -> None:
+def _climb(by_question: Mapping[Question, Sequence[_Claim]]) -> None:
     """Name claims, and give each its level."""
-    leads = {question: found for question, claims in by_question.items() if (found := list(_leads(claims)))}
+    leads = {question: found for question, claims in by_question.items() if (found := _mark_leads(claims))}
     n = len(leads)
     p_of = {
         question: min(len(found) * claim.p / rank for rank, claim in enumerate(found, 1))
@@ -305,38 +297,28 @@ def _climb(by_question: Mapping[Question, Sequence[_Claim]], rule: Rule) -> None
     for place, question in enumerate(in_order):
         found, claims = leads[question], by_question[question]
         alpha = LEVEL * (n_answered if place < n_answered else n_answered + 1) / n
-        if rule == "strict":
-            _step_down(found, LEADS_PART * LEVEL / n)
-            alpha = (1 - LEADS_PART) * LEVEL / n
-        else:
-            m = len(found)
-            n_named = max((k for k, lead in enumerate(found, 1) if lead.p <= alpha * k / m), default=0)
-            for k, lead in enumerate(found):
-                lead.named = k < n_named
-                lead.level = alpha * (n_named if lead.named else n_named + 1) / m
+        m = len(found)
+        n_named = max((k for k, lead in enumerate(found, 1) if lead.p <= alpha * k / m), default=0)
+        for k, lead in enumerate(found):
+            lead.named = k < n_named
+            lead.level = alpha * (n_named if lead.named else n_named + 1) / m
         named = {lead.subject[:i] for lead in found if lead.named for i in range(len(lead.subject) + 1)}
         details = [claim for claim in claims if not claim.lead and claim.subject in named]
-        _step_down(sorted(details, key=lambda claim: claim.p), alpha)
+        detail_named, level = True, alpha
+        for k, detail in enumerate(sorted(details, key=lambda claim: claim.p)):
+            if detail_named:  # those from the first that fails share its level
+                level = alpha / (len(details) - k)
+                detail_named = detail.p <= level
+            detail.named, detail.level = detail_named, level
 
 
-def _leads(claims: Sequence[_Claim]) -> Iterator[_Claim]:
-    """Mark the leads of a question, and give them by their p-values."""
+def _mark_leads(claims: Sequence[_Claim]) -> list[_Claim]:
+    """Mark the leads of a question; give them by their p-values."""
     rank_of: dict[Any, int] = {}
     for claim in claims:
         if claim.role.rank is not None:
             model = claim.subject[0]
             rank_of[model] = min(rank_of.get(model, claim.role.rank), claim.role.rank)
-    for claim in sorted(claims, key=lambda claim: claim.p):
+    for claim in claims:
         claim.lead = claim.role.rank == rank_of.get(claim.subject[0], -1)
-        if claim.lead:
-            yield claim
-
-
-def _step_down(claims: Sequence[_Claim], alpha: float) -> None:
-    """Name claims, in the order of their p-values, by Holm's steps; all that fail share a level."""
-    named, level = True, alpha
-    for n_left, claim in zip(range(len(claims), 0, -1), claims, strict=True):
-        if named:
-            level = alpha / n_left
-            named = claim.p <= level
-        claim.named, claim.level = named, level
+    return sorted((claim for claim in claims if claim.lead), key=lambda claim: claim.p)

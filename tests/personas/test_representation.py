@@ -314,8 +314,8 @@ def represented(
     **more: Any,
 ) -> dict[str, Any]:
     row = {"model": "demo", "occupation": occupation, "template_id": template_id, "female_share": share}
-    row |= {"share_if_dropped_male": share, "share_if_dropped_female": share}
     row |= {"n_female": 10, "n_male": 10, "n_nonbinary": 0}
+    row |= dict.fromkeys(("n_unassociated", "n_refused", "n_empty"), 0)
     return {**row, "labour_female_share": labour, "nonbinary_share": 0.0, "nonbinary_ci_low": 0.0, **more}
 
 

@@ -146,6 +146,37 @@ def test_effects_that_go_opposite_ways_have_no_one_direction() -> None:
     assert said(made, "help", "2 of 2 changes").verdict == "shown"
 
 
+def gap_change(name: object, estimate: float, half: float) -> dict[str, Any]:
+    family, groups = "probe/group_gap/crossed/instructions", {"group_a": WOMENS, "group_b": MENS}
+    ends = (estimate - half, estimate + half)
+    return contrast_row(family, estimate, ends, instruction_a=str(name), **groups)
+
+
+@pytest.mark.parametrize(
+    ("gap", "change", "words", "note"),
+    [
+        (
+            0.3,
+            -0.2,
+            "narrows m’s gap between women’s and men’s jobs in saying women by 20",
+            "30 points without",
+        ),
+        (-0.3, 0.2, "narrows m’s gap", "−30 points without it, −10 points with it"),
+        (0.3, 0.2, "widens m’s gap", "50 points with it"),
+        (0.05, -0.25, "turns m’s gap", "−20 points with it"),
+    ],
+)
+def test_what_an_instruction_changes_of_the_gap_is_said_first(
+    gap: float, change: float, words: str, note: str
+) -> None:
+    """Changes in groups are said under it; else they would say more than the tree names."""
+    before = of_groups(gap, (gap - 0.01, gap + 0.01))
+    found = said(helped(before, gap_change(1, change, 0.05)), "help", words)
+    assert note in found.measured_with
+    unnamed = helped(before, gap_change(1, 0.01, 0.05), effect(1, 0.3, 0.01))
+    assert [one.verdict for one in findings(unnamed) if one.question == "help"] == ["no-clear-difference"]
+
+
 def test_the_words_of_the_named_instruction_stand_in_the_record() -> None:
     told = ({"id": 1, "text": "Imagine."}, {"id": 2, "text": "Please " * 30})
     made = helped(effect(1, 0.01, 0.04), effect(2, -0.12, 0.05), instructions=told)

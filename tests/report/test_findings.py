@@ -98,7 +98,7 @@ INSIDE = {"ci90_low": 0.012, "ci90_high": 0.028, "equivalent": True}
         (of_groups(0.02, (0.01, 0.03), **INSIDE), "equivalent", "about as often"),
         (of_groups(0.0, (0.0, 0.0)), "no-clear-difference", "[0 to 0 points]"),
         # An interval that just excludes 0 must not be printed as touching it.
-        (of_groups(0.2, (0.0002, 0.4)), "higher", "[0.02 to 40]"),
+        (of_groups(0.2, (0.0002, 0.3998)), "higher", "[0.02 to 40]"),
     ],
 )
 def test_each_verdict_between_groups_of_jobs(test: dict[str, Any], verdict: str, words: str) -> None:

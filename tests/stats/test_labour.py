@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from places import BENCHMARKS, module_of
 
 from biaskit.personas.contrasts import test_rows as rows_of_tests
-from biaskit.stats.arms import CellValues
+from biaskit.personas.representation import labour_contrast
+from biaskit.stats.arms import CellValues, part_of_two
 from biaskit.stats.contrasts import ONE_SIDE, Scope, against_labour
 from biaskit.stats.correlation import level_test, level_weights, slope_test
 from biaskit.stats.welch import mean_distance
@@ -92,6 +93,9 @@ def test_intervals_of_level_and_distance_hold_what_is_true() -> None:
     assert 0.92 <= held <= 0.975
 
 
+OTHERS = ("n_nonbinary", "n_unassociated", "n_refused", "n_empty")
+
+
 def test_texts_are_at_parity_with_labour_only_where_each_occupation_is() -> None:
     """docs/methods.md#labour-slope: on average 0 and every occupation 20 points off is no parity."""
 
@@ -101,8 +105,7 @@ def test_texts_are_at_parity_with_labour_only_where_each_occupation_is() -> None
     def representation(off: float) -> list[dict[str, object]]:
         return [
             {"model": "m", "occupation": f"o{i:02}", "template_id": "all", "reason": None,
-             "n_female": 50, "n_male": 50, "n_nonbinary": 0,
-             **dict.fromkeys(("share_if_dropped_male", "share_if_dropped_female"), at(i, share, off)),
+             "n_female": 50, "n_male": 50, **dict.fromkeys(OTHERS, 0),
              "female_share": at(i, share, off),
              "labour_female_share": share}
             for i, share in enumerate(np.linspace(0.25, 0.75, 20).tolist())
@@ -123,3 +126,30 @@ def test_a_line_holds_the_truth_where_slopes_vary_between_templates() -> None:
     slope, level, of_jobs_alone = coverage.held_by_lines(0.0, 3, seed=30, n_runs=n)
     assert min(slope, level) >= 0.9 - 4.5 * (0.9 * 0.1 / n) ** 0.5
     assert of_jobs_alone < 0.75  # what it was before templates counted
+
+
+def test_a_cell_that_names_neither_gender_is_empty_and_loses_no_job() -> None:
+    rng = np.random.default_rng(3)
+    women, men = rng.uniform(0.1, 0.4, (2, 20, 10))
+    women[0, 0] = men[0, 0] = 0.0
+    part = part_of_two(CellValues(women), CellValues(men))
+    assert part.empty is not None
+    assert (part.empty.sum(), bool(part.empty[0, 0])) == (1, True)
+    assert 0 <= part.point[0, 0] <= 1
+    assert part.low_and_high[0][0, 0] == 0 < part.low_and_high[1][0, 0] == 1
+    rows = against_labour(part, np.linspace(0.05, 0.95, 20), scope=SCOPE, margins={}, seed=1)
+    assert {row["n_a"] for row in rows} == {20}
+
+
+def test_texts_without_a_gender_leave_the_difference_between_bounds() -> None:
+    def row(job: str, template: str, women: int, men: int, no_gender: int, refused: int) -> dict[str, object]:
+        counts = {"n_female": women, "n_male": men, "n_nonbinary": 0, "n_refused": refused, "n_empty": 0}
+        share = women / (women + men)
+        own = {"model": "m", "occupation": job, "template_id": template, "female_share": share}
+        return {**own, **counts, "n_unassociated": no_gender + refused, "labour_female_share": 0.5}
+
+    rows = [row(job, t, 6, 2, 8, 4) for job in ("a", "b") for t in ("p", "q", "all")]
+    (contrast,) = labour_contrast(rows)
+    assert [end.tolist() for end in contrast.ends] == [[6 / 16] * 2, [14 / 16] * 2]
+    p = 7 / 10
+    assert contrast.noise.tolist() == pytest.approx([p * (1 - p) / 8 / 2] * 2)

@@ -37,6 +37,7 @@ def row_of(place: tuple[str, str, str, str], p: float, model: str = "m", **more:
     }
     row |= {"ci_low": estimate - half95, "ci_high": estimate + half95}
     row |= {"ci90_low": estimate - half90, "ci90_high": estimate + half90}
+    row["n_a"] = int(DOF) + 2
     return row | dict.fromkeys(("margin", "equivalent", "reason")) | more
 
 
@@ -111,24 +112,23 @@ def test_details_are_named_by_holm_under_named_leads_alone(pairs: list[tuple[flo
 
 
 @given(st.data())
-@pytest.mark.parametrize("rule", ["tree", "strict"])
-def test_the_interval_shown_excludes_0_where_a_direction_is_named(rule: str, data: st.DataObject) -> None:
-    places = [place for place in ROLES if place[1] != "spearman" and place[2] not in AREAS]
+def test_the_interval_shown_excludes_0_where_a_direction_is_named(data: st.DataObject) -> None:
+    places = [place for place in ROLES if place[2] not in AREAS]
     claims = st.tuples(st.sampled_from(places), st.sampled_from("abc"))
     drawn = data.draw(st.dictionaries(claims, P_VALUES, min_size=1, max_size=12))
     rows = [row_of(place, p, model) for (place, model), p in drawn.items()]
-    for row in judged(*rows, rule=rule):
+    for row in judged(*rows):
         excludes = row["shown_low"] > 0 or row["shown_high"] < 0
         if row["verdict"] != "shown":
             assert excludes == (row["verdict"] == "higher"), row
-            assert row["shown_high"] - row["shown_low"] >= row["ci_high"] - row["ci_low"] - 1e-12
+            wider = row["shown_high"] - row["shown_low"] >= row["ci_high"] - row["ci_low"] - 1e-12
+            assert wider or row["kind"] == "spearman"  # whose 95 % interval is a bootstrap's
 
 
-@pytest.mark.parametrize("rule", ["tree", "strict"])
 @pytest.mark.parametrize("n_models", [1, 4])
-def test_a_page_where_nothing_differs_names_a_direction_in_one_of_twenty(rule: str, n_models: int) -> None:
+def test_a_page_where_nothing_differs_names_a_direction_in_one_of_twenty(n_models: int) -> None:
     rng, n, false = np.random.default_rng(30), 1000, 0
-    places = [place for place in ROLES if place[1] != "spearman"]
+    places = list(ROLES)
     for _ in range(n):
         drawn = rng.random((n_models, len(places))).tolist()
         rows = [
@@ -136,7 +136,7 @@ def test_a_page_where_nothing_differs_names_a_direction_in_one_of_twenty(rule: s
             for i in range(n_models)
             for place, p in zip(places, drawn[i], strict=True)
         ]
-        false += any(named(*rows, rule=rule))
+        false += any(named(*rows))
     assert false / n <= LEVEL + 4.5 * (LEVEL * (1 - LEVEL) / n) ** 0.5
 
 
@@ -148,6 +148,11 @@ def test_a_true_answer_does_not_make_other_questions_false_more_often() -> None:
         assert found[0]
         false += any(found[1:])
     assert false / n <= LEVEL + 4.5 * (LEVEL * (1 - LEVEL) / n) ** 0.5
+
+
+def test_another_run_of_a_page_may_have_another_main_setting() -> None:
+    plain, talk = [row_of(GROUPS, 0.001)], [row_of(GROUPS, 0.001, "n", setting="dialogue")]
+    assert ["higher", "higher"] == [row["verdict"] for rows in with_verdicts(plain, talk) for row in rows]
 
 
 # --- who is in it --------------------------------------------------------------------------------------

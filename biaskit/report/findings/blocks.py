@@ -17,6 +17,7 @@ from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
 
 SPLIT = ("female-dominated", "male-dominated")
+SHORT_NAME = 12
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def two_groups(part: Part, a: str, b: str) -> Piece:
     if a in SPLIT and b in SPLIT:
         who = "women’s and men’s" if a == SPLIT[0] else "men’s and women’s"
         return f"{who} {'fields' if are_fields(part) else 'jobs'}"
-    return Foreign(f"{a}” and “{b}", "the groups “", "”")
+    return f"the groups “{short(a, SHORT_NAME)}” and “{short(b, SHORT_NAME)}”"
 
 
 def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *extra: str) -> str:

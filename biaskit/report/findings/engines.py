@@ -34,7 +34,7 @@ from biaskit.report.findings.sentence import (
 )
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, verdict_of
-from biaskit.tables.quantities import BETWEEN_ENGINES, RELATIONS, relation
+from biaskit.tables.quantities import AREAS, BETWEEN_ENGINES, RELATIONS, relation
 from biaskit.tables.query import Row, defined, first, undefined, where
 
 NOISY = "noise in either number draws the correlation towards 0"
@@ -53,8 +53,10 @@ def agree(content: Content) -> Iterator[Said]:
 
 def of_texts(part: Part, model: str) -> Verdict:
     """Take the verdict of what leads the question how a model writes (docs/methods.md#verdicts)."""
-    leads = where(part.tables.get("tests", ()), question="how", lead=True)
-    return outcome_of(first(leads, model_a=model))
+    leads = where(part.tables.get("tests", ()), question="how", lead=True, model_a=model)
+    lead = first([*defined(leads, "p_value"), *leads])
+    below = outcome_of(lead) == "lower" and lead is not None and lead["quantity"] in AREAS
+    return "no-clear-difference" if below else outcome_of(lead)  # under a coin's 50 nothing is told apart
 
 
 def _headline(block: ProbeBlock, part: Part, model: str, probe: Verdict, texts: Verdict) -> Said:

@@ -25,7 +25,7 @@ from biaskit.report.findings.sentence import (
     why,
     within,
 )
-from biaskit.stats.verdict import Verdict
+from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
 CAUSES = {
@@ -53,10 +53,12 @@ def instructions(content: Content) -> Iterator[Said]:
 
 
 def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> Iterator[Said]:
-    """Say the largest clear change, and how many are clear; nothing of what is not judged."""
+    """Say the largest clear change, and how many are clear; nothing of rows that answer no question."""
+    rows = [row for row in rows if verdict_of(row) != "shown"]
     of_gap = bool(rows) and rows[0]["quantity"] == "group_gap"
     about, changes = f"help-{block.bias_type}", defined(rows, "estimate")
-    if not rows or (of_gap and not changes) or {outcome_of(row) for row in changes} == {"shown"}:
+    tested = defined(changes, "p_value")
+    if not rows or (of_gap and not tested):
         return
     clear = [row for row in changes if outcome_of(row) in DIRECTED]
     cause, counted = CAUSES[name]
@@ -68,7 +70,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
             "who": who(block.gender),
             "jobs": one_group(block.part, row["group_a"]),
             "groups": two_groups(block.part, row["group_a"], row["group_b"]),
-            "moves": "raises" if row["estimate"] > 0 else "lowers",
+            "moves": "changes",
         }
         texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
         words = short(texts.get(str(row["instruction_a"])) or "")
@@ -76,8 +78,9 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
         groups = {"group_a": row["group_a"], "group_b": row["group_b"]}
         kind = GAP_CHANGE if of_gap else CHANGE
         if of_gap and (before_it := first(block.tests_of(model), **groups)) is not None:
-            gap = before_it["estimate"]
-            notes.append(f"gap of {points(gap)} without it, {points(gap + row['estimate'])} with it")
+            gap, left = before_it["estimate"], before_it["estimate"] + row["estimate"]
+            pieces["moves"] = "turns" if gap * left < 0 else "widens" if abs(left) > abs(gap) else "narrows"
+            notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
         arguments = block.claim(model, row, *notes, **pieces)
         yield claim(kind, row, **{**arguments, "topic": "debiasing", "about": about})
     n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in changes]
@@ -86,6 +89,8 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     if not changes:
         missing = "{opening}, what {what} changes in {model}’s answers is not measured"
         templates = [missing + " ({why}).", missing + "."]
+    elif not tested:
+        templates = ["{opening}, no verdict on what {what} changes in {model}’s answers ({why})."]
     elif clear:
         templates = [
             f"{{opening}}, {len(clear)} of {{n}} by {{what}} to {{model}}’s {subject} {{are}} clear."

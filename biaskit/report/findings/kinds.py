@@ -158,16 +158,13 @@ GAP_CHANGE = Kind(
     lead="{opening}, ",
     what="what {cause} changes of the gap between {groups}",
     says={
-        **directed("{cause} {moves} {model}’s gap between {groups} in saying {who} by {amount}{ends}."),
-        "equivalent": (
-            "{model}’s gap between {groups} in saying {who} stays the same with {cause}{within}.",
-        ),
-        "no-clear-difference": (
-            "no clear change of {model}’s gap between {groups} in saying {who} by {cause}{span}.",
+        **directed(
+            "{cause} {moves} {model}’s gap between {groups} in saying {who} by {amount}{ends}.",
+            "{cause} {moves} {model}’s gap in saying {who} by {amount}{ends}.",
         ),
     },
 )
-"""What an instruction changes of the gap between groups of jobs: the share in the first − in the second."""
+"""A clear change by one instruction of the gap between groups of jobs."""
 CHANGE = Kind(
     question="help",
     lead="{opening}, ",
@@ -265,6 +262,7 @@ def of_models(quantity: str) -> Kind:
         clear = directed(
             f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",
             f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
+            f"{subject.replace(' between {groups}', '')} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
         )
     unclear = f"{subject} not clearly different for {{a}} and {{b}}"
     return Kind(

@@ -212,7 +212,8 @@ def _neither(block: ProbeBlock, model: str) -> list[str]:
     rows = [row for row in block.jobs.get((model,), ()) if {*shares} <= row.keys()]
     sums = [sum(row[name] for name in shares) for row in defined(rows, *shares)]
     neither = 1 - sum(sums) / len(sums) if sums else 0.0
-    return [f"of both genders alone; {percent(neither)} % is neither"] if neither >= NEITHER else []
+    held = "women’s part of women and men" if block.gender == "female" else "the part of both groups"
+    return [f"{held}; {percent(neither)} % names neither"] if neither >= NEITHER else []
 
 
 def _step(slope: Row, word: str) -> str:
@@ -220,9 +221,9 @@ def _step(slope: Row, word: str) -> str:
     if slope["ci_low"] is None:
         return ""
     rise, low, high = (slope[name] / 10 for name in ("estimate", "ci_low", "ci_high"))
-    if word == "reverses":
+    if interval_side(slope) == "lower":
         return f"{fine_points(-rise)} fewer [{fine_points_range(-high, -low)}]"
-    if word == "flattens" and interval_side(slope) != "higher":
+    if word == "flattens" and interval_side(slope) is None:
         return f"no clear rise [{fine_points_range(low, high)} points]"
     return f"{fine_points(rise)} more [{fine_points_range(low, high)}]"
 

@@ -8,15 +8,7 @@ from collections.abc import Iterator, Sequence
 from biaskit.common.wording import count, first_words, listed, number_range, short
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import below_floor, blocks_of, one_group, two_groups
-from biaskit.report.findings.finding import (
-    DIRECTED,
-    Topic,
-    measured_by,
-    noted,
-    outcome_of,
-    parts_of,
-    shared,
-)
+from biaskit.report.findings.finding import DIRECTED, Topic, measured_by, noted, outcome_of, parts_of, shared
 from biaskit.report.findings.kinds import IN_NUMBERS, claim, of_models
 from biaskit.report.findings.sentence import STRENGTH, WEAKER, Foreign, Said, said, sentence, who, within
 from biaskit.stats.verdict import Verdict
@@ -92,7 +84,11 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
 
 
 def _summary(content: Content, rows: Sequence[Row]) -> Said:
-    """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
+    """Count comparisons by verdict, higher and lower as one: the order of two models means nothing.
+
+    A gap has no margin, so that it is counted where it differs alone.
+    """
+    rows = [row for row in rows if row["quantity"] != "group_gap" or outcome_of(row) in DIRECTED] or rows
     verdicts = [outcome_of(row) for row in rows]
     sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     counts, n, pairs = Counter(sides), len(sides), {(row["model_a"], row["model_b"]) for row in rows}

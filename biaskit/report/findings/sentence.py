@@ -7,14 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from biaskit.common.wording import PEOPLE, points, points_range, short
-from biaskit.report.findings.finding import (
-    DIRECTED,
-    MOST_WORDS,
-    Finding,
-    Topic,
-    possible_ends,
-    reason_of,
-)
+from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, Topic, possible_ends, reason_of
 from biaskit.report.questions import QuestionId
 from biaskit.stats.verdict import Verdict
 from biaskit.tables.query import Row

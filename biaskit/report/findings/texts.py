@@ -143,7 +143,7 @@ def _tipping(test: Row) -> list[str]:
         return []
     part = -low / (high - low)
     if not 0 <= part <= 1:
-        return ["whoever the texts without a gender are about"]
+        return ["the sign is the same whoever the texts without a gender are about"]
     return [f"as in labour statistics if {percent(part)} % of the texts without a gender were about women"]
 
 
