@@ -295,14 +295,14 @@ def _climb(by_question: Mapping[Question, Sequence[_Claim]]) -> None:
     in_order = sorted(p_of, key=lambda question: p_of[question])
     n_answered = max((r for r, q in enumerate(in_order, 1) if p_of[q] <= LEVEL * r / n), default=0)
     for place, question in enumerate(in_order):
-        found, claims = leads[question], by_question[question]
+        of_question, claims = leads[question], by_question[question]
         alpha = LEVEL * (n_answered if place < n_answered else n_answered + 1) / n
-        m = len(found)
-        n_named = max((k for k, lead in enumerate(found, 1) if lead.p <= alpha * k / m), default=0)
-        for k, lead in enumerate(found):
+        m = len(of_question)
+        n_named = max((k for k, lead in enumerate(of_question, 1) if lead.p <= alpha * k / m), default=0)
+        for k, lead in enumerate(of_question):
             lead.named = k < n_named
             lead.level = alpha * (n_named if lead.named else n_named + 1) / m
-        named = {lead.subject[:i] for lead in found if lead.named for i in range(len(lead.subject) + 1)}
+        named = {lead.subject[:i] for lead in of_question if lead.named for i in range(len(lead.subject) + 1)}
         details = [claim for claim in claims if not claim.lead and claim.subject in named]
         detail_named, level = True, alpha
         for k, detail in enumerate(sorted(details, key=lambda claim: claim.p)):
