@@ -24,14 +24,7 @@ from biaskit.compare.pairs import (
 )
 from biaskit.compare.personas import Texts, change_rows, one_vector_model, pair_rows_of_texts, texts_of
 from biaskit.compare.personas import comparable as texts_comparable
-from biaskit.compare.probe import (
-    Answers,
-    answers_of,
-    forms_apart,
-    groups_apart,
-    pair_rows,
-    same_templates,
-)
+from biaskit.compare.probe import Answers, answers_of, forms_apart, groups_apart, pair_rows, same_templates
 from biaskit.compare.relations import gap_tests, relation_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.errors import nearest

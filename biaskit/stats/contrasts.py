@@ -389,7 +389,8 @@ class _Rows:
     def slope(self, x: FloatArray, y: CellValues) -> Row:
         """Make the row of the slope of jobs' means on x `[I]`; between bounds where the cells have ends."""
         adds = x >= x.mean()
-        return self._of_line("slope", y, adds, lambda cells: slope_test(x, cells), speaks=not _too_few([y]))
+        speaks = not _too_few([y]) and y.point.shape[1] > 1
+        return self._of_line("slope", y, adds, lambda cells: slope_test(x, cells), speaks=speaks)
 
     def level(self, x: FloatArray, y: CellValues) -> Row:
         """Make the row of the line's height where x is one half, less one half: level apart from slope."""

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import (
-    CONDITIONAL_ON_ONE_TEMPLATE,
-    combined,
-    difference_interval,
-    p_of_difference,
-)
+from biaskit.stats.crossed import CONDITIONAL_ON_ONE_TEMPLATE, combined, difference_interval, p_of_difference
 from biaskit.stats.resampling import N_RESAMPLES
 from biaskit.stats.welch import NO_SPREAD, Statistic, varies
 
