@@ -14,7 +14,7 @@ from biaskit.stats.crossed import (
     Spread,
     difference_interval,
     joined,
-    p_of_difference,
+    p_of_crossed,
     spread_of_difference,
     spread_of_mean,
 )
@@ -224,7 +224,7 @@ def _crossed(
         if spread.variance is None or spread.dof is None:
             return Statistic(estimate, reason=spread.reason)
         variance, dof = float(spread.variance), float(spread.dof)
-        statistic, p = p_of_difference(value, variance, dof)
+        statistic, tails, p = p_of_crossed(value, variance, dof, spread.n_jobs, spread.n_templates)
         ci95, ci90 = (
             difference_interval(value, spread.variance, spread.dof, limit=limit, level=level)
             for level in (0.95, 0.90)
@@ -233,7 +233,7 @@ def _crossed(
             Statistic(
                 value,
                 statistic=None if spread.conditional else statistic,
-                dof=dof,
+                dof=tails,
                 p_value=None if spread.conditional else p,
                 ci95=(float(ci95[0]), float(ci95[1])),
                 ci90=(float(ci90[0]), float(ci90[1])),

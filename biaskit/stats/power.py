@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import Term, combined
+from biaskit.stats.crossed import Term, combined, with_tails
 from biaskit.stats.verdict import LEVEL
 
 POWER = 0.8
@@ -108,5 +108,6 @@ def _reach(design: Design, level: float) -> FloatArray | None:
     templates = drawn(parts["templates"] + parts["cells"], n_templates - 1) if n_templates > 1 else None
     if not jobs and templates is None:
         return None
-    variance, dof = combined(jobs, templates, residual)
+    n_jobs = [side.n_jobs for side in design.sides]
+    variance, dof = with_tails(*combined(jobs, templates, residual), n_jobs, n_templates)
     return np.asarray(stdtrit(dof, 1.0 - level / 2.0) * np.sqrt(variance), dtype=np.float64)

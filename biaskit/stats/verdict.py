@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Literal, get_args
 
 from biaskit.common.wording import ROUNDING
-from biaskit.stats.crossed import p_of_interval
+from biaskit.stats.crossed import MANY, p_of_interval
 
 Row = Mapping[str, Any]
 Direction = Literal["higher", "lower"]
@@ -22,8 +22,6 @@ Verdict = Literal[
 Question = Literal["say", "write", "how", "models", "help", "agree", "else"]
 
 LEVEL = 0.05
-MANY = 1e6
-"""Degrees of freedom where a row names none."""
 # Only rows of these kinds get a verdict; the others stand beside them in tests.csv.
 JUDGED = {
     "probe": ("crossed", "slope", "spearman"),
@@ -189,6 +187,8 @@ def interval_at(row: Row, level: float) -> tuple[float, float]:
         return float(expit(middle - reach)) - 0.5, float(expit(middle + reach)) - 0.5
     if row["kind"] == "crossed" and low == high:  # one end may have been cut to what a difference can be
         below = above = max(below, above)
+    if row["p_value"] > level:  # as it is where few templates leave p no smaller
+        low, high = min(low, below * wider), max(high, -above * wider)
     return low - below * wider, high + above * wider
 
 

@@ -34,7 +34,9 @@ from biaskit.stats.crossed import (
     variance_components,
 )
 from biaskit.stats.multiplicity import holm
+from biaskit.stats.power import Design, Side, power
 from biaskit.stats.resampling import crossed_bootstrap, generator
+from biaskit.stats.verdict import interval_at
 from biaskit.stats.welch import Statistic, paired, welch
 
 FloatArray = NDArray[np.float64]
@@ -283,7 +285,7 @@ def test_a_line_is_tested_by_the_formula_of_hc3(seed: int, n: int, m: int, scale
     error = np.sqrt(np.diag(inverse @ design.T @ np.diag(left**2) @ design @ inverse))
     for which, found in enumerate((level_test(x, y, 0.0), slope_test(x, y))):
         t, dof, p, *ends = of_test(found)
-        assert (found.estimate, dof) == (pytest.approx(line[which], abs=1e-10 * scale), n - 2)
+        assert (found.estimate, dof) == (pytest.approx(line[which], abs=1e-10 * scale), pytest.approx(n - 2))
         assert t == pytest.approx(line[which] / error[which], rel=1e-7, abs=1e-10)
         assert p == pytest.approx(2 * stats.t.sf(abs(t), dof), rel=1e-7)
         wide, narrow = stats.t.ppf([0.975, 0.95], dof) * error[which]
@@ -413,11 +415,42 @@ def test_the_crossed_row_has_the_intervals_of_a_plain_loop() -> None:
     a, b = table(6, 5, seed=1), table(6, 5, seed=2)
     _, crossed = within_jobs(CellValues(a), CellValues(b), scope=SCOPE, margins={})
     v, dof = loop_spread_of_mean(a - b)
+    half_of_95 = 0.0
     for level, low, high in ((0.95, "ci_low", "ci_high"), (0.90, "ci90_low", "ci90_high")):
         half = stats.t.ppf(0.5 + level / 2, dof) * math.sqrt(v)
+        half_of_95 = half if level == 0.95 else half_of_95
         middle = loop_mean([float(x) for x in (a - b).ravel()])
         assert (middle - half, middle + half) == pytest.approx((crossed[low], crossed[high]))
-    assert dof == pytest.approx(crossed["dof"])
+    tails = min(dof, 6 - 1, 5 - 1)
+    assert crossed["dof"] == pytest.approx(tails)
+    t = middle / (half_of_95 / stats.t.ppf(0.975, tails))
+    assert crossed["statistic"] == pytest.approx(t)
+    assert crossed["p_value"] == pytest.approx(2 * stats.t.sf(abs(t), tails))
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "n_templates"), [((20, 20), 5), ((10, 10), 25), ((5, 20), 10), ((20,), 5)]
+)
+def test_a_nominal_tenth_of_a_percent_is_as_rare_as_it_says(
+    n_jobs: tuple[int, ...], n_templates: int
+) -> None:
+    """Without the tails of the factor with the fewest degrees it comes in up to 0.4 % of these worlds."""
+    worlds = [(1.0, 0.3, 0.1), (1.0, 0.1, 1.0), (0.2, 0.05, 1.0), (3.0, 0.3, 0.1), (0.05, 1.0, 1.0)]
+    for job, template, cell in worlds:
+        sides = tuple(Side(n, job, cell) for n in n_jobs)
+        design = Design(sides, n_templates, template)
+        assert power(design, 0.0, 0.001) < 0.0015
+        assert 0.03 < power(design, 0.0, 0.05) < 0.06
+
+
+def test_few_templates_leave_no_p_under_a_thousandth() -> None:
+    few = CellValues(np.tile([[0.5], [0.52], [0.51]], (1, 3)) + table(3, 3, seed=1) / 1e6)
+    more = CellValues(np.tile([[0.5], [0.52], [0.51]], (1, 5)) + table(3, 5, seed=1) / 1e6)
+    least, free = (within_jobs(x, CellValues(x.point - 0.4), scope=SCOPE, margins={})[1] for x in (few, more))
+    assert least["p_value"] == 0.001
+    assert float(str(free["p_value"])) < 1e-6
+    low, high = interval_at(least, 0.0005)
+    assert low <= 0 <= high
 
 
 def test_a_difference_is_equivalent_when_its_90_percent_interval_lies_inside_the_margin() -> None:
