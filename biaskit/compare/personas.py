@@ -9,12 +9,14 @@ import numpy as np
 
 from biaskit.compare.pairs import PairNote, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import Tables, grouped, where, without_instruction
+from biaskit.tables.query import Tables, grouped, where, without_instruction, women_among
 
 CONTRAST = "models"
 GENDERS = ("female", "male")
+ANY_GENDER = (*GENDERS, "nonbinary")
 KINDS = ("welch", "paired")
 Values = Mapping[str, float | None]
 """Occupation → number; None where it is undefined, absent where the model was not asked."""
@@ -30,6 +32,8 @@ class Texts:
     srb: Mapping[str, Values]  # gender → scores; empty without srb.csv
     srb_content: Mapping[str, Values]  # the same without gender words
     shares: Values  # share of women, template `all`, no instruction
+    least: Values  # the same if all texts that name no gender were about men
+    most: Values  # about women
     templates: tuple[str, ...]
     vectors: str = ""  # the vector model, and the control where there is one
     asked: PromptTexts = field(default_factory=PromptTexts)
@@ -61,13 +65,20 @@ def texts_of(
             for row in scores
             if row["srb"] is not None
         )
+        shares = _values(where(plain, template_id="all"), "female_share")
+        prompts_of = {
+            name: where(plain, occupation=name) for name, share in shares.items() if share is not None
+        }
+        among = {name: found for name, rows in prompts_of.items() if (found := women_among(ANY_GENDER, rows))}
         texts_of_model[model] = Texts(
             model=model,
             run=run,
             form=form,
             srb={g: _values(where(scores, gender=g), "srb") for g in GENDERS if srb},
             srb_content={g: _values(where(scores, gender=g), "srb_content") for g in GENDERS if srb},
-            shares=_values(where(plain, template_id="all"), "female_share"),
+            shares=shares,
+            least={name: low for name, (_, low, _, _) in among.items()},
+            most={name: high for name, (_, _, high, _) in among.items()},
             templates=tuple(dict.fromkeys(str(row["template_id"]) for row in plain)),
             vectors=" / ".join(vectors),
             asked=asked or PromptTexts(),
@@ -118,7 +129,9 @@ def pair_rows_of_texts(
                     rows += unit_rows(pair, scores, _scope(pair, quantity, gender), margins, members[0].seed)
     if any(member.shares for member in members):
         shares = {member.model: member.shares for member in members}
-        rows += unit_rows(pair, shares, _scope(pair, "represented_share", "female"), margins, members[0].seed)
+        least, most = ({m.model: getattr(m, end) for m in members} for end in ("least", "most"))
+        scope = _scope(pair, "represented_share", "female")
+        rows += unit_rows(pair, shares, scope, margins, members[0].seed, ends=(least, most))
     return rows, notes
 
 
@@ -161,27 +174,38 @@ def _scope(pair: SidePair, quantity: str, gender: str) -> Scope:
 
 
 def unit_rows(
-    pair: SidePair, values: Mapping[str, Values], scope: Scope, margins: Mapping[str, float], seed: int
+    pair: SidePair,
+    values: Mapping[str, Values],
+    scope: Scope,
+    margins: Mapping[str, float],
+    seed: int,
+    *,
+    ends: tuple[Mapping[str, Values], Mapping[str, Values]] | None = None,
 ) -> list[Row]:
     """Test one number over the units that all models have: rows welch and paired, later side − earlier.
 
     `values`: model → unit → number; a side's number is the mean over its models. No row without any unit.
+    `ends`: what the numbers lie between, where they are not known in full.
     """
-    sides = [[values[model] for model in side.models] for side in pair]
-    members = [values_of_model for side in sides for values_of_model in side]
+    members = [values[model] for side in pair for model in side.models]
     if not any(members):
         return []
     shared = set(members[0]).intersection(*members[1:])
     common = sorted(unit for unit in shared if all(member[unit] is not None for member in members))
     n_out = len(set().union(*members)) - len(common)
     both = "both" if len(members) == 2 else "all"
-    a, b = (
-        np.array([[member[unit] for unit in common] for member in side], dtype=np.float64).mean(axis=0)
-        for side in sides
-    )
+
+    def of_sides(values: Mapping[str, Values]) -> Iterator[FloatArray]:
+        for side in pair:
+            by_model = [[values[model][unit] for unit in common] for model in side.models]
+            yield np.array(by_model, dtype=np.float64).mean(axis=0)
+
+    a, b = of_sides(values)
+    (low_a, low_b), (high_a, high_b) = map(of_sides, ends or (values, values))
     return within_units(
         a,
         b,
+        ends=(low_a - high_b, high_a - low_b) if ends else None,
         scope=scope,
         kinds=KINDS,
         margins=margins,

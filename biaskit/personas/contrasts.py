@@ -21,7 +21,7 @@ from biaskit.tables.query import Row, defined, first, grouped, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 
 OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
-AGAINST_LABOUR = ("paired", "wilcoxon", "distance")
+AGAINST_LABOUR = ("paired", "wilcoxon", "distance", "slope")
 OF_REFUSALS = ("paired", "permutation")
 REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"}
 """Shares of texts by the gender asked for → what must occur for a test. Where nothing declines in words,
@@ -165,7 +165,7 @@ def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], s
             margins=margins,
             seed=seed,
             note=contrast.note,
-            ends=contrast.ends,
+            ends=(contrast.ends[0] - contrast.labour, contrast.ends[1] - contrast.labour),
         )
         spread = spread_of_true(contrast.share - contrast.labour, contrast.noise)
         for row in rows:

@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import itemgetter
 
 import numpy as np
 
 from biaskit.personas.texts.documents import TextDocument
-from biaskit.records import GENDERS
+from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
-from biaskit.tables.query import Row, defined, grouped, mean_over_prompts, without_instruction
+from biaskit.tables.query import Row, defined, grouped, mean_over_prompts, without_instruction, women_among
 from biaskit.tables.reasons import NOT_ENGLISH
 
 Labour = tuple[float | None, int | None]
@@ -188,7 +189,7 @@ class LabourContrast:
 
     model: str
     occupations: tuple[str, ...]  # by name, so that no order of rows changes a sum
-    share: FloatArray  # [n]
+    share: FloatArray  # [n], women's part of women and men: the labour force counts no others
     labour: FloatArray  # [n]
     ends: tuple[FloatArray, FloatArray]  # [n], the share if all texts without a gender were men's, women's
     noise: FloatArray  # [n], variance of the share that the number of texts brings
@@ -198,38 +199,30 @@ class LabourContrast:
 def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     """Pair represented shares and labour shares for the tests of their difference, one contrast per model.
 
-    Shares are means over prompts without an instruction; occupations that lack one are left out.
+    Shares are means over prompts without an instruction; occupations that lack one are left out
+    (docs/methods.md#labour-slope).
     """
     contrasts = []
     prompts_of = grouped(without_instruction(rows), "model", "occupation")
     for (model,), of_model in grouped(mean_over_prompts(rows), "model").items():
-        pairs, note = _pairs(of_model)
-        names = tuple(sorted(pairs))
-        values = np.array([pairs[name] for name in names], dtype=np.float64).reshape(len(names), 2)
-        left_open = np.array([_left_open(prompts_of[model, name]) for name in names]).reshape(len(names), 3)
-        low, high, noise = left_open.T
-        contrasts.append(LabourContrast(model, names, values[:, 0], values[:, 1], (low, high), noise, note))
+        both = defined(of_model, "female_share", "labour_female_share")
+        shares = {
+            str(row["occupation"]): (row["labour_female_share"], *of_two)
+            for row in sorted(both, key=itemgetter("occupation"))
+            if (of_two := women_among(WOMEN_AND_MEN, prompts_of[model, row["occupation"]])) is not None
+        }
+        labour, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
+        note = _left_out(len(of_model) - len(shares), len(of_model))
+        contrasts.append(LabourContrast(model, tuple(shares), share, labour, (low, high), noise, note))
     return contrasts
-
-
-def _left_open(rows: Sequence[Row]) -> FloatArray:
-    """Find the ends of an occupation's share and the variance of its counts `[3]`, over its prompts.
-
-    Texts that were refused or are empty are about nobody. p = (women + 1)/(n + 2), of n texts with a gender.
-    """
-    of_prompts = []
-    for row in [row for row in rows if row["template_id"] != ALL_TEMPLATES] or rows:
-        women, n = row["n_female"], sum(row[f"n_{gender}"] for gender in GENDERS)
-        nobody = (row["n_refused"] or 0) + (row["n_empty"] or 0)
-        n_open, p = row["n_unassociated"] - nobody, (women + 1) / (n + 2)
-        of_prompts.append((women / (n + n_open), (women + n_open) / (n + n_open), p * (1 - p) / n))
-    return np.asarray(np.mean(of_prompts, axis=0) / [1, 1, len(of_prompts)], np.float64)
 
 
 def _pairs(rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]], str | None]:
     """Pair women's share in the texts with that in the labour force, by occupation; note who lacks one."""
     both = defined(rows, "female_share", "labour_female_share")
     pairs = {str(row["occupation"]): (row["female_share"], row["labour_female_share"]) for row in both}
-    n_out = len(rows) - len(pairs)
-    note = f"{n_out} of {len(rows)} occupations left out: no share or no labour share" if n_out else None
-    return pairs, note
+    return pairs, _left_out(len(rows) - len(pairs), len(rows))
+
+
+def _left_out(n_out: int, n: int) -> str | None:
+    return f"{n_out} of {n} occupations left out: no share or no labour share" if n_out else None

@@ -278,8 +278,8 @@ def within_units(
     """Contrast one number of the same units in two arms, a − b: a `[n]`, b `[n]`; a row of each kind named.
 
     welch takes the arms as independent; the others pair them unit by unit. Without a unit the rows have no
-    numbers, and the note and what is missing as reason. `ends`: a lies between them, and so does the paired
-    difference.
+    numbers, and the note and what is missing as reason; slope is of a on b. `ends` `[n]`: what a − b lies
+    between where units are not known in full; so do the paired difference and the slope.
     """
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
@@ -292,14 +292,22 @@ def within_units(
         "permutation": lambda: swap_test(
             a, b, rng=generator(seed, "tests", [*_identity(scope), "permutation"])
         ),
+        "slope": lambda: slope_test(b, a),
     }
-    made = [rows.row(kind, tests[kind]()) for kind in kinds if kind != "paired" or ends is None]
-    if ends is None or "paired" not in kinds:
-        return made
-    least, most = (paired(end, b) for end in ends)
-    bounds = float((ends[0] - b).mean()), float((ends[1] - b).mean())
-    test = tests["paired"]() if bounds[0] == bounds[1] else _between(float((a - b).mean()), least, most)
-    return [rows.row("paired", test, bounds=bounds), *made]
+    made = {kind: rows.row(kind, tests[kind]()) for kind in kinds}
+    if ends is None:
+        return [*made.values()]
+    low, high = ends
+    if "paired" in kinds:
+        least, most = (paired(end, np.zeros_like(end)) for end in ends)
+        bounds = float(low.mean()), float(high.mean())
+        test = tests["paired"]() if bounds[0] == bounds[1] else _between(float((a - b).mean()), least, most)
+        made["paired"] = rows.row("paired", test, bounds=bounds)
+    if "slope" in kinds:
+        adds = b >= b.mean()
+        of_ends = (slope_test(b, np.where(adds, *pair) + b) for pair in ((low, high), (high, low)))
+        made["slope"] = rows._of_ends("slope", tests["slope"]().estimate, *of_ends)
+    return [*made.values()]
 
 
 def one_row(

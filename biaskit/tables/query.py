@@ -63,6 +63,29 @@ def mean_over_prompts(rows: Iterable[Row]) -> list[Row]:
     return without_instruction(where(rows, template_id="all"))
 
 
+def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, float, float, float] | None:
+    """Find women's share among texts of some genders: the share, its two ends, the variance of its counts.
+
+    Formula: means over prompts of F/n, F/(n + U) and (F + U)/(n + U), of n texts of the genders and U that
+        name none and are not refused or empty: those are about nobody; variance Σ p (1 − p)/n / prompts²,
+        p = (F + 1)/(n + 2).
+    Arguments: rows of representation.csv of one model and occupation.
+    Missing or empty input: None where a prompt has no text of these genders.
+    Reference: docs/methods.md#labour-slope.
+    """
+    numbers = []
+    for row in [row for row in prompts if row["template_id"] != "all"] or prompts:
+        women, n = row["n_female"], sum(row[f"n_{gender}"] for gender in genders)
+        if not n:
+            return None
+        about_nobody = (row["n_refused"] or 0) + (row["n_empty"] or 0)
+        of_any = n + (row["n_unassociated"] or about_nobody) - about_nobody
+        p = (women + 1) / (n + 2)
+        numbers.append((women / n, women / of_any, (women + of_any - n) / of_any, p * (1 - p) / n))
+    share, low, high, noise = (sum(column) / len(numbers) for column in zip(*numbers, strict=True))
+    return share, low, high, noise / len(numbers)
+
+
 def in_main_setting(rows: Sequence[Row]) -> list[Row]:
     """Pick the rows in the plain setting; where there is none, in the first setting."""
     settings = distinct(rows, "setting")

@@ -314,7 +314,8 @@ def represented(
     **more: Any,
 ) -> dict[str, Any]:
     row = {"model": "demo", "occupation": occupation, "template_id": template_id, "female_share": share}
-    row |= {"n_female": 10, "n_male": 10, "n_nonbinary": 0}
+    women = round(20 * (0.5 if share is None else share))
+    row |= {"n_female": women, "n_male": 20 - women, "n_nonbinary": 0}
     row |= dict.fromkeys(("n_unassociated", "n_refused", "n_empty"), 0)
     return {**row, "labour_female_share": labour, "nonbinary_share": 0.0, "nonbinary_ci_low": 0.0, **more}
 
@@ -372,7 +373,7 @@ def test_there_are_ten_deciles_a_side_for_every_model_and_template() -> None:
 def test_the_contrast_pairs_shares_by_occupation_and_counts_who_lacks_one() -> None:
     rows = [
         represented(0.9, 0.8, occupation="nurse"),
-        represented(0.1, 0.2, occupation="nurse", template_id="persona"),
+        represented(0.9, 0.2, occupation="nurse", template_id="persona"),
         represented(0.3, None, occupation="baron"),
         represented(None, 0.4, occupation="cook"),
         represented(0.25, 0.1, occupation="actor"),

@@ -222,10 +222,10 @@ def test_claims_against_the_labour_force_are_adjusted_over_the_whole_page() -> N
     assert {one.word for one in against_labour_force(made)} == {"unclear"}
 
 
-def test_texts_have_the_slope_of_the_gaps_where_both_engines_are_compared() -> None:
-    family = "compare/represented_gap~labour_gap/slope/labour"
-    gaps = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", setting="", prompt_form="")
-    made = content(personas_part({"representation": REPRESENTED}), between={"tests": [gaps]})
+def test_texts_have_a_slope_on_the_labour_force() -> None:
+    family = "personas/represented_share/slope/labour"
+    slope = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", setting="", prompt_form="")
+    made = content(personas_part({"representation": REPRESENTED, "tests": [slope]}))
     assert [one.word for one in against_labour_force(made)] == ["flattens"]
     assert (
         "In its texts, m flattens the U.S. labour force: where jobs hold 10 points more women, it shows 2.0 "

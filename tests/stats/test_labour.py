@@ -105,9 +105,8 @@ def test_texts_are_at_parity_with_labour_only_where_each_occupation_is() -> None
     def representation(off: float) -> list[dict[str, object]]:
         return [
             {"model": "m", "occupation": f"o{i:02}", "template_id": "all", "reason": None,
-             "n_female": 50, "n_male": 50, **dict.fromkeys(OTHERS, 0),
-             "female_share": at(i, share, off),
-             "labour_female_share": share}
+             "n_female": (women := round(1000 * at(i, share, off))), "n_male": 1000 - women,
+             **dict.fromkeys(OTHERS, 0), "female_share": women / 1000, "labour_female_share": share}
             for i, share in enumerate(np.linspace(0.25, 0.75, 20).tolist())
         ]  # fmt: skip
 

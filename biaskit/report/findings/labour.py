@@ -19,6 +19,7 @@ from biaskit.common.wording import (
     points_range,
     short,
 )
+from biaskit.records import GENDERS
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured
 from biaskit.report.findings.finding import measured_by, noted, outcome_of, parts_of, tests
@@ -27,8 +28,7 @@ from biaskit.report.findings.sentence import RESTATED, Piece, Said, said, senten
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.verdict import LEVEL, Verdict, interval_side, p_against
-from biaskit.tables.quantities import relation
-from biaskit.tables.query import Row, defined, first, undefined, where
+from biaskit.tables.query import Row, defined, first, mean_over_prompts, undefined, where
 
 MIRRORED = 1.0
 SLOPE_MARGIN = 0.2
@@ -134,23 +134,15 @@ def _of_answers(content: Content) -> Iterator[AgainstLabour]:
 
 
 def _of_texts(content: Content) -> Iterator[AgainstLabour]:
-    """Use the slope of the gap in texts on the labour gap, which is the same; needs both engines compared.
-
-    The mean difference from the labour shares takes the place of the level.
-    """
-    rows = tests(
-        content.between.get("tests", ()), relation("represented_gap", "labour_gap"), "slope", "labour"
-    )
+    """The mean difference from the labour shares takes the place of the level."""
     for part in parts_of(content, "personas"):
-        by_kind = {
+        of_kind = {
             kind: tests(part.tables.get("tests", ()), "represented_share", kind, "labour")
-            for kind in ("paired", "distance")
+            for kind in ("slope", "paired", "distance")
         }
-        for model in dict.fromkeys(model.label for model in part.models):
-            row = first(defined(rows, "estimate"), model_a=model, model_b=model)
-            if row is not None:
-                level, distance = (first(by_kind[k], model_a=model) for k in ("paired", "distance"))
-                yield AgainstLabour(part, model, None, row, level, distance)
+        for row in defined(of_kind["slope"], "estimate"):
+            level, distance = (first(of_kind[k], model_a=row["model_a"]) for k in ("paired", "distance"))
+            yield AgainstLabour(part, row["model_a"], None, row, level, distance)
 
 
 # --- as sentences --------------------------------------------------------------------------------------
@@ -185,7 +177,8 @@ def _sentence(against: AgainstLabour) -> Said:
     }
     least = RESTATED  # after what the groups of jobs show
     if block is None:
-        kind, using = replace(LABOUR, question="write"), measured_by(short(model), notes=noted(rows))
+        notes = [*noted(rows), *apart(against.distance), *_not_of_two(against.part, model)]
+        kind, using = replace(LABOUR, question="write"), measured_by(short(model), notes=notes)
         pieces["opening"] = "in its texts"
         return claim(
             *(kind, slope, "representation", using),
@@ -214,6 +207,16 @@ def _neither(block: ProbeBlock, model: str) -> list[str]:
     neither = 1 - sum(sums) / len(sums) if sums else 0.0
     held = "women’s part of women and men" if block.gender == "female" else "the part of both groups"
     return [f"{held}; {percent(neither)} % names neither"] if neither >= NEITHER else []
+
+
+def _not_of_two(part: Part, model: str) -> list[str]:
+    """Note how many of the texts with a gender are about neither a woman nor a man."""
+    rows = mean_over_prompts(where(part.tables.get("representation", ()), model=model))
+    n_of = {gender: sum(row[f"n_{gender}"] or 0 for row in rows) for gender in GENDERS}
+    if not n_of["nonbinary"]:
+        return []
+    neither = percent(n_of["nonbinary"] / sum(n_of.values()))
+    return [f"women’s part of women and men; {neither} % of texts with a gender are about neither"]
 
 
 def _step(slope: Row, word: str) -> str:
