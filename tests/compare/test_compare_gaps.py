@@ -28,9 +28,11 @@ from biaskit.compare.aliases import key_of, read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
 from biaskit.compare.gate import require_equivalent, verdict_in_words
-from biaskit.compare.pairs import family_of, named_groups
+from biaskit.compare.pairs import Side, family_of, named_groups
+from biaskit.compare.personas import Texts, pair_rows_of_texts, texts_of
 from biaskit.errors import CorpusError, UsageError
 from biaskit.runs.collection import gather
+from biaskit.stats.contrasts import adjust
 from biaskit.tables.io import read_table_rows
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -553,3 +555,32 @@ def test_shares_that_bounds_leave_open_are_not_equivalent(tmp_path: Path) -> Non
     assert open_.n_rows == len(open_.failing)
     women = next(one.row for one in open_.failing if one.row["gender"] == "female")
     assert verdict_in_words(women).startswith("not identified")
+
+
+def test_texts_that_name_no_gender_bound_what_is_said_between_models() -> None:
+    """70 % women of the half that names a gender may be fewer than 40 % of texts that all name one."""
+
+    def of(model: str, women: int, men: int, n_open: int, refused: int = 0) -> Texts:
+        row = {"model": model, "template_id": "all", "n_female": women, "n_male": men, "n_nonbinary": 0,
+               "n_unassociated": n_open + refused, "n_refused": refused, "n_empty": 0,
+               "female_share": women / (women + men)}  # fmt: skip
+        rows = [{**row, "occupation": f"o{i}", "n_female": women + i % 2} for i in range(6)]
+        return texts_of({"representation": rows}, {model: "chat"}, run=model, seed=1)[model]
+
+    def row_of(a: Texts, b: Texts) -> dict[str, Any]:
+        sides = Side(a.model, (a.model,)), Side(b.model, (b.model,))
+        rows, _ = pair_rows_of_texts(sides, {a.model: a, b.model: b}, {"represented_share": 0.05})
+        return next(dict(row) for row in rows if row["kind"] == "paired")
+
+    known, half = of("known", 40, 60, 0), of("half", 35, 15, 50)
+    row = row_of(half, known)
+    least, most = (
+        sum((35 + i % 2 + extra) / (100 + i % 2) - (40 + i % 2) / (100 + i % 2) for i in range(6)) / 6
+        for extra in (0, 50)
+    )
+    assert (row["bound_low"], row["bound_high"]) == (pytest.approx(least), pytest.approx(most))
+    assert (row["estimate"], row["p_value"]) == (pytest.approx(0.3), 1.0)
+    assert adjust([row])[0]["verdict"] == "not-identified"
+    refuses = row_of(of("refuses", 35, 15, 0, refused=50), known)
+    assert refuses["bound_low"] == pytest.approx(refuses["bound_high"]), "refused texts are about nobody"
+    assert refuses["bound_low"] == pytest.approx(0.3, abs=0.01)
