@@ -28,7 +28,7 @@ from biaskit.compare.probe import Answers, answers_of, forms_apart, groups_apart
 from biaskit.compare.relations import gap_tests, relation_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.errors import nearest
-from biaskit.runs.collection import Collection, Model, StoredRun
+from biaskit.runs.collection import Collection, Model, StoredRun, rule_of
 from biaskit.stats.contrasts import Row as TestRow
 from biaskit.stats.contrasts import adjust
 
@@ -64,7 +64,7 @@ def compare_collection(
     comparison.compare_answers()
     comparison.compare_texts()
     comparison.compare_gaps(aliases or {})
-    tables.tests = adjust(tables.tests, {part.contrast[0] or "female" for part in collection.parts})
+    tables.tests = adjust(tables.tests, rule_of(collection.parts))
     tables.notes = list(dict.fromkeys(tables.notes))
     return tables
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from biaskit.compare.pairs import PairNote, model_pairs, say_apart
 from biaskit.compare.personas import change_rows, pair_rows_of_texts, texts_of
 from biaskit.compare.probe import CONTRAST, answers_of, forms_apart, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.stats.contrasts import Row, adjust
+from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import Tables, contrast_of
 
@@ -62,11 +63,9 @@ def between_persona_models(
     return adjust(rows), changes, say_apart(apart, forms)
 
 
-def merge_tests(
-    stored: Sequence[StoredRow], rows: Sequence[Row], genders: Collection[str] = ("female",)
-) -> list[Row]:
+def merge_tests(stored: Sequence[StoredRow], rows: Sequence[Row], rule: Rule = Rule()) -> list[Row]:  # noqa: B008
     """Replace the rows between models of a stored tests.csv by new ones.
 
     The rows of single models stay, and p_adjusted and verdicts are made anew over the whole file.
     """
-    return adjust([*(row for row in stored if contrast_of(row) != CONTRAST), *rows], genders)
+    return adjust([*(row for row in stored if contrast_of(row) != CONTRAST), *rows], rule)

@@ -192,6 +192,7 @@ def _make_tables(
         seed=study.seed,
         refusals=refusals,
         transfer=results.tables.get("text_transfer", ()),
+        strict=study.strict,
     )
     return results
 

@@ -16,6 +16,7 @@ from biaskit.stats.classification import CHANCE, area_interval
 from biaskit.stats.contrasts import Scope, adjust, within_units
 from biaskit.stats.crossed import joined, p_of_difference
 from biaskit.stats.proportions import spread_of_true
+from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, first, grouped, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
@@ -37,6 +38,7 @@ def test_rows(
     seed: int,
     refusals: Sequence[Row],
     transfer: Sequence[Row],
+    strict: bool,
 ) -> Sequence[Row]:
     """Make the rows of tests.csv that concern one model each."""
     scores = ("srb", "srb_content") if srb else ()
@@ -47,7 +49,7 @@ def test_rows(
     for (model,), of_model in grouped(refusals, "model").items():
         for quantity in REFUSED:
             rows += _refusal_tests(model, of_model, quantity, margins, seed)
-    return adjust(rows)
+    return adjust(rows, Rule(strict=strict))
 
 
 def _area_tests(model: str, transfer: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Row]:

@@ -27,6 +27,7 @@ from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
+from biaskit.stats.verdict import Rule
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet
 
@@ -34,7 +35,7 @@ LOW = 0.1
 """Below this mean coverage another way to ask is worth a look."""
 METHODS_VERSION = {"shares": 1, "effects": 2}
 """Raised when the same rows would give other tables."""
-CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "seed", "skip_bad_lines")
+CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "verdict", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 
 
@@ -50,6 +51,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         cells,
         groups=design.groups,
         contrast=design.contrast,
+        strict=study.strict,
         levels=design.levels,
         floor=study.coverage_floor,
         interval=study.interval,
@@ -66,7 +68,9 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         rows_of_cells = zip(rows_by_table["probe_cells"], in_order, strict=True)
         rows_by_table["probe_cells"] = [{**row, **counted(answers, cell)} for row, cell in rows_of_cells]
     if outcome_tests:
-        rows_by_table["tests"] = adjust([*rows_by_table["tests"], *outcome_tests], design.contrast[:1])
+        rows_by_table["tests"] = adjust(
+            [*rows_by_table["tests"], *outcome_tests], Rule(design.contrast[:1], study.strict)
+        )
     for name, rows in rows_by_table.items():
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
@@ -75,7 +79,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
     if n_unused:
         notes.append(f"{n_unused} stored rows are not part of this question and were not used")
-    choices = {name: getattr(study, name) for name in CHOICES}
+    choices = {name: value for name, value in study.model_dump().items() if name in CHOICES}
     tables.notes += notes
     tables.analysis |= {
         "choices": {**choices, "contrast": list(design.contrast)},

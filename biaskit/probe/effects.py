@@ -38,6 +38,7 @@ from biaskit.stats.crossed import (
 )
 from biaskit.stats.proportions import se_of_mean
 from biaskit.stats.resampling import crossed_bootstrap, generator
+from biaskit.stats.verdict import Rule
 
 Interval = Literal["crossed", "bootstrap"]
 
@@ -69,13 +70,15 @@ def tables(
     margins: Mapping[str, float],
     seed: int,
     frames: Mapping[str, Mapping[int, str]] | None = None,
+    strict: bool = False,
 ) -> dict[str, list[Row]]:
     """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent.
 
     `cells` is every needed cell in study order, with shares None and a reason where there is no answer; their
     order decides the order of the rows and no number. `interval` says how the intervals of probe_jobs and
     probe_groups are made, and of no other table. `frames` is bias type → template → frame: templates of one
-    frame are averaged before anything else. The others are as in `Choices` and in docs/studies.md.
+    frame are averaged before anything else. `strict`: the rule of verdicts. The others are as in
+    `Choices` and in docs/studies.md.
     """
     choices = Choices(groups, contrast, levels, margins, seed)
     roster = {x.cell.job: x.cell for x in cells}
@@ -105,7 +108,9 @@ def tables(
         rows_by_table["probe_templates"] += _template_rows(by_template[arm], rows_of, groups)
     if level_rows := list(_level_rows(blocks, group_of, choices)):
         rows_by_table["probe_levels"] = level_rows
-    rows_by_table["tests"] = adjust(contrast_rows(blocks, group_of, labour_of, choices), contrast[:1])
+    rows_by_table["tests"] = adjust(
+        contrast_rows(blocks, group_of, labour_of, choices), Rule(contrast[:1], strict)
+    )
     return rows_by_table
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from biaskit.runs.collection import Part
+from biaskit.runs.collection import Part, rule_of
 from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.query import Tables
 
@@ -114,8 +114,7 @@ class Content:
     def judged(self) -> Content:
         """Add verdicts to all tests, as the rows of one page."""
         sets = [*(part.tables for part in self.parts), self.between]
-        genders = {part.contrast[0] or "female" for part in self.parts}
-        tests = with_verdicts(*(tables.get("tests", ()) for tables in sets), genders=genders)
+        tests = with_verdicts(*(tables.get("tests", ()) for tables in sets), rule=rule_of(self.parts))
         pairs = zip(sets, tests, strict=True)
         judged = [{**tables, "tests": rows} if rows else tables for tables, rows in pairs]
         parts = (replace(part, tables=tables) for part, tables in zip(self.parts, judged[:-1], strict=True))

@@ -12,6 +12,7 @@ from biaskit.errors import RunError, UsageError
 from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
 from biaskit.runs.manifest import estimator_of, read_manifest
 from biaskit.runs.store import read_rows, rows_file
+from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import ANSWERS_OF_MODELS
 from biaskit.tables.query import Row, Tables, contrast_of
 from biaskit.tables.sets import read_set
@@ -54,6 +55,7 @@ class Part:
     groups: tuple[str, ...] = ()  # gender groups of the prober
     contrast: tuple[str, str] = ("", "")
     floor: float = 0.01  # of coverage
+    strict: bool = False  # the rule of verdicts
     templates: tuple[Row, ...] = ()  # as asked: id, bias_type, question, opening
     instructions: tuple[Row, ...] = ()  # as asked: id, text, level; without 0
     commands: tuple[str, ...] = ()  # how each run was made
@@ -250,11 +252,17 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         groups=tuple(resolved.get("groups", ())),
         contrast=(str(contrast[0]), str(contrast[1])),
         floor=float(choices.get("coverage_floor", resolved["study"].get("coverage_floor", 0.01))),
+        strict=any(run.analysis.get("choices", {}).get("verdict") == {"rule": "strict"} for run in group),
         templates=_entries(group, "templates") or _entries(group, "prompts"),
         instructions=_entries(group, "instructions"),
         commands=tuple(str(run.manifest.get("command", "")) for run in group),
         claims=together([claims_of(run.manifest["resolved"]) for run in group]),
     )
+
+
+def rule_of(parts: Sequence[Part]) -> Rule:
+    """Find the rule by which the parts of a page are judged; strict where one of them asks for it."""
+    return Rule({part.contrast[0] or "female" for part in parts}, any(part.strict for part in parts))
 
 
 def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:

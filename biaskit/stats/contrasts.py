@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from biaskit.stats.crossed import (
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
-from biaskit.stats.verdict import JUDGED, with_verdicts
+from biaskit.stats.verdict import JUDGED, Rule, with_verdicts
 from biaskit.stats.welch import Statistic, mean_distance, paired, welch, wilcoxon
 
 Row = dict[str, object]
@@ -317,15 +317,14 @@ def one_row(
     return _Rows(scope, (n, None), margins, note).row(kind, result)
 
 
-def adjust(rows: Sequence[Mapping[str, object]], genders: Collection[str] = ("female",)) -> list[Row]:
+def adjust(rows: Sequence[Mapping[str, object]], rule: Rule = Rule()) -> list[Row]:  # noqa: B008
     """Fill p_adjusted and the verdict in the rows of one tests.csv.
 
-    p_adjusted is Holm's within each `family`; the verdict takes all rows of the file as one page. `genders`:
-    whose shares may be named.
+    p_adjusted is Holm's within each `family`; the verdict takes all rows of the file as one page.
     """
     families = [str(row["family"]) for row in rows]
     p_values = [p if isinstance(p := row["p_value"], float) else None for row in rows]
-    judged = with_verdicts(rows, genders=genders)[0]
+    judged = with_verdicts(rows, rule=rule)[0]
     return [
         {**row, "verdict": own["verdict"], "p_adjusted": adjusted}
         for row, own, adjusted in zip(rows, judged, holm(families, p_values), strict=True)

@@ -89,6 +89,14 @@ _IDENTITY = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How the rows of a page are judged: whose shares are in the tree; `strict`: 5 % in any world."""
+
+    genders: Collection[str] = ("female",)
+    strict: bool = False
+
+
 @dataclass(slots=True)
 class _Claim:
     """One comparison, with the places of its rows, and what the tree makes of it."""
@@ -212,16 +220,14 @@ def bounds_of(row: Row) -> tuple[float, float]:
 # --- the rows of a page ------------------------------------------------------------------------------
 
 
-def with_verdicts(
-    *tables: Sequence[Row], genders: Collection[str] = ("female",)
-) -> list[list[dict[str, Any]]]:
+def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict[str, Any]]]:
     """Judge the rows of one or several tests.csv, as one page or one gate, by a tree of questions.
 
     Formula: Q questions; of the m leads of one, p_q = min over k of m p_(k)/k (Simes). R: the largest r
         with p_(r) ≤ 0.05 r/Q; alpha_q = 0.05 R/Q (Benjamini-Hochberg; of a question that is not among the
         R, 0.05 (R + 1)/Q). Inside, K: the largest k with p_(k) ≤ alpha_q k/m; K leads are named. Details of
-        named leads: Holm at alpha_q.
-    Arguments: tables of rows of tests.csv; genders, whose shares are in the tree.
+        named leads: Holm at alpha_q. Strict: Holm at 0.04/Q over leads and at 0.01/Q over their details.
+    Arguments: tables of rows of tests.csv; the rule.
     Returns: the same rows in the same order, each with `verdict` and, not for the file, `question`, `lead`,
         and `shown_low` and `shown_high`, the interval at the row's own level: it holds 0 where no direction
         is named.
@@ -230,10 +236,10 @@ def with_verdicts(
     Reference: docs/methods.md#verdicts; Benjamini and Bogomolov 2014, Bogomolov et al. 2021 (TreeBH).
     """
     rows = [row for table in tables for row in table]
-    roles = [role for table in tables for role in _roles(table, genders)]
+    roles = [role for table in tables for role in _roles(table, rule.genders)]
     claims = _claims(rows, roles)
     by_question = {q: [claim for claim in claims if claim.role.question == q] for q in get_args(Question)}
-    _climb(by_question)
+    _climb(by_question, strict=rule.strict)
     claim_at = {place: claim for claim in claims for place in claim.places}
     judged = []
     for place, row in enumerate(rows):
@@ -284,7 +290,7 @@ def _claims(rows: Sequence[Row], roles: Sequence[Role | None]) -> list[_Claim]:
     return list(claims.values())
 
 
-def _climb(by_question: Mapping[Question, Sequence[_Claim]]) -> None:
+def _climb(by_question: Mapping[Question, Sequence[_Claim]], *, strict: bool) -> None:
     """Name claims, and give each its level."""
     leads = {question: found for question, claims in by_question.items() if (found := _mark_leads(claims))}
     n = len(leads)
@@ -297,19 +303,28 @@ def _climb(by_question: Mapping[Question, Sequence[_Claim]]) -> None:
     for place, question in enumerate(in_order):
         of_question, claims = leads[question], by_question[question]
         alpha = LEVEL * (n_answered if place < n_answered else n_answered + 1) / n
-        m = len(of_question)
-        n_named = max((k for k, lead in enumerate(of_question, 1) if lead.p <= alpha * k / m), default=0)
-        for k, lead in enumerate(of_question):
-            lead.named = k < n_named
-            lead.level = alpha * (n_named if lead.named else n_named + 1) / m
+        if strict:
+            alpha = LEVEL / n / 5  # of details; leads have the other four parts
+            _step_down(of_question, 4 * alpha)
+        else:
+            m = len(of_question)
+            n_named = max((k for k, lead in enumerate(of_question, 1) if lead.p <= alpha * k / m), default=0)
+            for k, lead in enumerate(of_question):
+                lead.named = k < n_named
+                lead.level = alpha * (n_named if lead.named else n_named + 1) / m
         named = {lead.subject[:i] for lead in of_question if lead.named for i in range(len(lead.subject) + 1)}
         details = [claim for claim in claims if not claim.lead and claim.subject in named]
-        detail_named, level = True, alpha
-        for k, detail in enumerate(sorted(details, key=lambda claim: claim.p)):
-            if detail_named:  # those from the first that fails share its level
-                level = alpha / (len(details) - k)
-                detail_named = detail.p <= level
-            detail.named, detail.level = detail_named, level
+        _step_down(sorted(details, key=lambda claim: claim.p), alpha)
+
+
+def _step_down(in_order: Sequence[_Claim], alpha: float) -> None:
+    """Name claims by Holm's procedure; those from the first that fails share its level."""
+    named, level = True, alpha
+    for k, claim in enumerate(in_order):
+        if named:
+            level = alpha / (len(in_order) - k)
+            named = claim.p <= level
+        claim.named, claim.level = named, level
 
 
 def _mark_leads(claims: Sequence[_Claim]) -> list[_Claim]:

@@ -77,6 +77,12 @@ class ReportKeys(_Strict):
     pdf: bool = key(False, "figures as PDF too")
 
 
+class VerdictKeys(_Strict):
+    """How directions are named (docs/methods.md#verdicts)."""
+
+    rule: Literal["tree", "strict"] = key("tree", "strict: at most 5 % false in any world, with less power")
+
+
 Reference = Literal["none", "parity", "labour", "both"]
 Margin = Annotated[float, Field(ge=0, le=1e6)]
 _MARGIN = "margin.QUANTITY for 'equivalent within'"
@@ -105,9 +111,15 @@ class _Study(_Strict):
         "as-published", "'a electrician' as the papers print it, or 'an electrician'"
     )
     reference: Reference = key("both", _REFERENCE)
+    verdict: VerdictKeys = key(VerdictKeys(), "the rule of verdicts")
     report: ReportKeys = key(ReportKeys(), "the page")
     skip_bad_lines: bool = key(False, "leave out unreadable rows and count them")
     lock: Literal["os", "none"] = key("os", "none: for file systems without locks")
+
+    @property
+    def strict(self) -> bool:
+        """Whether verdicts follow the strict rule (docs/methods.md#strict)."""
+        return self.verdict.rule == "strict"
 
 
 class ProbeStudy(_Study):
@@ -158,7 +170,7 @@ class ProbeStudy(_Study):
 PROBE_ANALYSIS_KEYS = frozenset(
     {
         *("coverage_floor", "interval", "contrast", "margin", "seed", "skip_bad_lines", "lock", "on_prefix"),
-        *("table", "summary", "papers", "reference", "report"),
+        *("table", "summary", "papers", "reference", "report", "verdict"),
     }
 )
 

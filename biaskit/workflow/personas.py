@@ -192,6 +192,7 @@ def tables_of_texts(
 ) -> TableSet:
     """Make the same tables in memory; nothing is written."""
     from biaskit.compare.model_tests import between_persona_models, merge_tests
+    from biaskit.stats.verdict import Rule
 
     tables = analyse_texts(run, overrides, watcher=watcher)
     manifest = read_manifest(run)
@@ -206,6 +207,6 @@ def tables_of_texts(
         )
         if changes:
             tables.add("srb_change", changes)
-        tables.add("tests", merge_tests(tables.rows("tests"), rows))
+        tables.add("tests", merge_tests(tables.rows("tests"), rows, Rule(strict=design.study.strict)))
         tables.notes += notes
     return tables

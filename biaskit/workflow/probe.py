@@ -257,6 +257,7 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
     """Make the same tables in memory; nothing is written."""
     from biaskit.compare.model_tests import between_models, merge_tests
     from biaskit.compare.same_prompts import PromptTexts
+    from biaskit.stats.verdict import Rule
 
     tables = analyse_probe_rows(run, overrides)
     manifest = read_manifest(run)
@@ -271,7 +272,9 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
             run=str(run),
             asked=PromptTexts(compatibility(design)),  # templates of one frame are one unit
         )
-        tables.add("tests", merge_tests(tables.rows("tests"), rows, design.contrast[:1]))
+        tables.add(
+            "tests", merge_tests(tables.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
+        )
         tables.notes += notes
     return tables
 
