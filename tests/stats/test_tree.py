@@ -154,7 +154,7 @@ def test_a_page_where_nothing_differs_names_a_direction_in_one_of_twenty(n_model
 
 
 def test_the_strict_rule_keeps_its_five_percent_whatever_else_is_true() -> None:
-    """The tree names three false of 20 models here in some 9 % of pages, since 16 of their answers are true."""
+    """The tree names a false one of 20 in some 9 % of pages here, since 16 of their answers are true."""
     rng, n, false = np.random.default_rng(32), 400, {Rule(): 0, STRICT: 0}
     for _ in range(n):
         p_values = [*[1e-9] * 16, *rng.random(4)]
