@@ -17,7 +17,7 @@ from biaskit.tables.query import Row, contrast_of
 Pair = tuple[str, str, str]
 """(engine, later, earlier): two models to be compared."""
 Coverage = Mapping[tuple[str, str], float | None]
-"""(model, bias type) → the part of the probability that the listed words hold; None where unknown."""
+"""(model, bias type) → the part of the probability that the target words hold; None where unknown."""
 SHOWN = 5
 """At most so many failing rows are printed."""
 CI90 = ("ci90_low", "ci90_high")
@@ -188,7 +188,7 @@ def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
             return f"the coverage of {label} is not known"
         if min(known) < least:
             shown = f"{percent(min(known))} % of what {label} says, less than {percent(least)} %"
-            return f"the listed words hold {shown}"
+            return f"the target words hold {shown}"
     return ""
 
 

@@ -213,7 +213,7 @@ def _notes(
     floor = study.coverage_floor
     if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
         yield (
-            f"in {below} of {len(cells)} cells the listed words have less than {floor:g} of the probability"
+            f"in {below} of {len(cells)} cells the target words have less than {floor:g} of the probability"
             " (coverage): their shares rest on little; groups whose median is below are in brackets"
         )
     if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
@@ -227,7 +227,7 @@ def _notes(
 
 
 def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Name the models that give the listed words little, and the command that shows a better question."""
+    """Name the models that give the target words little, and the command that shows a better question."""
     coverage: dict[str, dict[str, list[float]]] = {label: {} for label in models}
     for x in cells:
         if x.coverage is not None:
@@ -238,6 +238,6 @@ def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str,
         if low and not spec.startswith("scripted:"):
             shown = listed([f"{percent(mean)} % of {bias_type} prompts" for bias_type, mean in low.items()])
             yield (
-                f"{label}: the listed words hold {shown}; `biaskit doctor {spec} --forms` shows which"
+                f"{label}: the target words hold {shown}; `biaskit doctor {spec} --forms` shows which"
                 " question reaches the model"
             )

@@ -386,7 +386,7 @@ def test_little_coverage_is_said_with_what_comes_instead() -> None:
         "probe_next": [row("probe_next", **scope, **token, token='"\\n"')],
     }
     assert texts_of(content(probe_part(tables)), "else") == [
-        "Asked outright, the listed words hold 3 % of m’s probability; the likeliest other start is a line "
+        "Asked outright, the target words hold 3 % of m’s probability; the likeliest other start is a line "
         "break (31 %)."
     ]
     assert texts_of(asked(EVEN, coverage=0.7), "else") == []
@@ -434,7 +434,7 @@ def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
     ]
     assert "points more often" in found[0]
     assert "no clear difference" in found[1]
-    assert "listed words" in found[2]
+    assert "target words" in found[2]
 
 
 def test_the_first_screen_holds_nothing_that_says_nothing() -> None:

@@ -34,7 +34,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     caption = (
         f"In percent, means over n = {_n_jobs(rows)} jobs × {spread([row['n_templates'] for row in rows])} "
         f"templates, without an instruction; for {people(left)} the 95\u00a0% interval over jobs and "
-        f"templates{thin}; ticks under a bar: single jobs. cov.: mean probability on the listed words "
+        f"templates{thin}; ticks under a bar: single jobs. cov.: mean probability on the target words "
         f"(coverage); in brackets and pale: its median is under {view.part.floor:g}, so the shares rest on "
         f"little; –: not measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
     )

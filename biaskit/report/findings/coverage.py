@@ -1,4 +1,4 @@
-"""Say what else a model says: how little the listed words hold, which answers and texts decline."""
+"""Say what else a model says: how little the target words hold, which answers and texts decline."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iter
     if not values or values[-1] >= LITTLE:
         return
     low, high = percent(values[0]), percent(values[-1])
-    templates = ["{opening}, the listed words hold {share} % of {model}’s probability."]
+    templates = ["{opening}, the target words hold {share} % of {model}’s probability."]
     pieces: dict[str, Piece] = {"share": low if low == high else percent_range(values[0], values[-1])}
     for name, value in the_rest(next_tokens, most=1):
         templates.insert(0, templates[0].replace("bility.", "bility; the likeliest other start is {rest}."))

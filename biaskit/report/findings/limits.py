@@ -89,7 +89,7 @@ def _of_probe(part: Part) -> Iterator[str]:
     cells = defined(part.tables.get("probe_cells", ()), "coverage")
     if low := sum(bool(row["below_floor"]) for row in cells):
         yield (
-            f"in {low:,} of {count(len(cells), 'cell')} the listed words hold less than "
+            f"in {low:,} of {count(len(cells), 'cell')} the target words hold less than "
             f"{percent(part.floor)} % of the probability (coverage); their shares rest on little, and what "
             "the model would say instead is not known."
         )

@@ -83,7 +83,7 @@ def _probe(part: Part) -> Iterator[TitledTable]:
             notes[f"Estimators: {listed}."] = None
         name = f"{part.study}, {form} prompts" if len(blocks_by_form) > 1 else part.study
         alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
-        title = f"{name}: {gender} in % of the listed words' probability [95 %]{alone}"
+        title = f"{name}: {gender} in % of the target words' probability [95 %]{alone}"
         heads = [jobs_of(part, group) if group in SPLIT else group for group in groups]
         header = (tuple(map(Heading, ("", "asked", *heads))),)
         yield TitledTable(title, header, tuple(rows), " ".join(notes), n_text=2)
@@ -100,7 +100,7 @@ def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) ->
         shown += f" [{percent_range(row['ci_low'], row['ci_high'])}]"
     if below_floor(block, model):
         shown += " *"
-        note = "* weak evidence: in the median cell the listed words hold less than "
+        note = "* weak evidence: in the median cell the target words hold less than "
         notes[f"{note}{percent(block.part.floor)} % of the probability (coverage)."] = None
     return shown
 
