@@ -21,8 +21,7 @@ from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import watching
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding
-from biaskit.report.findings import findings as all_findings
+from biaskit.report.findings import Finding, first_about
 from biaskit.report.findings.finding import Topic
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import side_by_side
@@ -82,7 +81,7 @@ class ComparisonResult(RunResult):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What the comparison shows in plain sentences, those about models against each other first."""
-        return tuple(sorted(all_findings(self.content), key=lambda finding: finding.topic not in BETWEEN))
+        return first_about(BETWEEN, self.content)
 
     def _repr_html_(self) -> str:
         import pandas as pd

@@ -504,7 +504,7 @@ def test_estimators_that_differ_are_said_even_behind_long_reasons() -> None:
 
 
 def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
-    shares = [*group_rows(SHARES, model="A"), *group_rows(SHARES, model="B", coverage_median=0.001)]
+    shares = [*group_rows(SHARES, model="A"), *group_rows(SHARES, model="B", coverage=0.01)]
     rows = [pair("B", "A", 0.1, (0.05, 0.15)), pair("B", "A", 0.0, (-0.1, 0.1), group_a=MENS, group_b=MENS)]
     made = content(probe_part({"probe_groups": shares}, "A", "B"), between={"tests": rows})
     found = said(made, "models", "Weak evidence: of 2 comparisons")

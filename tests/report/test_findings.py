@@ -70,7 +70,7 @@ def models_of(*tests: dict[str, Any], **below: float) -> Content:
     """One model m0, m1, … for each test."""
     rows: Rows = []
     for i in range(len(tests)):
-        rows += group_rows(SHARES, model=f"m{i}", coverage_median=below.get(f"m{i}", 0.3))
+        rows += group_rows(SHARES, model=f"m{i}", coverage=below.get(f"m{i}", 0.7))
     own = [{**one, "model_a": f"m{i}", "model_b": f"m{i}"} for i, one in enumerate(tests)]
     return content(probe_part({"probe_groups": rows, "tests": own}, *(f"m{i}" for i in range(len(tests)))))
 
@@ -125,7 +125,7 @@ def test_without_a_verdict_the_shares_stand_all_the_same(test: dict[str, Any] | 
 
 
 def test_shares_below_the_floor_are_weak_evidence_and_stand_after_others() -> None:
-    rows = [*group_rows(SHARES, coverage_median=0.004), *group_rows(SHARES, bias_type="implicit")]
+    rows = [*group_rows(SHARES, coverage=0.01), *group_rows(SHARES, bias_type="implicit")]
     tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (0.05, 0.15), bias_type="implicit")]
     found = texts_of(content(probe_part({"probe_groups": rows, "tests": tests})), "say")
     assert found[0].startswith("Finishing a sentence, m says")
@@ -460,7 +460,7 @@ def test_what_was_not_measured_names_the_command() -> None:
 @pytest.mark.parametrize("label", HOSTILE)
 def test_names_that_are_long_or_hostile_leave_the_sentence_whole(label: str) -> None:
     for name in (label, f"{label} " * 30, " ".join("abcdefghijklmnop")):
-        rows = group_rows(SHARES, model=name, coverage_median=0.001)
+        rows = group_rows(SHARES, model=name, coverage=0.01)
         test = of_groups(0.14, (0.09, 0.19), model_a=name, model_b=name)
         made = content(probe_part({"probe_groups": rows, "tests": [test]}, name))
         text = texts_of(made, "say", foreign=True)[0]
@@ -499,7 +499,7 @@ def test_whatever_the_verdicts_no_sentence_claims_more(rows: Rows, weak: set[int
         one
         for i, label in enumerate(labels)
         for one in group_rows(
-            SHARES, model=label, bias_type=bias_type, coverage_median=0.001 if i in weak else 0.3
+            SHARES, model=label, bias_type=bias_type, coverage=0.01 if i in weak else 0.3
         )
     ]
     tests = [{**one, "bias_type": bias_type} for one in rows]

@@ -13,10 +13,9 @@ from biaskit.report.findings.sentence import Foreign, Piece, Said, said, sentenc
 from biaskit.report.findings.texts import texts_measured
 from biaskit.report.next_tokens import EVERY_GROUP, the_rest
 from biaskit.runs.collection import Part
+from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
-LITTLE = 0.5
-"""Coverage below this is said on the page."""
 DECLINES = "declines"
 RARE = 0.01
 """Answers that decline less often than this are not said."""
@@ -60,12 +59,12 @@ def _of_block(
 
 def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iterator[Said]:
     """Say the coverage over the groups of jobs, where it is little."""
-    values = sorted(row["coverage"] for row in defined(block.rows_of(model), "coverage"))
-    if not values or values[-1] >= LITTLE:
+    coverage = block.coverage(model)
+    if coverage is None or not is_under(coverage, LITTLE):
         return
-    low, high = percent(values[0]), percent(values[-1])
+    low, high = map(percent, coverage)
     templates = ["{opening}, the target words hold {share} % of {model}’s probability."]
-    pieces: dict[str, Piece] = {"share": low if low == high else percent_range(values[0], values[-1])}
+    pieces: dict[str, Piece] = {"share": low if low == high else percent_range(*coverage)}
     for name, value in the_rest(next_tokens, most=1):
         templates.insert(0, templates[0].replace("bility.", "bility; the likeliest other start is {rest}."))
         pieces["rest"] = Foreign(name, after=f" ({percent(value)} %)")

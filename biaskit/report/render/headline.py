@@ -15,14 +15,15 @@ from biaskit.common.wording import (
     short,
 )
 from biaskit.report.content import Content
-from biaskit.report.findings import READING, findings
-from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
+from biaskit.report.findings import READING, findings, first_about
+from biaskit.report.findings.blocks import SPLIT, ProbeBlock, blocks_of, jobs_of
 from biaskit.report.findings.finding import Finding, Topic, parts_of, reason_of, reasons_of
 from biaskit.report.findings.scores import women_minus_men
 from biaskit.report.findings.texts import against_labour, models_of, occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
 from biaskit.runs.collection import Part
+from biaskit.tables.coverage import WEAK
 from biaskit.tables.query import defined, distinct, grouped, where
 
 N_FINDINGS = 6
@@ -47,8 +48,7 @@ def first_findings(
     content: Content, *, width: int = WIDTH, most: int = N_FINDINGS, first: Sequence[Topic] = ()
 ) -> str:
     """Print the first findings alone, as `headline` does, those of the topics `first` before others."""
-    said = sorted(findings(content), key=lambda finding: finding.topic not in first)
-    return "\n".join(_sentences(said, width, most))
+    return "\n".join(_sentences(first_about(first, content), width, most))
 
 
 def _sentences(said: Sequence[Finding], width: int, most: int) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _probe(part: Part) -> Iterator[TitledTable]:
 
 
 def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) -> str:
-    """Write share and interval, with a star where the coverage is under the floor."""
+    """Write share and interval, with a star where it is weak evidence."""
     row = block.row(model, group)
     if row is None or row["share"] is None:
         notes[f"{UNDEFINED} not measured: {reason_of(row or {})}."] = None
@@ -98,10 +98,10 @@ def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) ->
     shown = percent(row["share"])
     if row["ci_low"] is not None:
         shown += f" [{percent_range(row['ci_low'], row['ci_high'])}]"
-    if below_floor(block, model):
+    if block.is_weak(model):
         shown += " *"
-        note = "* weak evidence: in the median cell the target words hold less than "
-        notes[f"{note}{percent(block.part.floor)} % of the probability (coverage)."] = None
+        held = f"less than {percent(WEAK)} % of the probability (coverage)"
+        notes[f"* weak evidence: the target words hold {held}."] = None
     return shown
 
 
