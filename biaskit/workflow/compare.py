@@ -16,7 +16,7 @@ from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
-from biaskit.compare.gate import Outcome, require_equivalent
+from biaskit.compare.gate import Outcome, coverage_in, require_equivalent
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import watching
@@ -67,8 +67,12 @@ class ComparisonResult(RunResult):
         Rows between models are this comparison's, rows of other contrasts the runs' own as well
         (docs/methods.md#required-equivalence).
         """
-        of_runs = [row for part in self.content.parts for row in part.tables.get("tests", ())]
-        return require_equivalent([*self.content.between.get("tests", ()), *of_runs], contrast, self.pairs)
+        tests, groups = (
+            [row for part in self.content.parts for row in part.tables.get(name, ())]
+            for name in ("tests", "probe_groups")
+        )
+        rows = [*self.content.between.get("tests", ()), *tests]
+        return require_equivalent(rows, contrast, self.pairs, coverage_in(groups))
 
     def equivalent(self, contrast: str = "models") -> bool:
         """Tell whether there are rows of the contrast with a margin, and all are equivalent within it."""

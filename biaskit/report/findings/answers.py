@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from biaskit.common.wording import percent, share_with_interval
 from biaskit.report.content import Content
@@ -21,7 +22,7 @@ from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.verdict import LEVEL, interval_side, p_against
 from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.quantities import NAMED
-from biaskit.tables.query import Row, defined, where
+from biaskit.tables.query import Row, defined
 
 DECIDED = (*MEASURED, "not-identified")
 
@@ -67,7 +68,7 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
             interval=bracket + interval,
         )
         using, number = measured(block, model, [row]), share if bracket else ""
-        place = {"about": block.about, "strength": DETAIL if weak else None, "weak": weak}
+        place: dict[str, Any] = {"about": block.about, "strength": DETAIL if weak else None, "weak": weak}
         yield said(text, block.topic, "say", measured=using, number=number, **place)
     if not defined(rows, "share"):
         missing = "{opening}, how often {model} says {who} is not measured ({why})."
@@ -78,7 +79,7 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
 
 def _drawn(block: ProbeBlock, model: str, test: Row, claimed: Said) -> Iterator[Said]:
     """Say beside a claim on little of the probability whom drawn answers name, where there are some."""
-    every = where(block.part.tables.get("probe_outcomes", ()), **block.scope, model=model)
+    every = block.outcomes.get((model,), ())
     shares = {(row["job_group"], row["outcome"]): row["share"] for row in every}
     groups = test["group_a"], test["group_b"]
     if not is_under(block.coverage(model), LITTLE) or not all(shares.get((g, NAMED)) for g in groups):
@@ -95,7 +96,11 @@ def _drawn(block: ProbeBlock, model: str, test: Row, claimed: Said) -> Iterator[
         groups=two_groups(block.part, *groups),
         turned=", the other way round" if turned else "",
     )
-    beside = {"about": claimed.about, "strength": claimed.strength, "weak": claimed.finding.weak}
+    beside: dict[str, Any] = {
+        "about": claimed.about,
+        "strength": claimed.strength,
+        "weak": claimed.finding.weak,
+    }
     yield said(text, block.topic, "say", measured=measured(block, model, (), "drawn answers"), **beside)
 
 

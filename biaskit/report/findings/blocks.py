@@ -141,6 +141,11 @@ class ProbeBlock:
         """Its rows of probe_jobs by model."""
         return grouped(where(self.part.tables.get("probe_jobs", ()), **self.scope), "model")
 
+    @cached_property
+    def outcomes(self) -> dict[tuple[str, ...], list[Row]]:
+        """Its rows of probe_outcomes by model."""
+        return grouped(where(self.part.tables.get("probe_outcomes", ()), **self.scope), "model")
+
     def row(self, model: str, group: str) -> Row | None:
         """The row of a group of jobs and the gender that sentences speak of."""
         return first(self.rows_of(model), job_group=group)
@@ -153,10 +158,13 @@ def blocks_of(part: Part) -> list[ProbeBlock]:
     return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
 
 
-def coverage_behind(content: Content, rows: Sequence[Row]) -> Coverage:
+SIDES = ("model_a", "model_b")
+
+
+def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
     """Find the least and the greatest coverage of the answers that rows of tests rest on."""
     way = itemgetter("bias_type", "prompt_form")
-    ways = {(row[side], *way(row)) for row in rows for side in ("model_a", "model_b")}
+    ways = {(row[side], *way(row)) for row in rows for side in sides}
     every = [
         row
         for part in parts_of(content, "probe")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.common.wording import people, percent, percent_range, share_with_interval
+from biaskit.common.wording import people, percent, share_with_interval
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, blocks_of, measured
 from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, tests
 from biaskit.report.findings.kinds import REFUSED, claim
-from biaskit.report.findings.sentence import Foreign, Piece, Said, said, sentence
+from biaskit.report.findings.sentence import Foreign, Piece, Said, percents, said, sentence
 from biaskit.report.findings.texts import texts_measured
 from biaskit.report.next_tokens import EVERY_GROUP, the_rest
 from biaskit.runs.collection import Part
@@ -32,12 +32,11 @@ def beside(content: Content) -> Iterator[Said]:
         for block in blocks_of(part):
             scope = {**block.scope, "job_group": EVERY_GROUP}
             next_tokens = grouped(where(part.tables.get("probe_next", ()), **scope), "model")
-            declined = where(part.tables.get("probe_outcomes", ()), **scope, outcome=DECLINES)
-            declined_by_model = grouped(defined(declined, "share"), "model")
             for model in block.models:
                 yield from _coverage(block, model, next_tokens.get((model,), ()))
                 # Answers that decline, where more than a few do.
-                for row in declined_by_model.get((model,), ()):
+                declined = where(block.outcomes.get((model,), ()), job_group=EVERY_GROUP, outcome=DECLINES)
+                for row in defined(declined, "share"):
                     if row["share"] >= RARE:
                         number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
                         share, bracket, interval = number.partition(" [")
@@ -62,9 +61,8 @@ def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iter
     coverage = block.coverage(model)
     if coverage is None or not is_under(coverage, LITTLE):
         return
-    low, high = map(percent, coverage)
     templates = ["{opening}, the target words hold {share} % of {model}’s probability."]
-    pieces: dict[str, Piece] = {"share": low if low == high else percent_range(*coverage)}
+    pieces: dict[str, Piece] = {"share": percents(coverage)}
     for name, value in the_rest(next_tokens, most=1):
         templates.insert(0, templates[0].replace("bility.", "bility; the likeliest other start is {rest}."))
         pieces["rest"] = Foreign(name, after=f" ({percent(value)} %)")

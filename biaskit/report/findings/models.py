@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, number_range, short
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import coverage_behind, one_group, two_groups
+from biaskit.report.findings.blocks import SIDES, coverage_behind, one_group, two_groups
 from biaskit.report.findings.finding import DIRECTED, Topic, measured_by, noted, outcome_of, parts_of, shared
 from biaskit.report.findings.kinds import IN_NUMBERS, claim, of_models
 from biaskit.report.findings.sentence import (
@@ -96,7 +96,7 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     coverage = coverage_behind(content, rows)
     weak = is_under(coverage, WEAK)
     # The clause on coverage holds of answers alone.
-    lead = opening("", coverage, "their") if all(row["bias_type"] for row in rows) else ""
+    lead = opening("", coverage, whose="their") if all(row["bias_type"] for row in rows) else ""
     lead = f"{lead}, " if lead else "weak evidence: " * weak
     subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
     if counts["equivalent"] == n:
@@ -116,12 +116,12 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
 
 def _of_row(content: Content, row: Row) -> Said:
     part = next(parts_of(content, "probe"), None) or content.parts[0]
-    asked, coverage = row["bias_type"], coverage_behind(content, [row])
+    of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     return claim(
         *(of_models(row["quantity"]), row, _topic([row]), _measured(content, [row])),
-        coverage=coverage,
+        coverage=coverage_behind(content, [row]),
         pieces={
-            "opening": opening(asked, coverage, "their") if asked else "in texts",
+            "opening": opening(row["bias_type"], *of_sides, whose="their") or "in texts",
             "a": Foreign(row["model_a"]),
             "b": Foreign(row["model_b"]),
             "higher": "higher" if outcome_of(row) == "higher" else "lower",

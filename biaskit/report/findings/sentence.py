@@ -111,18 +111,24 @@ OPENINGS = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 AMONG = re.compile(r"\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 
-def opening(bias_type: str, coverage: Coverage = None, whose: str = "its") -> str:
-    """Say how a model was asked; where the target words hold little of its probability, how little.
+def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
+    """Say how models were asked; where the target words hold little of their probability, how little.
 
     Sentences about no way of asking have none ("").
     """
     asked = OPENINGS.get(bias_type, "asked") if bias_type else ""
-    if coverage is None or not is_under(coverage, LITTLE):
+    if not any(is_under(ends, LITTLE) for ends in coverage):
         return asked
-    low, high = map(percent, coverage)
-    held = low if low == high else percent_range(*coverage)
-    among = f"among the target words ({held} % of {whose} probability)"
-    return ("weak evidence: " if is_under(coverage, WEAK) else "") + ", ".join(filter(None, (asked, among)))
+    held = dict.fromkeys(f"{percents(ends)} %" for ends in coverage if ends is not None)
+    among = f"among the target words ({' and '.join(held)} of {whose} probability)"
+    weak = any(is_under(ends, WEAK) for ends in coverage)
+    return ("weak evidence: " if weak else "") + ", ".join(filter(None, (asked, among)))
+
+
+def percents(ends: tuple[float, float]) -> str:
+    """Write '3', or '3–5', in percent."""
+    low, high = map(percent, ends)
+    return low if low == high else percent_range(*ends)
 
 
 def n_words(text: str) -> int:
