@@ -224,9 +224,11 @@ def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(
         for dots, gender in zip(panel.dots, ("female", "male"), strict=True):
             rows = {row["occupation"]: row for row in rows_of(usual, "srb", model=label, gender=gender)}
             for point, name in zip(dots.points, panel.labels, strict=True):
-                assert point.x == rows[name]["srb"] or (point.x != point.x and rows[name]["srb"] is None)
-                sure = rows[name]["p_value"] is not None and rows[name]["p_value"] < 0.05
+                score, p_value = rows[name]["srb_content"], rows[name]["srb_content_p_value"]
+                assert point.x == score or (point.x != point.x and score is None)
+                sure = p_value is not None and p_value < 0.05
                 assert point.fill == ("" if sure else "none")
+    assert "without gender words" in drawn["srb"].plot.caption
     assert any(row["srb"] is None for row in rows_of(usual, "srb"))
     assert "–: not measured" in [entry.text for entry in drawn["srb"].plot.legend]
 

@@ -413,7 +413,8 @@ def test_drawn_answers_stand_beside_little_of_the_probability() -> None:
     said_first, beside = texts_of(drawn(0.7, 0.2, coverage=0.03), "say")
     assert "women 26 points more often" in said_first
     assert beside == (
-        "Asked outright, women are 70 and 20 % of those named in m’s drawn answers for women’s and men’s jobs."
+        "Asked outright, women are 70 and 20 % of those named in m’s drawn answers for women’s and men’s "
+        "jobs."
     )
     turned = texts_of(drawn(0.2, 0.7, coverage=0.03), "say")[1]
     assert turned.endswith("drawn answers for women’s and men’s jobs, the other way round.")

@@ -96,12 +96,9 @@ def _drawn(block: ProbeBlock, model: str, test: Row, claimed: Said) -> Iterator[
         groups=two_groups(block.part, *groups),
         turned=", the other way round" if turned else "",
     )
-    beside: dict[str, Any] = {
-        "about": claimed.about,
-        "strength": claimed.strength,
-        "weak": claimed.finding.weak,
-    }
-    yield said(text, block.topic, "say", measured=measured(block, model, (), "drawn answers"), **beside)
+    using, weak = measured(block, model, (), "drawn answers"), claimed.finding.weak
+    place: dict[str, Any] = {"about": block.about, "strength": claimed.strength, "weak": weak}
+    yield said(text, block.topic, "say", measured=using, **place)
 
 
 def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:
