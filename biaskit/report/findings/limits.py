@@ -114,7 +114,7 @@ def _of_probe(part: Part) -> Iterator[str]:
     if any(width > WIDE_BOUNDS for width in widths):
         yield (
             "a service that shows only its most probable words leaves bounds of up to "
-            f"{percent(max(widths))} points around a share; intervals and tests hold them."
+            f"{percent(max(widths))} points around a share; intervals and the tests beside them hold these."
         )
     if "sampling" in estimators:
         yield "shares by sampling come from few draws per cell, with their noise."

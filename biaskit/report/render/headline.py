@@ -118,7 +118,7 @@ def _personas(part: Part) -> TitledTable:
         rows.append((short(model, LABEL), shown, *_tests(part, model, notes)))
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
-    heads = ("", "% by occupation", "minus labour", "SRB, women minus men")
+    heads = ("", "% by occupation", "minus labour", "SRB without gender words, women minus men")
     return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), " ".join(notes))
 
 
