@@ -217,6 +217,20 @@ def test_groups_of_models_have_their_differences_drawn() -> None:
     assert not only(differences.models, replace(made, between={"tests": foreign}))
 
 
+def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dict[str, Figure]) -> None:
+    little = {("A", "explicit"): 0.04}
+    rows = rows_of(usual, "probe_groups")
+    rows = [row | {"coverage": little.get((row["model"], row["bias_type"]), 0.6)} for row in rows]
+    said = "Weak evidence (target words under 10 % of the probability): A asked outright."
+    figures = named(draw_all(with_table(usual, "probe_groups", rows)))
+    names = ("answer", "labour", "jobs", "models", "debiasing", "gaps-explicit", "outcomes", "srb", "words-1")
+    weak = {name for name in names if name in figures and figures[name].plot.caption.endswith(said)}
+    assert weak == {"answer", "labour", "jobs", "models", "debiasing", "gaps-explicit"} & figures.keys()
+    assert "Weak" not in drawn["labour"].plot.caption
+    pale = [bar.pale for panel in panels(figures["groups"]) for bar in panel.bars if bar]
+    assert 0 < sum(pale) < len(pale)
+
+
 def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(
     usual: Content, drawn: dict[str, Figure]
 ) -> None:

@@ -79,7 +79,7 @@ SAID = {
         *("60 [50–70]", "34 [24–44]", "60 [50–70] *", "34 [24–44] *", "20 to 90", "3 [−40 to 46]"),
         *("−0.50 [−0.60 to −0.40]", "women 26 points more often", "[17 to 35]"),
         *("less than 10 % of the probability (coverage)", "2.4 points more [0.9 to 3.6]"),
-        *("[−40 to 46 points]", "- 4 more findings in the report."),
+        *("[−40 to 46 points]", "- 3 more findings in the report."),
         "Brackets hold intervals of at least 95 %",
     ),
     "two-models": (
