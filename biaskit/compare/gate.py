@@ -13,6 +13,7 @@ from biaskit.common.wording import listed, percent
 from biaskit.compare.policy import Policy, Require, short_policy
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
+from biaskit.tables.quantities import OUTCOME_SHARE
 from biaskit.tables.query import Row, contrast_of, grouped, undefined
 
 Pair = tuple[str, str, str]
@@ -134,7 +135,8 @@ def judge_policy(
         selected = [row for row in rows if _selects(require, row)]
         failing = [Failing(row, why) for row in selected if (why := _why_not(require, row, coverage or {}))]
         missing = _not_compared(require, selected, pairs)
-        held = {label: part for row in selected for label, part in _held(row, coverage or {})}
+        of_words = [row for row in selected if row.get("quantity") != OUTCOME_SHARE]
+        held = {label: part for row in of_words for label, part in _held(row, coverage or {})}
         weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
         outcomes.append(Outcome(require, len(selected), tuple(failing), missing, weak))
     return GateResult(tuple(outcomes))

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from biaskit.common.wording import percent, share_with_interval
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured, one_group, two_groups
-from biaskit.report.findings.finding import (
-    BY_CHANCE,
-    DIRECTED,
-    MEASURED,
-    is_answered,
-    outcome_of,
-    parts_of,
-)
+from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of, parts_of
 from biaskit.report.findings.kinds import ASYMMETRY, GROUPS, claim
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, who, why
 from biaskit.stats.multiplicity import benjamini_hochberg
@@ -96,9 +90,9 @@ def _drawn(block: ProbeBlock, model: str, test: Row, claimed: Said) -> Iterator[
         groups=two_groups(block.part, *groups),
         turned=", the other way round" if turned else "",
     )
-    using, weak = measured(block, model, (), "drawn answers"), claimed.finding.weak
-    place: dict[str, Any] = {"about": block.about, "strength": claimed.strength, "weak": weak}
-    yield said(text, block.topic, "say", measured=using, **place)
+    using = measured(block, model, (), "drawn answers")
+    said_beside = replace(claimed.finding, text=text, verdict="shown", measured_with=using)
+    yield replace(claimed, finding=said_beside, number="")
 
 
 def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:

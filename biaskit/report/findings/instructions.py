@@ -13,18 +13,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, blocks_of, measured, one_group, two_groups
 from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, shared, tests
 from biaskit.report.findings.kinds import CHANGE, GAP_CHANGE, claim
-from biaskit.report.findings.sentence import (
-    STRENGTH,
-    WEAKER,
-    Foreign,
-    Piece,
-    Said,
-    said,
-    sentence,
-    who,
-    why,
-    within,
-)
+from biaskit.report.findings.sentence import STRENGTH, Foreign, Piece, Said, said, sentence, who, why, within
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
@@ -113,5 +102,5 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     )
     verdict: Verdict = "shown" if clear else shared(verdicts or ["not-measured"])
     weak, using = block.is_weak(model), measured(block, model, rows)
-    strength = max(WEAKER * weak, min(STRENGTH[v] for v in verdicts or ["not-measured"]))
+    strength = min(STRENGTH[v] for v in verdicts or ["not-measured"])
     yield said(text, "debiasing", "help", verdict, using, about=about, strength=strength, weak=weak)

@@ -14,7 +14,6 @@ from biaskit.report.findings.finding import Topic, outcome_of
 from biaskit.report.findings.sentence import (
     DETAIL,
     STRENGTH,
-    WEAKER,
     Foreign,
     Piece,
     Said,
@@ -85,7 +84,7 @@ def claim(
     shares rest on; `least`: the lowest strength it may have, however clear; `pieces`: replace those of the
     row.
     """
-    verdict, weak = verdict or outcome_of(row), is_under(coverage, WEAK)
+    verdict = verdict or outcome_of(row)
     estimated = row if row is not None and row["estimate"] is not None else None
     pieces_of_row: dict[str, Piece] = {
         "opening": opening(asked, coverage),
@@ -103,8 +102,8 @@ def claim(
         *(text, topic, kind.question, verdict, measured),
         about=about,
         number=shown if "[" in shown and shown[shown.index("[") :] in text else "",
-        strength=max(least, STRENGTH[verdict], WEAKER * weak, DETAIL * (verdict == "shown")),
-        weak=weak,
+        strength=max(least, STRENGTH[verdict], DETAIL * (verdict == "shown")),
+        weak=is_under(coverage, WEAK),
     )
 
 

@@ -10,17 +10,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings.blocks import SIDES, coverage_behind, one_group, two_groups
 from biaskit.report.findings.finding import DIRECTED, Topic, measured_by, noted, outcome_of, parts_of, shared
 from biaskit.report.findings.kinds import IN_NUMBERS, claim, of_models
-from biaskit.report.findings.sentence import (
-    STRENGTH,
-    WEAKER,
-    Foreign,
-    Said,
-    opening,
-    said,
-    sentence,
-    who,
-    within,
-)
+from biaskit.report.findings.sentence import STRENGTH, Foreign, Said, opening, said, sentence, who, within
 from biaskit.stats.verdict import Verdict
 from biaskit.tables.coverage import WEAK, is_under
 from biaskit.tables.query import Row, distinct, grouped, where
@@ -109,8 +99,7 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     margins = within(*(row for row in rows if row["quantity"] not in IN_NUMBERS))
     text = sentence(lead + text, a=Foreign(a), b=Foreign(b), within=margins)
     verdict = shared(sides) if counts["higher"] < n else "shown"
-    strength = max(WEAKER * weak, min(STRENGTH[v] for v in verdicts))
-    using = _measured(content, rows)
+    strength, using = min(STRENGTH[v] for v in verdicts), _measured(content, rows)
     return said(text, _topic(rows), "models", verdict, using, strength=strength, weak=weak)
 
 

@@ -54,9 +54,10 @@ def said(
     strength: int | None = None,
     weak: bool = False,
 ) -> Said:
-    """Make a sentence; its strength follows from its verdict where none is given."""
+    """Make a sentence; its strength follows from its verdict where none is given, less where it is weak."""
     finding = Finding(text, topic, question, verdict, measured, weak)
-    return Said(finding, about or question, STRENGTH[verdict] if strength is None else strength, number)
+    strength = max(STRENGTH[verdict] if strength is None else strength, WEAKER * weak)
+    return Said(finding, about or question, strength, number)
 
 
 # --- the sentence ------------------------------------------------------------------------------------
