@@ -33,7 +33,7 @@ DESIGNS = [(jobs, templates, draws) for jobs in (6, 20) for templates in (3, 10,
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The demo's two groups of jobs in a design of some size; every draw names a listed word."""
+    """The demo's two groups of jobs in a design of some size; every draw names a target word."""
 
     variances: Sequence[CellVariance]
     jobs: int

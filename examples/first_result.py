@@ -14,7 +14,7 @@ def main() -> None:
     for row in result.groups.itertuples():
         if row.gender == "female":
             print(
-                f"{row.bias_type}, {row.job_group} jobs: P(female | listed words) = {row.share:.3f}"
+                f"{row.bias_type}, {row.job_group} jobs: P(female | target words) = {row.share:.3f}"
                 f" [{row.ci_low:.3f}, {row.ci_high:.3f}], coverage {row.coverage:.3f}"
             )
     for warning in result.warnings:

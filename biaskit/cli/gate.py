@@ -60,6 +60,7 @@ def command(
                 "holds": outcome.holds,
                 "n_rows": outcome.n_rows,
                 "not_compared": list(outcome.not_compared),
+                "weak_evidence": list(outcome.weak),
                 "failing": [{"why": failing.why, "row": dict(failing.row)} for failing in outcome.failing],
             }
             for outcome in result.outcomes

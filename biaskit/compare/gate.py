@@ -6,18 +6,20 @@ See docs/methods.md#gate.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.common.wording import percent
+from biaskit.common.wording import listed, percent
 from biaskit.compare.policy import Policy, Require, short_policy
 from biaskit.stats.verdict import is_judged, verdict_of
-from biaskit.tables.query import Row, contrast_of
+from biaskit.tables.coverage import WEAK, coverage_of
+from biaskit.tables.quantities import OUTCOME_SHARE
+from biaskit.tables.query import Row, contrast_of, grouped, undefined
 
 Pair = tuple[str, str, str]
 """(engine, later, earlier): two models to be compared."""
 Coverage = Mapping[tuple[str, str], float | None]
-"""(model, bias type) → the part of the probability that the listed words hold; None where unknown."""
+"""(model, bias type) → the part of the probability that the target words hold; None where unknown."""
 SHOWN = 5
 """At most so many failing rows are printed."""
 CI90 = ("ci90_low", "ci90_high")
@@ -50,6 +52,7 @@ class Outcome:
     n_rows: int
     failing: tuple[Failing, ...] = ()
     not_compared: tuple[str, ...] = ()  # models, or pairs of them, without such a row
+    weak: tuple[str, ...] = ()  # models whose rows are weak evidence (docs/methods.md#coverage-floor)
 
     @property
     def holds(self) -> bool:
@@ -61,12 +64,18 @@ class Outcome:
         """The outcome in one sentence."""
         title = self.require.title
         if self.holds:
-            return f"Required: {title} holds in all {self.n_rows} rows."
+            return f"Required: {title} holds in all {self.n_rows} rows{self.on_weak_evidence}."
         problems = [f"{len(self.failing)} of {self.n_rows} rows"] if self.failing else []
         if missing := len(self.not_compared):
             what = "pairs of models" if self.require.contrast == "models" else "models"
             problems.append(f"{missing} {what} were not compared")
         return f"Required: {title} does not hold: {', '.join(problems) or 'nothing was compared'}."
+
+    @property
+    def on_weak_evidence(self) -> str:
+        """Whose target words hold too little; "" where it rests on no weak evidence."""
+        held = f"the target words hold less than {percent(WEAK)} % of what {listed(self.weak)} says"
+        return f", on weak evidence ({held})" if self.weak else ""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -99,6 +108,14 @@ class GateResult:
         return "\n".join("\n  ".join((outcome.text, *outcome.lines)) for outcome in self.outcomes)
 
 
+def coverage_in(rows: Iterable[Row]) -> Coverage:
+    """Read the least coverage over groups of jobs from rows of probe_groups.csv."""
+    return {
+        key: None if undefined(own, "coverage") or (ends := coverage_of(own)) is None else ends[0]
+        for key, own in grouped(rows, "model", "bias_type").items()
+    }
+
+
 def judge_policy(
     policy: Policy,
     rows: Sequence[Row],
@@ -118,16 +135,24 @@ def judge_policy(
         selected = [row for row in rows if _selects(require, row)]
         failing = [Failing(row, why) for row in selected if (why := _why_not(require, row, coverage or {}))]
         missing = _not_compared(require, selected, pairs)
-        outcomes.append(Outcome(require, len(selected), tuple(failing), missing))
+        of_words = [row for row in selected if row.get("quantity") != OUTCOME_SHARE]
+        held = {label: part for row in of_words for label, part in _held(row, coverage or {})}
+        weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
+        outcomes.append(Outcome(require, len(selected), tuple(failing), missing, weak))
     return GateResult(tuple(outcomes))
 
 
-def require_equivalent(rows: Sequence[Row], contrast: str = "models", pairs: Sequence[Pair] = ()) -> Outcome:
+def require_equivalent(
+    rows: Sequence[Row],
+    contrast: str = "models",
+    pairs: Sequence[Pair] = (),
+    coverage: Coverage | None = None,
+) -> Outcome:
     """Judge whether every row of a contrast that has a margin is equivalent within it.
 
     Raises `UsageError` for an unknown contrast.
     """
-    return judge_policy(short_policy(contrast), rows, pairs=pairs).outcomes[0]
+    return judge_policy(short_policy(contrast), rows, pairs=pairs, coverage=coverage).outcomes[0]
 
 
 def _selects(require: Require, row: Row) -> bool:
@@ -178,18 +203,22 @@ def _why_not(require: Require, row: Row, coverage: Coverage) -> str:
 
 
 def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
-    """Say which model of a row has too little coverage; "" where none has, and for texts, which have none."""
-    if row["engine"] != "probe":
-        return ""
-    for label in dict.fromkeys((row["model_a"], row["model_b"])):
+    """Say which model of a row has too little coverage; "" where none has."""
+    for label, part in _held(row, coverage):
+        if part is None:
+            return f"the coverage of {label} is not known"
+        if part < least:
+            shown = f"{percent(part)} % of what {label} says, less than {percent(least)} %"
+            return f"the target words hold {shown}"
+    return ""
+
+
+def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
+    """Yield the models of a row with their least coverage, None if unknown; no model of texts."""
+    for label in dict.fromkeys((row["model_a"], row["model_b"])) if row["engine"] == "probe" else ():
         keys = [key for key in coverage if key[0] == label and row["bias_type"] in ("", key[1])]
         known = [part for key in keys if (part := coverage[key]) is not None]
-        if not known or len(known) < len(keys):
-            return f"the coverage of {label} is not known"
-        if min(known) < least:
-            shown = f"{percent(min(known))} % of what {label} says, less than {percent(least)} %"
-            return f"the listed words hold {shown}"
-    return ""
+        yield label, min(known) if known and len(known) == len(keys) else None
 
 
 def verdict_in_words(row: Row) -> str:

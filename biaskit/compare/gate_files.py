@@ -20,6 +20,8 @@ def junit(result: GateResult) -> bytes:
     for outcome in result.outcomes:
         attributes = {"classname": "biaskit.gate", "name": visible(outcome.require.title), "time": "0"}
         case = ElementTree.SubElement(suite, "testcase", attributes)
+        if outcome.weak:
+            ElementTree.SubElement(case, "system-out").text = visible(outcome.text)
         if not outcome.holds:
             failure = ElementTree.SubElement(case, "failure", type="gate", message=visible(outcome.text))
             failure.text = "\n".join(map(visible, outcome.lines))
@@ -35,8 +37,9 @@ def summary(result: GateResult) -> str:
     details: list[str] = []
     for outcome in result.outcomes:
         title = markdown(outcome.require.title)
+        weak = markdown(outcome.on_weak_evidence)
         problems = markdown(outcome.text.partition(" does not hold: ")[2].rstrip("."))
-        lines.append(f"| {title} | {outcome.n_rows:,} | {'holds' if outcome.holds else problems} |")
+        lines.append(f"| {title} | {outcome.n_rows:,} | {f'holds{weak}' if outcome.holds else problems} |")
         if not outcome.holds:
             details += ["", f"**{title}**", "", *(f"- {markdown(line)}" for line in outcome.lines)]
     return "\n".join([*lines, *details]) + "\n"

@@ -87,7 +87,7 @@ def load_outcome_rules(source: str, *, reads: str, top: Sequence[str] = ()) -> O
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile a pattern.
 
-    Beside what regular expressions have: `..` for a gap, `@w` for a word; `@a` for a listed word, `@b` for
+    Beside what regular expressions have: `..` for a gap, `@w` for a word; `@a` for a target word, `@b` for
     one of another group, `%a` for one inside a question.
     """
     return re.compile(_NOTATION.sub(lambda sign: _NAMED.get(sign[0], sign[0]), pattern))

@@ -72,7 +72,7 @@ def _numbers(part: Part) -> Iterator[str]:
     """Yield the lines of a small table of one engine."""
     if part.engine == "probe":
         yield from ("", "### What it says of a job", "")
-        yield "Shares of the probability on the listed words, with 95 % intervals over jobs and templates;"
+        yield "Shares of the probability on the target words, with 95 % intervals over jobs and templates;"
         yield "coverage is what these words hold of all its probability."
         file, head = "probe_groups.csv", ["Model", "Asked", "Jobs", *map(people, part.groups), "Coverage"]
         rows: Sequence[Sequence[str]] = _probe(part)

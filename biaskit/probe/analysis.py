@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from biaskit.common.provenance import SCORING_VERSION, canonical_json
@@ -29,10 +28,10 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.study.keys import ProbeStudy
+from biaskit.tables.coverage import WEAK, coverage_of, is_under
+from biaskit.tables.query import grouped, where
 from biaskit.tables.sets import TableSet
 
-LOW = 0.1
-"""Below this mean coverage another way to ask is worth a look."""
 METHODS_VERSION = {"shares": 1, "effects": 2}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "verdict", "seed", "skip_bad_lines")
@@ -217,12 +216,12 @@ def _notes(
     floor = study.coverage_floor
     if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
         yield (
-            f"in {below} of {len(cells)} cells the listed words have less than {floor:g} of the probability"
+            f"in {below} of {len(cells)} cells the target words have less than {floor:g} of the probability"
             " (coverage): their shares rest on little; groups whose median is below are in brackets"
         )
     if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
         yield f"group means under 0.05 or over 0.95 ({edge} here) may have too short intervals"
-    yield from _low_coverage(cells, models)
+    yield from _low_coverage(groups, models)
     if stored.n_open:
         yield (
             f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
@@ -230,18 +229,17 @@ def _notes(
         )
 
 
-def _low_coverage(cells: Sequence[CellShares], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Name the models that give the listed words little, and the command that shows a better question."""
-    coverage: dict[str, dict[str, list[float]]] = {label: {} for label in models}
-    for x in cells:
-        if x.coverage is not None:
-            coverage[x.cell.model].setdefault(x.cell.bias_type, []).append(x.coverage)
-    for label, of_model in coverage.items():
-        low = {bias_type: mean for bias_type, values in of_model.items() if (mean := fmean(values)) < LOW}
-        spec = models[label]["spec"]
-        if low and not spec.startswith("scripted:"):
-            shown = listed([f"{percent(mean)} % of {bias_type} prompts" for bias_type, mean in low.items()])
+def _low_coverage(
+    groups: Sequence[Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Name the models whose shares are weak evidence, and the command that shows a better question."""
+    low: dict[str, list[str]] = {}
+    for (label, way), rows in grouped(where(groups, instruction_id=0), "model", "bias_type").items():
+        if (ends := coverage_of(rows)) and is_under(ends, WEAK):
+            low.setdefault(label, []).append(f"{percent(ends[0])} % of {way} prompts")
+    for label, held in low.items():
+        if not (spec := models[label]["spec"]).startswith("scripted:"):
             yield (
-                f"{label}: the listed words hold {shown}; `biaskit doctor {spec} --forms` shows which"
-                " question reaches the model"
+                f"{label}: weak evidence, the target words hold {listed(held)}; `biaskit doctor {spec}"
+                " --forms` shows which question reaches the model"
             )

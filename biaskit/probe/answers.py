@@ -30,10 +30,8 @@ from biaskit.stats.arms import (
 from biaskit.stats.contrasts import Row, between_groups, scope_of, within_jobs
 from biaskit.stats.crossed import joined, share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson
-from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
+from biaskit.tables.quantities import ANSWERS_OF_MODELS, NAMED, OUTCOME_SHARE, TESTED_OUTCOMES
 
-NAMED = "listed"
-"""The outcome of an answer that names one group of the study; in tables its groups follow one by one."""
 _WITHHELD = ("refusal", "filter")
 """What a server calls an answer that it or its model declined to give."""
 _Kind = tuple[str, str]  # an outcome, and the group where the answer names one, else ""

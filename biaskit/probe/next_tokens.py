@@ -19,12 +19,12 @@ from biaskit.stats.arms import Arm
 from biaskit.stats.contrasts import Row
 
 SHOWN = 20
-"""Tokens of a group in the table; those that begin a listed word come on top."""
+"""Tokens of a group in the table; those that begin a target word come on top."""
 ROUNDING = 1e-5
 """The part of a token's probability that rounding may leave beyond its words: rows hold six decimals."""
 UNIT = 2.0**-60
 """Probabilities are summed as whole multiples of it: the sum is the same in any order of the rows."""
-UNSEEN = "a listed word may go on from this token: top-k does not see how far"
+UNSEEN = "a target word may go on from this token: top-k does not see how far"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class NextToken:
 
     text: str
     probability: float
-    beyond: float | None  # the part of the probability that is no listed word; None: not known
-    begins: frozenset[str]  # gender groups of the listed words that begin with it
+    beyond: float | None  # the part of the probability that is no target word; None: not known
+    begins: frozenset[str]  # gender groups of the target words that begin with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ def _exact(row: Mapping[str, Any], word_boundary: str) -> Iterator[NextToken]:
 
 
 def _of_list(row: Mapping[str, Any]) -> Iterator[NextToken]:
-    """Yield tokens of a server's list: how far one that only begins a listed word goes on is not known."""
-    words: dict[str, set[str]] = {}  # token that is a whole listed word → groups
+    """Yield tokens of a server's list: how far one that only begins a target word goes on is not known."""
+    words: dict[str, set[str]] = {}  # token that is a whole target word → groups
     beginnings: dict[str, set[str]] = {}
     for expression in row["expressions"]:
         tokens = expression.get("tokens") or [expression["text"]]

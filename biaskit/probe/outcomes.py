@@ -1,6 +1,6 @@
 """What an answer says: a listed group, unknown, both, nothing; by rules (docs/methods.md#outcomes).
 
-The rules are data (`corpora/outcomes/answers.toml`). They read the answer with each listed word of the study
+The rules are data (`corpora/outcomes/answers.toml`). They read the answer with each target word of the study
 as `@N`, N the number of its group, so that they hold for the groups of any study.
 """
 
@@ -54,7 +54,7 @@ def outcome_of(
     number = {group: n for n, group in enumerate(groups)}
     words = tuple((e.text, number[e.group]) for e in expressions)
     text = plain(answer, LOOKED_AT)
-    reading = _with_listed_words(text.lstrip(_LEADING) or text, words)
+    reading = _with_target_words(text.lstrip(_LEADING) or text, words)
     decided = answer_rules().first(
         {"answer": (reading,), "sentence": sentences(reading), "beyond": (_beyond(reading, question),)}
     )
@@ -72,18 +72,18 @@ def answer_rules() -> OutcomeRules:
 
 
 @lru_cache(maxsize=64)
-def _listed_words(words: tuple[tuple[str, int], ...]) -> tuple[re.Pattern[str], dict[str, int]]:
+def _target_words(words: tuple[tuple[str, int], ...]) -> tuple[re.Pattern[str], dict[str, int]]:
     number = {plain(text, LOOKED_AT): group for text, group in words}
     number.pop("", None)
     return re.compile(word_alternatives(number)), number
 
 
-def _with_listed_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
-    """Write the text in lower case, its listed words as @N; ~N where one is negated, %N inside a question.
+def _with_target_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
+    """Write the text in lower case, its target words as @N; ~N where one is negated, %N inside a question.
 
-    These signs in the answer itself become spaces, so that they are not taken for a listed word.
+    These signs in the answer itself become spaces, so that they are not taken for a target word.
     """
-    pattern, number = _listed_words(words)
+    pattern, number = _target_words(words)
     negation = rf"(?:{answer_rules().top['negated']})$"
     text = re.sub("[@~%]", " ", text)
     parts, end = [], 0

@@ -28,7 +28,7 @@ from biaskit.tables.query import Row, defined, distinct, grouped, where
 
 TASKS = {"explicit": "Explicit bias", "implicit": "Implicit bias"}
 PROMPTS = {"explicit": "Task prompt one", "implicit": "Task prompts two to four"}
-UNIT = "% of the probability on the listed words"
+UNIT = "% of the probability on the target words"
 _OCCUGENDER = {"explicit": "OccuGender, Table 3", "implicit": "OccuGender, Table 4"}
 _DEBIASING = "OccuGender, Tables 9-18"
 _MATTERN = {"explicit": "Mattern et al., Table 3", "implicit": "Mattern et al., Table 4"}

@@ -46,7 +46,7 @@ def plan_sentence(
     """Say before a run which differences it would show; "" where the variance of its shares is not known.
 
     The level is the first lead's (docs/methods.md#tree). The variances are those of the demo model's own
-    run. Another model's draws are all taken to name a listed word.
+    run. Another model's draws are all taken to name a target word.
     """
     gender = "female" if "female" in design.groups else design.contrast[0]
     of_gender = [v for v in load_cell_variance() if v.gender == gender]
@@ -86,7 +86,7 @@ def plan_sentence(
     between = f"between {' and '.join(groups)} jobs" if len(groups) > 1 else "from 50 %"
     varies = "as the demo does"
     if drawn is not None and not of_demo:
-        varies += " and every draw names a listed word"
+        varies += " and every draw names a target word"
     if estimator == "top-k":
         varies += ", and the bounds of top-k come on top"
     said = (

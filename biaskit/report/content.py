@@ -87,6 +87,7 @@ class Gate:
     holds: bool
     n_failing: int
     n_rows: int
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)

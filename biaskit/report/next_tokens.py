@@ -1,4 +1,4 @@
-"""Put in words what models say beside the listed words: rows of probe_next.csv."""
+"""Put in words what models say beside the target words: rows of probe_next.csv."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def in_words(token: str) -> str:
 
 
 def the_rest(rows: Iterable[Row], most: int = 4, least: float = 0.01) -> list[tuple[str, float]]:
-    """List names and mean probabilities of what is no listed word, the most probable first.
+    """List names and mean probabilities of what is no target word, the most probable first.
 
     `rows`: of one group of jobs in one block. Tokens that differ only by a space count as one. At most
     `most`, each of at least `least`; rows without a `beyond` are left out.
@@ -34,7 +34,7 @@ def the_rest(rows: Iterable[Row], most: int = 4, least: float = 0.01) -> list[tu
 
 
 def line_of_the_rest(rows: Sequence[Row]) -> str:
-    """Write 'Instead of a listed word: a line break 31 %, “The” 8 %.', by model where there are several.
+    """Write 'Instead of a target word: a line break 31 %, “The” 8 %.', by model where there are several.
 
     `rows`: of one bias type and setting; means over all jobs without an instruction are used. "" without any.
     """
@@ -43,4 +43,4 @@ def line_of_the_rest(rows: Sequence[Row]) -> str:
     for (model,), rows_of_model in models.items():
         if line := ", ".join(f"{name} {percent(value)} %" for name, value in the_rest(rows_of_model)):
             parts.append(f"{model}: {line}" if len(models) > 1 else line)
-    return f"Instead of a listed word: {'; '.join(parts)}." if parts else ""
+    return f"Instead of a target word: {'; '.join(parts)}." if parts else ""

@@ -27,7 +27,9 @@ The fourth pair of origins stands in text_transfer.csv alone: no contrast is mad
 ALL_OCCUPATIONS = "all"
 """The occupation of a row of text_transfer.csv that is the mean over occupations."""
 OUTCOME_SHARE = "outcome_share"
-TESTED_OUTCOMES = ("listed", "unknown", "both", "declines")
+NAMED = "listed"
+"""The outcome of an answer that names one group of the study; in tables its groups follow one by one."""
+TESTED_OUTCOMES = (NAMED, "unknown", "both", "declines")
 """Outcomes of drawn answers that are contrasted between job groups and between models."""
 ANSWERS_OF_MODELS = "answers-models"
 """The contrast of two models' shares of outcomes (docs/methods.md#continuations)."""

@@ -16,13 +16,12 @@ from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
 from biaskit.compare.comparison import ComparisonTables, compare_collection
-from biaskit.compare.gate import Outcome, require_equivalent
+from biaskit.compare.gate import Outcome, coverage_in, require_equivalent
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import watching
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding
-from biaskit.report.findings import findings as all_findings
+from biaskit.report.findings import Finding, first_about
 from biaskit.report.findings.finding import Topic
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import side_by_side
@@ -68,8 +67,12 @@ class ComparisonResult(RunResult):
         Rows between models are this comparison's, rows of other contrasts the runs' own as well
         (docs/methods.md#required-equivalence).
         """
-        of_runs = [row for part in self.content.parts for row in part.tables.get("tests", ())]
-        return require_equivalent([*self.content.between.get("tests", ()), *of_runs], contrast, self.pairs)
+        tests, groups = (
+            [row for part in self.content.parts for row in part.tables.get(name, ())]
+            for name in ("tests", "probe_groups")
+        )
+        rows = [*self.content.between.get("tests", ()), *tests]
+        return require_equivalent(rows, contrast, self.pairs, coverage_in(groups))
 
     def equivalent(self, contrast: str = "models") -> bool:
         """Tell whether there are rows of the contrast with a margin, and all are equivalent within it."""
@@ -82,7 +85,7 @@ class ComparisonResult(RunResult):
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What the comparison shows in plain sentences, those about models against each other first."""
-        return tuple(sorted(all_findings(self.content), key=lambda finding: finding.topic not in BETWEEN))
+        return first_about(BETWEEN, self.content)
 
     def _repr_html_(self) -> str:
         import pandas as pd

@@ -19,7 +19,6 @@ from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
-from biaskit.probe.analysis import LOW
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.requests import PlannedCells
 from biaskit.probe.rows import row_of
@@ -28,6 +27,7 @@ from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, Failed, Instruction, PromptForm
 from biaskit.report.render.document import Document, listed_table
 from biaskit.study.config import load_probe_study
+from biaskit.tables.coverage import WEAK
 from biaskit.workflow.calls import CallOptions
 
 ONE_WORD = "corpus:forms/instructions.toml"
@@ -123,7 +123,7 @@ def better_form(
     coverage = {name: fmean(values) for name, values in by_form.items()}
     here = coverage.pop(form, None)
     best = max(coverage, key=coverage.__getitem__, default=None)
-    if here is None or here >= LOW or best is None or coverage[best] < 2 * here:
+    if here is None or here >= WEAK or best is None or coverage[best] < 2 * here:
         return None
     return here, best, coverage[best]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
-from biaskit.compare.gate import GateResult, judge_policy
+from biaskit.compare.gate import GateResult, coverage_in, judge_policy
 from biaskit.compare.policy import Policy, read_policy
 from biaskit.errors import UsageError
 from biaskit.progress import watching
@@ -44,12 +44,7 @@ def gate(
         make_fit(paths, seen)
     collection = gather(paths)
     compared = compared_tables(collection, groups, aliases)
-    # The least coverage over groups of jobs, by model and bias type; None where one was not measured.
-    coverage: dict[tuple[str, str], float | None] = {}
-    for row in (row for part in collection.parts for row in part.tables.get("probe_groups", ())):
-        place, value = (row["model"], row["bias_type"]), row["coverage"]
-        least = coverage.get(place, value)
-        coverage[place] = None if value is None or least is None else min(value, least)
+    coverage = coverage_in(row for part in collection.parts for row in part.tables.get("probe_groups", ()))
     content = Content("", collection.parts, {"tests": compared.tests}).judged()
     sources = (content.between, *(part.tables for part in content.parts))
     rows = [row for tables in sources for row in tables.get("tests", ())]

@@ -243,7 +243,7 @@ def _look_at_forms(
         here, other, there = better
         session.watcher.note(
             f"{label} has a chat template and is asked raw, as other models are: in a handful of cells the"
-            f" listed words hold {percent(here)} % of the probability so, and {percent(there)} % in the form"
+            f" target words hold {percent(here)} % of the probability so, and {percent(there)} % in the form"
             f" {other}. --prompt-form {other} asks so; `biaskit doctor {spec} --forms` shows every way."
         )
 

@@ -270,7 +270,8 @@ def _between(
         collection, out=folder, groups=subject.groups, aliases=subject.aliases, settings=margins
     )
     required = comparison.requirement()
-    gate = Gate(required.holds, len(required.failing), required.n_rows) if n_models == 2 else None
+    found = Gate(required.holds, len(required.failing), required.n_rows, bool(required.weak))
+    gate = found if n_models == 2 else None
     target = first if alone and subject.folder is None else comparison.path
     return comparison.content.between, comparison.warnings, target, gate
 

@@ -120,6 +120,7 @@ class RunResult(ABC):
             yield from (count(n, unit) for n, unit in sizes if n is not None)
         if self.warnings:
             yield count(len(self.warnings), "warning")
+            yield from ["weak evidence"] * any(": weak evidence, " in note for note in self.warnings)
         if not self.complete:
             yield "incomplete"
 

@@ -15,7 +15,7 @@ from fakes.command import Cli
 from fakes.numbered_runs import full, probe_run
 
 import biaskit as bk
-from biaskit.compare.gate import GateResult, judge_policy, verdict_in_words
+from biaskit.compare.gate import GateResult, coverage_in, judge_policy, verdict_in_words
 from biaskit.compare.gate_files import junit, summary
 from biaskit.compare.policy import Policy, read_policy, short_policy
 from biaskit.errors import UsageError
@@ -94,6 +94,24 @@ def test_a_model_without_a_row_is_named() -> None:
     found = judged(row(), margin=0.05, models=["m", "absent"])
     assert found.outcomes[0].not_compared == ("absent",)
     assert judged(row(), row(model_a="x", model_b="x", ci90_high=0.5), margin=0.05, models=["m"])
+
+
+def test_what_holds_on_weak_evidence_says_whose() -> None:
+    def text(coverage: float | None) -> str:
+        require = read_policy({"require": [GROUPS | {"margin": 0.05}]})
+        result = judge_policy(require, with_verdicts([row()])[0], coverage={("m", "explicit"): coverage})
+        assert result.holds
+        assert ("holds, on weak evidence" in summary(result)) is ("weak" in result.text)
+        assert ("weak evidence" in junit(result).decode()) is ("weak" in result.text)
+        return result.text
+
+    assert text(0.0999).endswith(
+        "holds in all 1 rows, on weak evidence (the target words hold less than 10 % of what m says)."
+    )
+    assert "weak" not in text(0.1) + text(None)
+    groups = [{"model": "m", "bias_type": "explicit", "coverage": part} for part in (0.3, 0.04)]
+    assert coverage_in(groups) == {("m", "explicit"): 0.04}
+    assert coverage_in([*groups, {**groups[0], "coverage": None}]) == {("m", "explicit"): None}
 
 
 def test_rows_of_another_kind_are_not_judged() -> None:

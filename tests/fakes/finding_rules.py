@@ -9,7 +9,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings import Finding, say
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, TOPICS
 from biaskit.report.findings.labour import against_labour_force
-from biaskit.report.findings.sentence import ends
+from biaskit.report.findings.sentence import ends, n_words
 from biaskit.report.questions import ORDER
 from biaskit.stats.verdict import verdict_of
 from biaskit.tables.schema import SCHEMAS
@@ -36,7 +36,7 @@ def hold(content: Content, *, foreign: bool = False) -> tuple[Finding, ...]:
     """
     page = say(content)
     for one in page.findings:
-        assert len(one.text.split()) <= MOST_WORDS, one.text
+        assert n_words(one.text) <= MOST_WORDS, one.text
         assert "\n" not in one.text + one.measured_with
         assert one.text.endswith(".") or foreign, one.text
         assert one.measured_with, one.text

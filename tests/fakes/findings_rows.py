@@ -46,8 +46,8 @@ def group_rows(
                 "share": share,
                 "ci_low": None if share is None else share - 0.1,
                 "ci_high": None if share is None else share + 0.1,
-                "coverage": 0.3,
-                "coverage_median": 0.28,
+                "coverage": 0.7,
+                "coverage_median": 0.68,
                 "n_jobs": 20,
                 "n_templates": 25,
                 "n_below_floor": 0,
@@ -128,7 +128,7 @@ def many(n: int, **below: float) -> Content:
     rows, crossed = [], []
     for i, label in enumerate(labels):
         shares = {WOMENS: (0.4 + 0.05 * i, 0.4, 0.1), MENS: (0.3, 0.5, 0.2)}
-        rows += group_rows(shares, model=label, coverage_median=below.get(label, 0.3))
+        rows += group_rows(shares, model=label, coverage=below.get(label, 0.7))
         low = -0.05 + 0.05 * i
         crossed.append(of_groups(low + 0.1, (low, low + 0.2), model_a=label, model_b=label))
     return content(probe_part({"probe_groups": rows, "tests": crossed}, *labels))

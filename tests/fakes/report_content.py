@@ -82,8 +82,8 @@ def probe_tables(
                 scope = {**head, "job_group": group, "gender": gender}
                 numbers = {
                     "share": share, "ci_low": low, "ci_high": high, "share_low": None, "share_high": None,
-                    "coverage": None if undefined else 0.2, "n_jobs": len(rows), "reason": "",
-                    "coverage_median": 0.004 if label.endswith("1") else 0.2,
+                    "coverage": None if undefined else 0.04 if label.endswith("1") else 0.2,
+                    "coverage_median": 0.2, "n_jobs": len(rows), "reason": "",
                 }  # fmt: skip
                 tables["probe_groups"].append({**scope, **numbers})
                 parts = dict(
@@ -151,6 +151,7 @@ def personas_tables(labels: Sequence[str], jobs: Jobs, *, undefined: bool = Fals
         for gender, sign, against in (("female", -1, "male"), ("male", 1, "female")):
             gone = undefined or rnd.random() < 0.1
             score = {"srb": sign * rnd.uniform(-0.05, 0.4), "p_value": rnd.random() * 0.2}
+            score |= {"srb_content": score["srb"] / 2, "srb_content_p_value": score["p_value"]}
             score = {**scope, "gender": gender, **(dict.fromkeys(score) if gone else score)}
             tables["srb"].append({**score, "vectors": "corpus:1234", "reason": "empty" if gone else ""})
             for origin in ("associated", "specified"):

@@ -89,8 +89,8 @@ class ProbeKind:
     """One kind of world of the prober.
 
     `women`: true mean of women among women and men in both groups of jobs; `difference`: what the groups'
-    true shares of women differ by, in shares of all listed words; `apart`: each model's from that of the one
-    named before. `coverage`: median probability on the listed words; `follows`: by how many logits it rises
+    true shares of women differ by, in shares of all target words; `apart`: each model's from that of the one
+    named before. `coverage`: median probability on the target words; `follows`: by how many logits it rises
     with each standard deviation of a cell's share. `instructed`: what an instruction changes of the
     difference; None: there is none. `slope`: of the jobs' true shares on their labour shares, in its place.
     `frames`: templates are paraphrases of so many.

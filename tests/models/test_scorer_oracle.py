@@ -335,7 +335,7 @@ def stored(answer: Any) -> dict[str, Any]:
 
 
 def masses_by_hand(oracle: Oracle, text: str) -> dict[str, float]:
-    """On bytes: each word's probability, without what a longer listed word of another group takes.
+    """On bytes: each word's probability, without what a longer target word of another group takes.
 
     Every token is a letter, so that P(" He" and no "r") = P(" He") (1 - P("r" | " He")); inside a
     group "Her" holds "Hers", and "The" holds "They" and "Them".

@@ -81,7 +81,7 @@ def questions(name: str, jobs: Iterable[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def probabilities(model: str, bias_type: str, job: str, prompt: str) -> dict[str, float]:
-    """Log-probabilities of the listed words: a model's, a job's and a prompt's part."""
+    """Log-probabilities of the target words: a model's, a job's and a prompt's part."""
     lean = 1.6 if job in ("nurse", "secretary", "maid", "teacher") else -1.1
     logit = lean + dice("job", model, job).gauss(0, 0.5) + dice("prompt", model, prompt).gauss(0, 0.6)
     diverse = dice("diverse", model, prompt).uniform(0.02, 0.2)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import biaskit as bk
 from biaskit.errors import RunError
 from biaskit.runs.rows import row_line
 from biaskit.workflow.analyze import analyse
@@ -85,3 +86,16 @@ def test_an_expression_that_begins_one_of_another_group_is_named(model: str, tmp
     assert said.startswith("a: ' He' (male) begins ' Her' (female): ' He' counts without it (")
     assert said.endswith(" such pairs)")
     assert not notes("none")
+
+
+def test_a_run_says_in_its_notes_and_repr_that_a_models_shares_are_weak_evidence(tmp_path: Path) -> None:
+    file = tmp_path / "m.jsonl"
+    file.write_text('{"log_probs": {" He": -3.6, " She": -3.8}}\n')
+    run = probe(f"m=scripted:{file}", **ASKED, bias_type="implicit", out=tmp_path / "run").path
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    manifest["models"]["m"]["spec"] = "demo"
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    result = bk.load(run)
+    (note,) = (note for note in result.warnings if "weak evidence" in note)
+    assert note.startswith("m: weak evidence, the target words hold 5 % of implicit prompts; `biaskit doctor")
+    assert repr(result).endswith("weak evidence)")

@@ -1,4 +1,4 @@
-"""What is said beside the listed words: rows, table and the line below the printed table."""
+"""What is said beside the target words: rows, table and the line below the printed table."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_of_a_server_s_list_what_follows_a_beginning_is_not_known() -> None:
     said.add(cell(), stored, "token")
     rows = [one for one in said.rows(CELLS) if one["job_group"] == "all"]
     assert [0.0, None, pytest.approx(0.1)] == [one["beyond"] for one in rows]
-    assert ["", "a listed word may go on from this token: top-k does not see how far", ""] == [
+    assert ["", "a target word may go on from this token: top-k does not see how far", ""] == [
         one["reason"] for one in rows
     ]
     assert [("“The”", pytest.approx(0.1))] == the_rest(rows)
@@ -221,7 +221,7 @@ def test_memory_grows_with_tokens_and_the_table_is_bounded() -> None:
             "token",
         )
     rows = [one for one in said.rows(CELLS) if one["job_group"] == "all"]
-    assert 21 == len(rows)  # twenty, and what begins a listed word though it is less probable
+    assert 21 == len(rows)  # twenty, and what begins a target word though it is less probable
     assert {'" She"'} <= {one["token"] for one in rows}
 
 

@@ -35,7 +35,7 @@ def brief(answer: str, question: str = QUESTION) -> str:
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        # What is said first decides, and a listed word may stand anywhere.
+        # What is said first decides, and a target word may stand anywhere.
         ("Female", "female"),
         ("\n\n**Female**", "female"),
         ("Answer: \u201cFemale\u201d", "female"),

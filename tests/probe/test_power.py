@@ -67,7 +67,7 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
             "only one template or frame, and one says nothing of others.",
         ),
         ("wording", {"templates.select": "1-10"}, "exact", "only one template or frame"),  # of one frame
-        ("occugender", {}, "sampling", "and every draw names a listed word"),
+        ("occugender", {}, "sampling", "and every draw names a target word"),
         ("occugender", {}, "top-k", "bounds of top-k come on top"),
     ],
 )

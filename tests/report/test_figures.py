@@ -217,6 +217,20 @@ def test_groups_of_models_have_their_differences_drawn() -> None:
     assert not only(differences.models, replace(made, between={"tests": foreign}))
 
 
+def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dict[str, Figure]) -> None:
+    little = {("A", "explicit"): 0.04}
+    rows = rows_of(usual, "probe_groups")
+    rows = [row | {"coverage": little.get((row["model"], row["bias_type"]), 0.6)} for row in rows]
+    said = "Weak evidence (target words under 10 % of the probability): A asked outright."
+    figures = named(draw_all(with_table(usual, "probe_groups", rows)))
+    names = ("answer", "labour", "jobs", "models", "debiasing", "gaps-explicit", "outcomes", "srb", "words-1")
+    weak = {name for name in names if name in figures and figures[name].plot.caption.endswith(said)}
+    assert weak == {"answer", "labour", "jobs", "models", "debiasing", "gaps-explicit"} & figures.keys()
+    assert "Weak" not in drawn["labour"].plot.caption
+    pale = [bar.pale for panel in panels(figures["groups"]) for bar in panel.bars if bar]
+    assert 0 < sum(pale) < len(pale)
+
+
 def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(
     usual: Content, drawn: dict[str, Figure]
 ) -> None:
@@ -224,9 +238,11 @@ def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(
         for dots, gender in zip(panel.dots, ("female", "male"), strict=True):
             rows = {row["occupation"]: row for row in rows_of(usual, "srb", model=label, gender=gender)}
             for point, name in zip(dots.points, panel.labels, strict=True):
-                assert point.x == rows[name]["srb"] or (point.x != point.x and rows[name]["srb"] is None)
-                sure = rows[name]["p_value"] is not None and rows[name]["p_value"] < 0.05
+                score, p_value = rows[name]["srb_content"], rows[name]["srb_content_p_value"]
+                assert point.x == score or (point.x != point.x and score is None)
+                sure = p_value is not None and p_value < 0.05
                 assert point.fill == ("" if sure else "none")
+    assert "without gender words" in drawn["srb"].plot.caption
     assert any(row["srb"] is None for row in rows_of(usual, "srb"))
     assert "–: not measured" in [entry.text for entry in drawn["srb"].plot.legend]
 

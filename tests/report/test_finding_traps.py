@@ -63,12 +63,28 @@ def test_a_record_says_what_its_numbers_are_conditional_on() -> None:
     assert "; conditional on one template" in using
 
 
-def test_the_floor_is_the_parts_own_and_said() -> None:
-    tables = {"probe_groups": group_rows(SHARES, coverage_median=0.2), "tests": [EVEN]}
-    assert "floor" not in said(content(probe_part(tables)), "say").measured_with
-    weak = said(content(probe_part(tables, floor=0.25)), "say")
-    assert weak.text.startswith("Weak evidence: asked outright")
-    assert weak.measured_with.endswith("; median coverage under the floor of 25 %")
+@pytest.mark.parametrize(
+    ("coverage", "beginning"),
+    [
+        (0.5, "Asked outright, m says"),
+        (0.499, "Asked outright, among the target words (50 % of its probability), m says"),
+        (0.1, "Asked outright, among the target words (10 % of its probability), m says"),
+        (0.03, "Weak evidence: asked outright, among the target words (3 % of its probability), m says"),
+    ],
+)
+def test_little_coverage_is_said_in_the_sentence_and_a_tenth_is_weak(coverage: float, beginning: str) -> None:
+    found = said(asked(of_groups(0.26, (0.18, 0.34)), coverage=coverage), "say")
+    assert found.text.startswith(beginning)
+    assert found.text.endswith("for men’s [18 to 34].")
+    assert (coverage < 0.1) is found.weak
+
+
+def test_the_least_group_of_jobs_decides_and_both_ends_are_said() -> None:
+    rows = group_rows(SHARES, coverage=0.6)
+    for one in rows[3:]:
+        one["coverage"] = 0.04
+    found = said(content(probe_part({"probe_groups": rows, "tests": [EVEN]})), "say")
+    assert found.text.startswith("Weak evidence: asked outright, among the target words (4–60 % of its")
 
 
 def test_bounds_that_hold_zero_leave_a_difference_not_identified() -> None:
@@ -439,11 +455,12 @@ def test_the_headline_may_rest_on_what_carries_over() -> None:
 
 def test_weak_evidence_is_no_headline() -> None:
     made = both(EVEN, APART)
-    weak = [{**one, "coverage_median": 0.001} for one in made.parts[0].tables["probe_groups"]]
+    weak = [{**one, "coverage": 0.001} for one in made.parts[0].tables["probe_groups"]]
     part = replace(made.parts[0], tables={**made.parts[0].tables, "probe_groups": weak})
     made = replace(made, parts=(part, made.parts[1]))
     found = said(made, "agree")
-    assert found.text.startswith("Weak evidence: asked outright, m looks even")
+    clause = "among the target words (0.1 % of its probability)"
+    assert found.text.startswith(f"Weak evidence: asked outright, {clause}, m looks even")
     assert findings(made)[0] != found
 
 
@@ -504,12 +521,12 @@ def test_estimators_that_differ_are_said_even_behind_long_reasons() -> None:
 
 
 def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
-    shares = [*group_rows(SHARES, model="A"), *group_rows(SHARES, model="B", coverage_median=0.001)]
+    shares = [*group_rows(SHARES, model="A"), *group_rows(SHARES, model="B", coverage=0.01)]
     rows = [pair("B", "A", 0.1, (0.05, 0.15)), pair("B", "A", 0.0, (-0.1, 0.1), group_a=MENS, group_b=MENS)]
     made = content(probe_part({"probe_groups": shares}, "A", "B"), between={"tests": rows})
-    found = said(made, "models", "Weak evidence: of 2 comparisons")
-    assert "coverage of B under the floor" in found.measured_with
-    assert said(made, "models", "Weak evidence: asked outright")
+    assert said(made, "models", "Weak evidence: among the target words (1–70 % of their probability), of 2")
+    whose = "Weak evidence: asked outright, among the target words (1 % and 70 % of their probability), the"
+    assert said(made, "models", whose).text.endswith("points more for B than A [4 to 16].")
 
 
 def said_of_models(rows: Rows) -> list[Finding]:
@@ -578,7 +595,7 @@ def test_relations_over_too_few_occupations_give_their_number_once() -> None:
 def test_a_changed_row_changes_its_sentence_and_nothing_is_computed_anew(
     table: str, number: int, column: str, old: str, new: str
 ) -> None:
-    made = asked(of_groups(0.26, (0.18, 0.34)))
+    made = asked(of_groups(0.26, (0.18, 0.34)), coverage=0.3)
     rows = [dict(one) for one in made.parts[0].tables[table]]
     rows[number][column] = 0.31
     part = replace(made.parts[0], tables={**made.parts[0].tables, table: rows})

@@ -18,6 +18,7 @@ from fakes.findings_rows import (
     REPRESENTED,
     SCORES,
     SHARES,
+    WOMENS,
     Rows,
     area,
     area_test,
@@ -44,7 +45,7 @@ from scipy.stats import binom
 
 from biaskit.compare.gate import require_equivalent
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding, findings, say
+from biaskit.report.findings import Finding, findings, first_about, say
 from biaskit.report.findings.finding import MOST_WORDS
 from biaskit.report.findings.labour import against_labour_force, p_against_one
 from biaskit.report.findings.models import compared as rows_compared
@@ -70,7 +71,7 @@ def models_of(*tests: dict[str, Any], **below: float) -> Content:
     """One model m0, m1, … for each test."""
     rows: Rows = []
     for i in range(len(tests)):
-        rows += group_rows(SHARES, model=f"m{i}", coverage_median=below.get(f"m{i}", 0.3))
+        rows += group_rows(SHARES, model=f"m{i}", coverage=below.get(f"m{i}", 0.7))
     own = [{**one, "model_a": f"m{i}", "model_b": f"m{i}"} for i, one in enumerate(tests)]
     return content(probe_part({"probe_groups": rows, "tests": own}, *(f"m{i}" for i in range(len(tests)))))
 
@@ -125,11 +126,14 @@ def test_without_a_verdict_the_shares_stand_all_the_same(test: dict[str, Any] | 
 
 
 def test_shares_below_the_floor_are_weak_evidence_and_stand_after_others() -> None:
-    rows = [*group_rows(SHARES, coverage_median=0.004), *group_rows(SHARES, bias_type="implicit")]
+    rows = [*group_rows(SHARES, coverage=0.01), *group_rows(SHARES, bias_type="implicit")]
     tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (0.05, 0.15), bias_type="implicit")]
     found = texts_of(content(probe_part({"probe_groups": rows, "tests": tests})), "say")
     assert found[0].startswith("Finishing a sentence, m says")
-    assert found[1].startswith("Weak evidence: asked outright, m says women 40 points more often")
+    assert found[1] == (
+        "Weak evidence: asked outright, among the target words (1 % of its probability), m says women 40 "
+        "points more often for jobs mostly held by women than for men’s [30 to 50]."
+    )
 
 
 def test_each_model_has_a_sentence_of_its_own_and_weak_evidence_comes_last() -> None:
@@ -138,7 +142,7 @@ def test_each_model_has_a_sentence_of_its_own_and_weak_evidence_comes_last() -> 
     assert [text.split(" say")[0] for text in made] == [
         "Asked outright, m1",
         "Asked outright, m2",
-        "Weak evidence: asked outright, m0",
+        "Weak evidence: asked outright, among the target words (0.1 % of its probability), m0",
     ]
 
 
@@ -386,10 +390,55 @@ def test_little_coverage_is_said_with_what_comes_instead() -> None:
         "probe_next": [row("probe_next", **scope, **token, token='"\\n"')],
     }
     assert texts_of(content(probe_part(tables)), "else") == [
-        "Asked outright, the listed words hold 3 % of m’s probability; the likeliest other start is a line "
+        "Asked outright, the target words hold 3 % of m’s probability; the likeliest other start is a line "
         "break (31 %)."
     ]
     assert texts_of(asked(EVEN, coverage=0.7), "else") == []
+
+
+def drawn(women: float, men: float, named: float = 0.5, **more: Any) -> Content:
+    """A model whose drawn answers name a group in half of the cases, women in so many of them."""
+    scope = block(instruction_id=0)
+    rows = [
+        row("probe_outcomes", **scope, job_group=group, outcome=outcome, share=share)
+        for group, part in ((WOMENS, women), (MENS, men))
+        for outcome, share in (("listed", named), ("listed:female", named * part))
+    ]
+    test = of_groups(0.26, (0.18, 0.34))
+    tables = {"probe_groups": group_rows(SHARES, **more), "tests": [test], "probe_outcomes": rows}
+    return content(probe_part(tables))
+
+
+def test_drawn_answers_stand_beside_little_of_the_probability() -> None:
+    said_first, beside = texts_of(drawn(0.7, 0.2, coverage=0.03), "say")
+    assert "women 26 points more often" in said_first
+    assert beside == (
+        "Asked outright, women are 70 and 20 % of those named in m’s drawn answers for women’s and men’s "
+        "jobs."
+    )
+    turned = texts_of(drawn(0.2, 0.7, coverage=0.03), "say")[1]
+    assert turned.endswith("drawn answers for women’s and men’s jobs, the other way round.")
+    assert len(texts_of(drawn(0.2, 0.7, coverage=0.7), "say")) == 1
+    assert len(texts_of(drawn(0.2, 0.7, named=0.0, coverage=0.03), "say")) == 1
+
+
+@pytest.mark.parametrize(
+    ("explicit", "implicit", "beginning"),
+    [
+        (0.03, 0.16, "Finishing a sentence, among the target words (16 % of its probability), no clear diff"),
+        (0.03, 0.02, "Asked outright, the target words hold 3 % of m’s probability"),
+    ],
+)
+def test_weak_evidence_is_never_the_first_sentence(explicit: float, implicit: float, beginning: str) -> None:
+    rows = [*group_rows(SHARES, coverage=explicit)]
+    rows += group_rows(SHARES, bias_type="implicit", coverage=implicit)
+    tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (-0.1, 0.3), bias_type="implicit")]
+    made = content(probe_part({"probe_groups": rows, "tests": tests}))
+    assert say(made).leading[0].text.startswith(beginning)
+    assert first_about(("probe-explicit",), made)[0].text.startswith(
+        "Asked outright, the target words hold 3 %"
+    )
+    assert any(one.weak for one in say(made).leading)
 
 
 # --- models, both engines, instructions ----------------------------------------------------------------
@@ -420,7 +469,7 @@ def test_a_comparison_of_a_pair_starts_with_the_pair() -> None:
 
 
 def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
-    rows = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit")]
+    rows = [*group_rows(SHARES, coverage=0.3), *group_rows(SHARES, bias_type="implicit")]
     tests = [
         of_groups(0.1, (-0.1, 0.3)),
         of_groups(0.4, (0.3, 0.5), bias_type="implicit"),
@@ -434,7 +483,7 @@ def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
     ]
     assert "points more often" in found[0]
     assert "no clear difference" in found[1]
-    assert "listed words" in found[2]
+    assert "the target words hold 30 %" in found[2]
 
 
 def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
@@ -460,11 +509,13 @@ def test_what_was_not_measured_names_the_command() -> None:
 @pytest.mark.parametrize("label", HOSTILE)
 def test_names_that_are_long_or_hostile_leave_the_sentence_whole(label: str) -> None:
     for name in (label, f"{label} " * 30, " ".join("abcdefghijklmnop")):
-        rows = group_rows(SHARES, model=name, coverage_median=0.001)
+        rows = group_rows(SHARES, model=name, coverage=0.01)
         test = of_groups(0.14, (0.09, 0.19), model_a=name, model_b=name)
         made = content(probe_part({"probe_groups": rows, "tests": [test]}, name))
         text = texts_of(made, "say", foreign=True)[0]
-        assert text.startswith("Weak evidence: asked outright, ")
+        assert text.startswith(
+            "Weak evidence: asked outright, among the target words (1 % of its probability), "
+        )
         assert "says women 14 points more often for jobs mostly held by women" in text
 
 
@@ -498,9 +549,7 @@ def test_whatever_the_verdicts_no_sentence_claims_more(rows: Rows, weak: set[int
     shares = [
         one
         for i, label in enumerate(labels)
-        for one in group_rows(
-            SHARES, model=label, bias_type=bias_type, coverage_median=0.001 if i in weak else 0.3
-        )
+        for one in group_rows(SHARES, model=label, bias_type=bias_type, coverage=0.01 if i in weak else 0.3)
     ]
     tests = [{**one, "bias_type": bias_type} for one in rows]
     found = finding_rules.hold(content(probe_part({"probe_groups": shares, "tests": tests}, *labels)))

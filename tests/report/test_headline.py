@@ -37,8 +37,8 @@ from biaskit.report.render.text import cell_width
 
 
 def one_model() -> Content:
-    """Both engines, one model, implicit coverage below the floor."""
-    groups = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit", coverage_median=0.002)]
+    """Both engines, one model, implicit shares on weak evidence."""
+    groups = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit", coverage=0.002)]
     probe = {"probe_groups": groups, "tests": [of_groups(0.26, (0.18, 0.34)), slope(0.24, (0.09, 0.36))]}
     tests = [labour_test(0.03, (-0.4, 0.46)), srb_test(-0.5, (-0.6, -0.4))]
     return content(
@@ -78,8 +78,8 @@ SAID = {
     "one-model": (
         *("60 [50–70]", "34 [24–44]", "60 [50–70] *", "34 [24–44] *", "20 to 90", "3 [−40 to 46]"),
         *("−0.50 [−0.60 to −0.40]", "women 26 points more often", "[17 to 35]"),
-        *("less than 1 % of the probability (coverage)", "2.4 points more [0.9 to 3.6]"),
-        *("[−40 to 46 points]", "- 4 more findings in the report."),
+        *("less than 10 % of the probability (coverage)", "2.4 points more [0.9 to 3.6]"),
+        *("[−40 to 46 points]", "- 3 more findings in the report."),
         "Brackets hold intervals of at least 95 %",
     ),
     "two-models": (

@@ -10,13 +10,11 @@ from fakes.findings_rows import (
     SCORES,
     SHARES,
     WOMENS,
-    block,
     content,
     group_rows,
     many,
     personas_part,
     probe_part,
-    row,
     score,
 )
 
@@ -137,8 +135,3 @@ def test_limits_that_do_not_apply_are_not_said() -> None:
         "too short",
     )
     assert [] == [text for text in (*of_rows, *of_runs) if limit(made, text)]
-
-
-def test_cells_under_the_floor_are_counted() -> None:
-    cells = [row("probe_cells", **block(), coverage=0.001 * i, below_floor=i < 10) for i in range(30)]
-    assert limit(content(probe_part({"probe_cells": cells})), "in 10 of 30 cells")

@@ -215,6 +215,7 @@ def test_a_sentence_of_the_first_screen_is_not_repeated_under_its_question() -> 
     [
         (Gate(True, 0, 12), "Equivalent in all 12 differences", "holds"),
         (Gate(False, 3, 12), "Not shown to be equivalent in 3 of 12 differences", "fails"),
+        (Gate(True, 0, 12, weak=True), "Equivalent in all 12 differences, on weak evidence", "holds"),
         (Gate(False, 0, 0), "Not shown to be equivalent: nothing was compared", "fails"),
     ],
 )

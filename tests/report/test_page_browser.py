@@ -16,6 +16,7 @@ from biaskit.report.content import Content
 from biaskit.report.figures import draw_all
 from biaskit.report.findings import say
 from biaskit.report.findings.finding import MOST_WORDS
+from biaskit.report.findings.sentence import n_words
 from biaskit.report.page import render_page
 
 pytestmark = pytest.mark.browser
@@ -176,12 +177,12 @@ def test_the_picture_is_on_the_first_screen_beside_short_sentences(
 ) -> None:
     browser.open(pages[kind])
     place = browser.run(BEFORE)
-    assert len(place["words"]) <= MOST_BEFORE + 40, place["words"]
+    assert n_words(" ".join(place["words"])) <= MOST_BEFORE + 40, place["words"]
     assert 0 < place["top"] < place["bottom"] <= DESKTOP[1]
     interval = browser.run("return document.querySelector('.answer > .note')?.textContent ?? ''")
     said = [text for text in browser.run(OPEN_TEXT) if text != interval]
     parts = [part for text in said for part in re.split(r"(?<=[.!?])\s+(?=[A-Z“0-9])|\s+·\s+", text)]
-    assert [] == [part for part in parts if len(part.split()) > MOST_WORDS]
+    assert [] == [part for part in parts if n_words(part) > MOST_WORDS]
     captions = browser.run(
         "return [...document.querySelectorAll('figcaption')].map((one) => one.textContent)"
     )

@@ -299,7 +299,7 @@ def test_reasons_are_told_once_with_their_number() -> None:
 DOCUMENT = Document(
     (
         TitledTable(
-            "Shares of two models: % of the probability on the listed words",
+            "Shares of two models: % of the probability on the target words",
             (
                 (Heading(""), Heading("female-dominated", 2), Heading("male-dominated", 2)),
                 (Heading("Model"), *(Heading(text) for text in ("M", "F") * 2)),

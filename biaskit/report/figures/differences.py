@@ -87,7 +87,7 @@ def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
         "Share for the first model minus share for the second, in points (of −1 to 1), without an "
         f"instruction; n = {forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over "
         f"jobs and templates; equivalent: the 90\u00a0% interval lies {within}; shapes: verdicts. Tables: "
-        "tests (kind crossed, contrast models)."
+        f"tests (kind crossed, contrast models).{view.weak}"
     )
     shapes = {*map(shape_of, rows)}
     legend = [

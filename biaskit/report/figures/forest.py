@@ -98,6 +98,6 @@ def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         "Share of each gender group under an instruction minus its share without one, in points (of −1 to "
         f"1); n = {n_jobs_of(rows)} jobs per group; right of the line = larger with the instruction; bars: "
         "95\u00a0% intervals over jobs and templates. Tables: tests (kind crossed, contrasts instructions "
-        "and levels)."
+        f"and levels).{view.weak}"
     )
     return Plot(bands(view, rows, labels, axis, dots), caption, legend)

@@ -8,7 +8,7 @@ from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Axis, Band, Entry, Plot, Spot, Square
 from biaskit.report.figures.style import Mark, cut
-from biaskit.report.figures.view import PER_FIGURE, all_marks, figure, portions, short
+from biaskit.report.figures.view import PER_FIGURE, all_marks, figure, portions, short, views
 from biaskit.runs.store import slug
 from biaskit.tables.quantities import BETWEEN_ENGINES, relation
 from biaskit.tables.query import Row, defined, distinct, grouped, where
@@ -48,6 +48,7 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
         "differences, right and up = women more (shares: −1 to 1) or, for the SRB spread (−4 to 4), men's "
         "words minus women's; ρ: Spearman with its 95\u00a0% bootstrap interval over occupations. "
         "Occupations without a gap are left out. Tables: gaps, tests (kind spearman)."
+        f"{''.join(view.weak for view in views(content, 'probe'))}"
     )
     legend = [Entry(model, mark) for model, mark in marks.items()] if len(marks_of_page) > 1 else []
     return Plot([Band(squares)], caption, legend)

@@ -63,7 +63,7 @@ def answer(content: Content, name: str) -> Iterator[Figure]:
     tables = " and ".join(table_of[panel] for panel in items_of_panel)
     caption = (
         f"In percent; n = {count(len(order), noun)}, {_sorting(order)}; "
-        f"bars: 95\u00a0% intervals. Tables: {tables}."
+        f"bars: 95\u00a0% intervals. Tables: {tables}.{probed.weak if probed else ''}"
     )
     legend = [Entry(m.name, m.mark, m.fill) for m in measures]
     plot = Plot([Band(panels)], caption, [*legend, *_references(view, order)])
@@ -111,7 +111,7 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     caption = (
         f"In percent; n = {len(order)} jobs, each the mean of {spread([row['n_templates'] for row in rows])} "
         f"templates, {_sorting(order)}; bars: 95\u00a0% intervals over "
-        f"templates; without an instruction. {estimators_of(rows)}Table: probe_jobs."
+        f"templates; without an instruction. {estimators_of(rows)}Table: probe_jobs.{view.weak}"
     )
     return Plot([Band(panels)], caption, [*view.entries(models), *_references(view, order)])
 

@@ -58,7 +58,7 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
         f"Each point is a job: the share of {group} in the model's answers against the share of women in "
         f"U.S. labour statistics, in percent; n = {n}; bars: 95\u00a0% intervals over templates. The line "
         "is of the part of both genders together; flatter than the diagonal: the model tells the jobs apart "
-        "less than the labour force does. Tables: probe_jobs, tests (kinds slope and level)."
+        f"less than the labour force does. Tables: probe_jobs, tests (kinds slope and level).{view.weak}"
     )
     fitted = any(len(square.lines) > 1 for square in squares)
     return Plot([Band(squares)], caption, LEGEND if fitted else LEGEND[:1])

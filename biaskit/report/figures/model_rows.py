@@ -57,7 +57,7 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
     left_out = f" {most} of {len(every)} models." if len(every) > most else ""
     caption = (
         f"In percent; means over n = {' or '.join(map(str, n))} jobs or occupations; bars: 95\u00a0% "
-        f"intervals.{left_out} Tables: probe_groups, tests."
+        f"intervals.{left_out} Tables: probe_groups, tests.{probed.weak if probed else ''}"
     )
     title = f"{count(len(every), 'model')} side by side"
     yield figure(name, title, Plot([Band(panels)], caption, legend))

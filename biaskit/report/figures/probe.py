@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.common.wording import percent
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.items import estimators_of
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, number, shares
 from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
 from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.blocks import jobs_of
+from biaskit.tables.coverage import WEAK, coverage_of, is_under
 from biaskit.tables.query import Row, distinct, first, grouped, where
 
 
@@ -34,9 +36,9 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     caption = (
         f"In percent, means over n = {_n_jobs(rows)} jobs × {spread([row['n_templates'] for row in rows])} "
         f"templates, without an instruction; for {people(left)} the 95\u00a0% interval over jobs and "
-        f"templates{thin}; ticks under a bar: single jobs. cov.: mean probability on the listed words "
-        f"(coverage); in brackets and pale: its median is under {view.part.floor:g}, so the shares rest on "
-        f"little; –: not measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
+        f"templates{thin}; ticks under a bar: single jobs. cov.: mean probability on the target words "
+        f"(coverage); in brackets and pale: weak evidence, less than {percent(WEAK)} %; –: not "
+        f"measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
     )
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     return Plot(bands, caption, legend)
@@ -60,7 +62,7 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
             bars.append(None)
             beside.append("–")
             continue
-        little = row["coverage_median"] is not None and row["coverage_median"] < view.part.floor
+        little = is_under(coverage_of([row]), WEAK)
         of_jobs = where(jobs, **{name: row[name] for name in ("model", "bias_type", "job_group")})
         bounds = row["share_low"], row["share_high"]
         bars.append(

@@ -30,9 +30,13 @@ def scores(view: View) -> Iterator[Figure]:
 
 
 def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    # The paper's figure has raw scores; everywhere else gender words are left out.
+    place = view.place("Figure 3")
+    raw = bool(place) or not defined(rows, "srb_content")
+    score, p_value = ("srb", "p_value") if raw else ("srb_content", "srb_content_p_value")
     labour = {row["occupation"]: row["labour_female_share"] for row in view.rows("representation")}
     order = sorted(map(str, distinct(rows, "occupation")), key=lambda name: -(labour.get(name) or -1.0))
-    axis = effects([row["srb"] for row in defined(rows, "srb")], 0.1, "nearer to women · men", unit="")
+    axis = effects([row[score] for row in defined(rows, score)], 0.1, "nearer to women · men", unit="")
     panels = []
     for model in models:
         dots = []
@@ -40,14 +44,15 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             row_of = {str(row["occupation"]): row for row in where(rows, model=model, gender=gender)}
             points = []
             for row in map(row_of.get, order):
-                sure = row is not None and row["p_value"] is not None and row["p_value"] < SURE
-                points.append(point(row, ("srb",), fill="" if sure else "none"))
+                sure = row is not None and row[p_value] is not None and row[p_value] < SURE
+                points.append(point(row, (score,), fill="" if sure else "none"))
             dots.append(Dots(mark, points))
         panels.append(Panel(order, axis, dots, title=model if len(view.models) > 1 else ""))
+    beyond = ", without gender words," if not raw else ""
     vectors = " and ".join(cut(v) for v in distinct(rows, "vectors") if v) or "–"
     caption = (
-        f"Subset Representational Bias score{view.place('Figure 3')} of words marked for women and for men "
-        f"in texts whose prompt names no gender; n = {len(order)} occupations, {len(defined(rows, 'srb'))} "
+        f"Subset Representational Bias score{place} of words marked for women and for men{beyond} "
+        f"in texts whose prompt names no gender; n = {len(order)} occupations, {len(defined(rows, score))} "
         f"of {2 * len(order) * len(models)} scores defined; unit: difference of distances (−2 to 2), left = "
         "nearer to specified women, right = to specified men; no interval; full: outside its null (p < "
         f".05); vectors {vectors}. Raw scores grow with the training of the vectors: compare only within one "

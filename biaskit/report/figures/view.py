@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TypeVar
 
+from biaskit.common.wording import first_words, percent
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Entry, Plot
-from biaskit.report.figures.style import Mark, cut, marks_of
+from biaskit.report.figures.style import Mark, asked, cut, marks_of
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, in_main_setting, where
+from biaskit.tables.coverage import WEAK, coverage_of, is_under
+from biaskit.tables.query import Row, grouped, in_main_setting, where
 
 PER_FIGURE = 5  # models side by side in one figure; more models take more figures
 
@@ -56,6 +58,14 @@ class View:
     def entries(self, models: Sequence[str]) -> list[Entry]:
         """Make the legend of some models; a model alone needs none."""
         return [Entry(model, self.marks[model]) for model in models] if len(self.models) > 1 else []
+
+    @property
+    def weak(self) -> str:
+        """Say in a caption which answers are weak evidence (docs/methods.md#coverage-floor)."""
+        rows = grouped(self.plain("probe_groups"), "model", "bias_type").items()
+        weak = [f"{cut(m, 18)} {asked(way)}" for (m, way), own in rows if is_under(coverage_of(own), WEAK)]
+        held = f"target words under {percent(WEAK)} % of the probability"
+        return f" Weak evidence ({held}): {first_words(weak, 5, ', ')}." if weak else ""
 
     def place(self, figure: str) -> str:
         """Name the figure of GAS(P) that this one is, for a caption; "" if the study is not the paper's."""

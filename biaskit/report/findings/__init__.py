@@ -8,7 +8,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings.answers import say as say_whom
 from biaskit.report.findings.coverage import beside
 from biaskit.report.findings.engines import agree
-from biaskit.report.findings.finding import Finding, Sentences
+from biaskit.report.findings.finding import Finding, Sentences, Topic
 from biaskit.report.findings.instructions import instructions
 from biaskit.report.findings.labour import labour
 from biaskit.report.findings.limits import cannot_show, explained, not_measured
@@ -19,7 +19,7 @@ from biaskit.report.findings.sentence import STRENGTH, Said
 from biaskit.report.findings.texts import write
 from biaskit.report.questions import ORDER
 
-__all__ = ["READING", "Finding", "Sentences", "cannot_show", "findings", "say"]
+__all__ = ["READING", "Finding", "Sentences", "cannot_show", "findings", "first_about", "say"]
 
 READING = (
     "Brackets hold intervals of at least 95 %, wider where a page asks more. A difference is named where its "
@@ -38,6 +38,13 @@ def findings(content: Content) -> tuple[Finding, ...]:
     Every number stands in a row of the tables.
     """
     return say(content).findings
+
+
+def first_about(topics: Sequence[Topic], content: Content) -> tuple[Finding, ...]:
+    """List what the tables say, these topics before others; weak evidence is never the first."""
+    said = sorted(findings(content), key=lambda finding: finding.topic not in topics)
+    firm = next((one for one in said if not one.weak and one.verdict != "not-measured"), None)
+    return tuple(sorted(said, key=lambda finding: finding is not firm))
 
 
 def say(content: Content) -> Sentences:
@@ -62,11 +69,14 @@ def _place(said: Said) -> tuple[bool, int, int]:
 def _leading(content: Content, sentences: Sequence[Said]) -> list[Said]:
     """Pick the headline, then the pair of a comparison, then what says most, each about another thing.
 
-    Where these are too few, a second clear sentence about one thing comes before what says nothing.
+    Weak evidence never comes first. Where these are too few, a second clear sentence about one thing comes
+    before what says nothing.
     """
     by_weight = sorted(sentences, key=lambda said: (said.strength, *_place(said)))
     if is_pair(content):
         by_weight.sort(key=lambda said: (said.strength > 0, said.finding.question != "models"))
+    firm = next((said for said in by_weight if not said.finding.weak), None)
+    by_weight.sort(key=lambda said: said is not firm)
     first_about: dict[str, Said] = {}
     for said in by_weight:
         if said.strength < SILENT:

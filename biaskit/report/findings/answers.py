@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
-from biaskit.common.wording import share_with_interval
+from biaskit.common.wording import percent, share_with_interval
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, are_fields, below_floor, blocks_of, measured, one_group
-from biaskit.report.findings.finding import BY_CHANCE, MEASURED, is_answered, outcome_of, parts_of
+from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured, one_group, two_groups
+from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of, parts_of
 from biaskit.report.findings.kinds import ASYMMETRY, GROUPS, claim
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, who, why
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.verdict import LEVEL, interval_side, p_against
+from biaskit.tables.coverage import LITTLE, is_under
+from biaskit.tables.quantities import NAMED
 from biaskit.tables.query import Row, defined
 
 DECIDED = (*MEASURED, "not-identified")
@@ -27,7 +31,9 @@ def say(content: Content) -> Iterator[Said]:
             if not several or not any(outcome_of(row) in DECIDED for row in tested):
                 yield from _shares(block, model, next(iter(tested), None))
             for row in defined(tested, "estimate") if several else ():
-                yield claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
+                claimed = claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
+                yield claimed
+                yield from _drawn(block, model, row, claimed)
     # Lists of jobs are said under a question that has an answer alone (docs/methods.md#verdicts).
     answered = is_answered(content, "say")
     for block in blocks:
@@ -41,7 +47,7 @@ def say(content: Content) -> Iterator[Said]:
 
 def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
     """Say the share of each group of jobs, or why there is none."""
-    weak = DETAIL if below_floor(block, model) else None
+    weak = block.is_weak(model)
     pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model)}
     pieces["who"] = who(block.gender)
     rows = [row for group in block.groups if (row := block.row(model, group)) is not None]
@@ -56,12 +62,37 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
             interval=bracket + interval,
         )
         using, number = measured(block, model, [row]), share if bracket else ""
-        yield said(text, block.topic, "say", measured=using, about=block.about, number=number, strength=weak)
+        place: dict[str, Any] = {"about": block.about, "strength": DETAIL if weak else None, "weak": weak}
+        yield said(text, block.topic, "say", measured=using, number=number, **place)
     if not defined(rows, "share"):
         missing = "{opening}, how often {model} says {who} is not measured ({why})."
         text = sentence(missing, **pieces, why=why(rows[0] if rows else test))
         using = measured(block, model, rows)
-        yield said(text, block.topic, "say", "not-measured", using, about=block.about)
+        yield said(text, block.topic, "say", "not-measured", using, about=block.about, weak=weak)
+
+
+def _drawn(block: ProbeBlock, model: str, test: Row, claimed: Said) -> Iterator[Said]:
+    """Say beside a claim on little of the probability whom drawn answers name, where there are some."""
+    every = block.outcomes.get((model,), ())
+    shares = {(row["job_group"], row["outcome"]): row["share"] for row in every}
+    groups = test["group_a"], test["group_b"]
+    if not is_under(block.coverage(model), LITTLE) or not all(shares.get((g, NAMED)) for g in groups):
+        return
+    a, b = (shares[group, f"{NAMED}:{block.gender}"] / shares[group, NAMED] for group in groups)
+    turned = outcome_of(test) in DIRECTED and (a - b) * test["estimate"] < 0
+    text = sentence(
+        "{opening}, {who} are {a} and {b} % of those named in {model}’s drawn answers for {groups}{turned}.",
+        opening=block.opening(),
+        model=Foreign(model),
+        who=who(block.gender),
+        a=percent(a),
+        b=percent(b),
+        groups=two_groups(block.part, *groups),
+        turned=", the other way round" if turned else "",
+    )
+    using = measured(block, model, (), "drawn answers")
+    said_beside = replace(claimed.finding, text=text, verdict="shown", measured_with=using)
+    yield replace(claimed, finding=said_beside, number="")
 
 
 def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:
@@ -90,4 +121,5 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:
         one="field" if are_fields(block.part) else "job",
     )
     using = measured(block, model, (), f"over templates; {BY_CHANCE}")
-    yield said(text, block.topic, "say", measured=using, about=block.about, strength=DETAIL)
+    weak = block.is_weak(model)
+    yield said(text, block.topic, "say", measured=using, about=block.about, strength=DETAIL, weak=weak)

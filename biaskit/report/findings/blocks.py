@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
-from biaskit.common.wording import count, listed, number_range, percent, points, short
-from biaskit.report.findings.finding import Topic, measured_by, noted, tests
+from biaskit.common.wording import count, listed, number_range, points, short
+from biaskit.report.content import Content
+from biaskit.report.findings.finding import Topic, measured_by, noted, parts_of, tests
 from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
+from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
 
 SPLIT = ("female-dominated", "male-dominated")
@@ -62,8 +65,16 @@ class ProbeBlock:
         return {"who": who(self.gender), "a": one_group(self.part, a), "b": second}
 
     def opening(self, model: str = "") -> str:
-        """Say how the model was asked, and that evidence is weak where its coverage is under the floor."""
-        return opening(self.bias_type, weak=bool(model) and below_floor(self, model))
+        """Say how the models were asked; of a model, what little the target words hold."""
+        return opening(self.bias_type, self.coverage(model) if model else None)
+
+    def coverage(self, model: str) -> Coverage:
+        """Find the least and the greatest coverage over a model's groups of jobs."""
+        return coverage_of(self.rows_of(model))
+
+    def is_weak(self, model: str) -> bool:
+        """Whether a model's shares are weak evidence."""
+        return is_under(self.coverage(model), WEAK)
 
     @property
     def about(self) -> str:
@@ -76,8 +87,8 @@ class ProbeBlock:
             "topic": self.topic,
             "measured": measured(self, model, [row], *notes),
             "model": model,
-            "weak": below_floor(self, model),
             "asked": self.bias_type,
+            "coverage": self.coverage(model),
             "about": self.about,
             "pieces": pieces,
         }
@@ -130,6 +141,11 @@ class ProbeBlock:
         """Its rows of probe_jobs by model."""
         return grouped(where(self.part.tables.get("probe_jobs", ()), **self.scope), "model")
 
+    @cached_property
+    def outcomes(self) -> dict[tuple[str, ...], list[Row]]:
+        """Its rows of probe_outcomes by model."""
+        return grouped(where(self.part.tables.get("probe_outcomes", ()), **self.scope), "model")
+
     def row(self, model: str, group: str) -> Row | None:
         """The row of a group of jobs and the gender that sentences speak of."""
         return first(self.rows_of(model), job_group=group)
@@ -140,6 +156,21 @@ def blocks_of(part: Part) -> list[ProbeBlock]:
     rows = in_main_setting(where(part.tables.get("probe_groups", ()), instruction_id=0))
     scopes = grouped(rows, "bias_type", "setting", "prompt_form")
     return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
+
+
+SIDES = ("model_a", "model_b")
+
+
+def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
+    """Find the least and the greatest coverage of the answers that rows of tests rest on."""
+    way = itemgetter("bias_type", "prompt_form")
+    ways = {(row[side], *way(row)) for row in rows for side in sides}
+    every = [
+        row
+        for part in parts_of(content, "probe")
+        for row in in_main_setting(where(part.tables.get("probe_groups", ()), instruction_id=0))
+    ]
+    return coverage_of(row for row in every if (row["model"], *way(row)) in ways)
 
 
 def are_fields(part: Part) -> bool:
@@ -185,13 +216,5 @@ def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *ex
     # A service that shows only its likeliest words leaves bounds around a share.
     widths = [row["share_high"] - row["share_low"] for row in defined(shares, "share_low", "share_high")]
     notes += [f"bounds of up to {points(max(widths))} around a share"] if widths else []
-    if below_floor(block, model):
-        notes.append(f"median coverage under the floor of {percent(block.part.floor)} %")
     form = f"{block.form} prompts"
     return measured_by(listed(distinct(shares, "estimator")), form, size, short(model), notes=notes)
-
-
-def below_floor(block: ProbeBlock, model: str) -> bool:
-    """Whether in some group of jobs more than half of a model's cells lie under the floor of coverage."""
-    medians = [row["coverage_median"] for row in block.rows_of(model)]
-    return any(median is not None and median < block.part.floor for median in medians)

@@ -1,22 +1,21 @@
-"""Say what else a model says: how little the listed words hold, which answers and texts decline."""
+"""Say what else a model says: how little the target words hold, which answers and texts decline."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from biaskit.common.wording import people, percent, percent_range, share_with_interval
+from biaskit.common.wording import people, percent, share_with_interval
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, blocks_of, measured
 from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, tests
 from biaskit.report.findings.kinds import REFUSED, claim
-from biaskit.report.findings.sentence import Foreign, Piece, Said, said, sentence
+from biaskit.report.findings.sentence import Foreign, Piece, Said, percents, said, sentence
 from biaskit.report.findings.texts import texts_measured
 from biaskit.report.next_tokens import EVERY_GROUP, the_rest
 from biaskit.runs.collection import Part
+from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
-LITTLE = 0.5
-"""Coverage below this is said on the page."""
 DECLINES = "declines"
 RARE = 0.01
 """Answers that decline less often than this are not said."""
@@ -33,12 +32,11 @@ def beside(content: Content) -> Iterator[Said]:
         for block in blocks_of(part):
             scope = {**block.scope, "job_group": EVERY_GROUP}
             next_tokens = grouped(where(part.tables.get("probe_next", ()), **scope), "model")
-            declined = where(part.tables.get("probe_outcomes", ()), **scope, outcome=DECLINES)
-            declined_by_model = grouped(defined(declined, "share"), "model")
             for model in block.models:
                 yield from _coverage(block, model, next_tokens.get((model,), ()))
                 # Answers that decline, where more than a few do.
-                for row in declined_by_model.get((model,), ()):
+                declined = where(block.outcomes.get((model,), ()), job_group=EVERY_GROUP, outcome=DECLINES)
+                for row in defined(declined, "share"):
                     if row["share"] >= RARE:
                         number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
                         share, bracket, interval = number.partition(" [")
@@ -60,12 +58,11 @@ def _of_block(
 
 def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iterator[Said]:
     """Say the coverage over the groups of jobs, where it is little."""
-    values = sorted(row["coverage"] for row in defined(block.rows_of(model), "coverage"))
-    if not values or values[-1] >= LITTLE:
+    coverage = block.coverage(model)
+    if coverage is None or not is_under(coverage, LITTLE):
         return
-    low, high = percent(values[0]), percent(values[-1])
-    templates = ["{opening}, the listed words hold {share} % of {model}’s probability."]
-    pieces: dict[str, Piece] = {"share": low if low == high else percent_range(values[0], values[-1])}
+    templates = ["{opening}, the target words hold {share} % of {model}’s probability."]
+    pieces: dict[str, Piece] = {"share": percents(coverage)}
     for name, value in the_rest(next_tokens, most=1):
         templates.insert(0, templates[0].replace("bility.", "bility; the likeliest other start is {rest}."))
         pieces["rest"] = Foreign(name, after=f" ({percent(value)} %)")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, short
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of
+from biaskit.report.findings.blocks import ProbeBlock, blocks_of, coverage_behind
 from biaskit.report.findings.finding import (
     DIRECTED,
     MEASURED,
@@ -78,8 +78,9 @@ def _headline(block: ProbeBlock, part: Part, model: str, probe: Verdict, texts: 
     text = sentence(template, opening=block.opening(model), model=Foreign(model))
     vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
     using = measured_by(f"{block.form} prompts against texts", *vectors, short(model))
-    strength = HEADLINE if even and not below_floor(block, model) else RESTATED
-    return said(text, "relations", "agree", texts, using, about="agree-headline", strength=strength)
+    weak, about = block.is_weak(model), "agree-headline"
+    strength = HEADLINE if even and not weak else RESTATED
+    return said(text, "relations", "agree", texts, using, about=about, strength=strength, weak=weak)
 
 
 def _relations(content: Content) -> Iterator[Said]:
@@ -90,12 +91,15 @@ def _relations(content: Content) -> Iterator[Said]:
         missing += undefined(rows, "estimate")
         for row in (row for row in defined(rows, "estimate") if verdict_of(row) != "shown"):
             n = f"over {count(row['n_a'] or 0, 'occupation')}, "
+            coverage = coverage_behind(content, [row])
+            asked = opening(row["bias_type"], coverage)
             yield claim(
                 *(of_link(y, x), row, "relations", _related([row], [NOISY] if x != "labour_gap" else [])),
                 model=row["model_a"],
+                coverage=coverage,
                 about="agree-relations",
                 least=0 if (y, x) in BETWEEN_ENGINES else DETAIL,
-                pieces={"opening": f"{opening(row['bias_type'])}: {n}" if row["bias_type"] else n},
+                pieces={"opening": f"{asked}: {n}" if asked else n},
             )
     if missing:
         text = sentence(

@@ -43,8 +43,9 @@ class Finding:
 
     `question` is what it answers (`report/questions.py`); `verdict` is "shown" where it only reports numbers
     (docs/methods.md#verdicts). `measured_with` names estimator, prompt form, n and models, and what the
-    numbers rest on: reasons, coverage under the floor, bounds. Labels of models, words of texts and reasons
-    of tables in both are foreign text (docs/reading.md#foreign-text).
+    numbers rest on: reasons, bounds. Labels of models, words of texts and reasons of tables in both are
+    foreign text (docs/reading.md#foreign-text). `weak`: the target words hold less than a tenth of the
+    probability (docs/methods.md#coverage-floor).
     """
 
     text: str
@@ -52,6 +53,7 @@ class Finding:
     question: QuestionId
     verdict: Verdict
     measured_with: str = ""
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, points, short
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, below_floor, blocks_of, measured, one_group, two_groups
+from biaskit.report.findings.blocks import ProbeBlock, blocks_of, measured, one_group, two_groups
 from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, shared, tests
 from biaskit.report.findings.kinds import CHANGE, GAP_CHANGE, claim
-from biaskit.report.findings.sentence import (
-    STRENGTH,
-    WEAKER,
-    Foreign,
-    Piece,
-    Said,
-    said,
-    sentence,
-    who,
-    why,
-    within,
-)
+from biaskit.report.findings.sentence import STRENGTH, Foreign, Piece, Said, said, sentence, who, why, within
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
@@ -112,6 +101,6 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
         why=why(rows[0]),
     )
     verdict: Verdict = "shown" if clear else shared(verdicts or ["not-measured"])
-    strength = max(WEAKER * below_floor(block, model), min(STRENGTH[v] for v in verdicts or ["not-measured"]))
-    using = measured(block, model, rows)
-    yield said(text, "debiasing", "help", verdict, using, about=about, strength=strength)
+    weak, using = block.is_weak(model), measured(block, model, rows)
+    strength = min(STRENGTH[v] for v in verdicts or ["not-measured"])
+    yield said(text, "debiasing", "help", verdict, using, about=about, strength=strength, weak=weak)

@@ -14,7 +14,6 @@ from biaskit.report.findings.finding import Topic, outcome_of
 from biaskit.report.findings.sentence import (
     DETAIL,
     STRENGTH,
-    WEAKER,
     Foreign,
     Piece,
     Said,
@@ -30,6 +29,7 @@ from biaskit.report.findings.sentence import (
 )
 from biaskit.report.questions import QuestionId
 from biaskit.stats.verdict import Verdict
+from biaskit.tables.coverage import WEAK, Coverage, is_under
 from biaskit.tables.query import Row
 
 NONE: Mapping[str, Piece] = MappingProxyType({})
@@ -72,21 +72,22 @@ def claim(
     *,
     model: str = "",
     verdict: Verdict | None = None,
-    weak: bool = False,
     asked: str = "",
+    coverage: Coverage = None,
     about: str = "",
     least: int = 0,
     pieces: Mapping[str, Piece] = NONE,
 ) -> Said:
     """Make the sentence of one row.
 
-    `verdict`: in place of the row's own; `weak`: coverage is under the floor; `asked`: the bias type of the
-    prompts; `least`: the lowest strength it may have, however clear; `pieces`: replace those of the row.
+    `verdict`: in place of the row's own; `asked`: the bias type of the prompts, and `coverage` what its
+    shares rest on; `least`: the lowest strength it may have, however clear; `pieces`: replace those of the
+    row.
     """
     verdict = verdict or outcome_of(row)
     estimated = row if row is not None and row["estimate"] is not None else None
     pieces_of_row: dict[str, Piece] = {
-        "opening": opening(asked, weak=weak),
+        "opening": opening(asked, coverage),
         "model": Foreign(model),
         "amount": amount(estimated) if estimated else "",
         "more": "more" if verdict == "higher" else "less",
@@ -101,7 +102,8 @@ def claim(
         *(text, topic, kind.question, verdict, measured),
         about=about,
         number=shown if "[" in shown and shown[shown.index("[") :] in text else "",
-        strength=max(least, STRENGTH[verdict], WEAKER * weak, DETAIL * (verdict == "shown")),
+        strength=max(least, STRENGTH[verdict], DETAIL * (verdict == "shown")),
+        weak=is_under(coverage, WEAK),
     )
 
 

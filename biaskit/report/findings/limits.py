@@ -85,14 +85,7 @@ def cannot_show(content: Content) -> tuple[str, ...]:
 
 
 def _of_probe(part: Part) -> Iterator[str]:
-    """Say where a study of the prober rests on little: coverage, templates, jobs, estimators."""
-    cells = defined(part.tables.get("probe_cells", ()), "coverage")
-    if low := sum(bool(row["below_floor"]) for row in cells):
-        yield (
-            f"in {low:,} of {count(len(cells), 'cell')} the listed words hold less than "
-            f"{percent(part.floor)} % of the probability (coverage); their shares rest on little, and what "
-            "the model would say instead is not known."
-        )
+    """Say where a study of the prober rests on little: templates, jobs, estimators."""
     rows = part.tables.get("probe_groups", ())
     templates = min((row["n_templates"] for row in rows if row["n_templates"]), default=0)
     jobs = min((row["n_jobs"] for row in rows if row["n_jobs"]), default=0)
@@ -114,7 +107,7 @@ def _of_probe(part: Part) -> Iterator[str]:
     if any(width > WIDE_BOUNDS for width in widths):
         yield (
             "a service that shows only its most probable words leaves bounds of up to "
-            f"{percent(max(widths))} points around a share; intervals and tests hold them."
+            f"{percent(max(widths))} points around a share; intervals and the tests beside them hold these."
         )
     if "sampling" in estimators:
         yield "shares by sampling come from few draws per cell, with their noise."

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from biaskit.common.wording import count, first_words, listed, number_range, short
+from biaskit.common.wording import count, listed, number_range, short
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import below_floor, blocks_of, one_group, two_groups
+from biaskit.report.findings.blocks import SIDES, coverage_behind, one_group, two_groups
 from biaskit.report.findings.finding import DIRECTED, Topic, measured_by, noted, outcome_of, parts_of, shared
 from biaskit.report.findings.kinds import IN_NUMBERS, claim, of_models
-from biaskit.report.findings.sentence import STRENGTH, WEAKER, Foreign, Said, said, sentence, who, within
+from biaskit.report.findings.sentence import STRENGTH, Foreign, Said, opening, said, sentence, who, within
 from biaskit.stats.verdict import Verdict
+from biaskit.tables.coverage import WEAK, is_under
 from biaskit.tables.query import Row, distinct, grouped, where
 
 N_LARGEST = 2
@@ -59,15 +60,6 @@ def _topic(rows: Sequence[Row]) -> Topic:
     return "gaps" if all(row["quantity"] == "srb_spread" for row in rows) else "models"
 
 
-def _under_floor(content: Content, rows: Sequence[Row]) -> list[str]:
-    """List the models of compared shares whose coverage is under the floor."""
-    labels = {row[side] for row in rows if row["engine"] == "probe" for side in ("model_a", "model_b")}
-    blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
-    return list(
-        dict.fromkeys(m for block in blocks for m in block.models if m in labels and below_floor(block, m))
-    )
-
-
 def _measured(content: Content, rows: Sequence[Row]) -> str:
     kinds = listed([f"{kind} intervals" for kind in distinct(rows, "kind")])
     forms = listed([f"{form} prompts" for form in distinct(rows, "prompt_form") if form])
@@ -78,8 +70,6 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     known, notes = {model.label for part in content.parts for model in part.models}, []
     if not known.issuperset(labels):
         notes.append("means of these models, not of all of their kind")
-    if weak := first_words([short(model) for model in _under_floor(content, rows)], 5, ", "):
-        notes.append(f"coverage of {weak} under the floor")
     return measured_by(kinds, forms, size, names, notes=[*notes, *noted(rows)])
 
 
@@ -93,7 +83,11 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]
     counts, n, pairs = Counter(sides), len(sides), {(row["model_a"], row["model_b"]) for row in rows}
     a, b = next(iter(pairs))
-    weak = bool(_under_floor(content, rows))
+    coverage = coverage_behind(content, rows)
+    weak = is_under(coverage, WEAK)
+    # The clause on coverage holds of answers alone.
+    lead = opening("", coverage, whose="their") if all(row["bias_type"] for row in rows) else ""
+    lead = f"{lead}, " if lead else "weak evidence: " * weak
     subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
     if counts["equivalent"] == n:
         text = f"all {n} comparisons {subject} come out about the same{{within}}."
@@ -103,25 +97,25 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
         counted = [f"{counts[v]} {words[counts[v] > 1]}" for v, words in _COUNTED.items() if counts[v]]
         text = f"of {n} comparisons {subject}, {listed(counted)}."
     margins = within(*(row for row in rows if row["quantity"] not in IN_NUMBERS))
-    text = sentence(f"weak evidence: {text}" if weak else text, a=Foreign(a), b=Foreign(b), within=margins)
+    text = sentence(lead + text, a=Foreign(a), b=Foreign(b), within=margins)
     verdict = shared(sides) if counts["higher"] < n else "shown"
-    strength = max(WEAKER * weak, min(STRENGTH[v] for v in verdicts))
-    return said(text, _topic(rows), "models", verdict, _measured(content, rows), strength=strength)
+    strength, using = min(STRENGTH[v] for v in verdicts), _measured(content, rows)
+    return said(text, _topic(rows), "models", verdict, using, strength=strength, weak=weak)
 
 
 def _of_row(content: Content, row: Row) -> Said:
     part = next(parts_of(content, "probe"), None) or content.parts[0]
+    of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     return claim(
         *(of_models(row["quantity"]), row, _topic([row]), _measured(content, [row])),
-        weak=bool(_under_floor(content, [row])),
-        asked=row["bias_type"],
+        coverage=coverage_behind(content, [row]),
         pieces={
+            "opening": opening(row["bias_type"], *of_sides, whose="their") or "in texts",
             "a": Foreign(row["model_a"]),
             "b": Foreign(row["model_b"]),
             "higher": "higher" if outcome_of(row) == "higher" else "lower",
             "who": who(row["gender"] or "female"),
             "jobs": one_group(part, row["group_a"] or ""),
             "groups": two_groups(part, row["group_a"] or "", row["group_b"] or ""),
-            **({} if row["bias_type"] else {"opening": "in texts"}),
         },
     )

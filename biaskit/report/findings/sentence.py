@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from biaskit.common.wording import PEOPLE, points, points_range, short
+from biaskit.common.wording import PEOPLE, percent, percent_range, points, points_range, short
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, Topic, possible_ends, reason_of
 from biaskit.report.questions import QuestionId
 from biaskit.stats.verdict import Verdict
+from biaskit.tables.coverage import LITTLE, WEAK, Coverage, is_under
 from biaskit.tables.query import Row
 
 LONGEST_NAME = 12
@@ -51,10 +52,12 @@ def said(
     about: str = "",
     number: str = "",
     strength: int | None = None,
+    weak: bool = False,
 ) -> Said:
-    """Make a sentence; its strength follows from its verdict where none is given."""
-    finding = Finding(text, topic, question, verdict, measured)
-    return Said(finding, about or question, STRENGTH[verdict] if strength is None else strength, number)
+    """Make a sentence; its strength follows from its verdict where none is given, less where it is weak."""
+    finding = Finding(text, topic, question, verdict, measured, weak)
+    strength = max(STRENGTH[verdict] if strength is None else strength, WEAKER * weak)
+    return Said(finding, about or question, strength, number)
 
 
 # --- the sentence ------------------------------------------------------------------------------------
@@ -98,7 +101,7 @@ def sentence(*templates: str, **pieces: Piece) -> str:
         first = pieces[field[1]] if (field := OPENS.match(template)) else ""
         if isinstance(first, str) or first.before:
             text = text[:1].upper() + text[1:]
-        if len(text.split()) <= MOST_WORDS:
+        if n_words(text) <= MOST_WORDS:
             return text
     return " ".join(text.split()[: MOST_WORDS - 1]) + " …"
 
@@ -106,11 +109,35 @@ def sentence(*templates: str, **pieces: Piece) -> str:
 # --- pieces of it ------------------------------------------------------------------------------------
 
 OPENINGS = {"explicit": "asked outright", "implicit": "finishing a sentence"}
+AMONG = re.compile(r"\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 
-def opening(bias_type: str, *, weak: bool = False) -> str:
-    """Say how the model was asked; `weak`: that its coverage is under the floor."""
-    return f"{'weak evidence: ' if weak else ''}{OPENINGS.get(bias_type, 'asked')}"
+def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
+    """Say how models were asked; where the target words hold little of their probability, how little.
+
+    Sentences about no way of asking have none ("").
+    """
+    asked = OPENINGS.get(bias_type, "asked") if bias_type else ""
+    if not any(is_under(ends, LITTLE) for ends in coverage):
+        return asked
+    held = dict.fromkeys(f"{percents(ends)} %" for ends in coverage if ends is not None)
+    among = f"among the target words ({' and '.join(held)} of {whose} probability)"
+    weak = any(is_under(ends, WEAK) for ends in coverage)
+    return ("weak evidence: " if weak else "") + ", ".join(filter(None, (asked, among)))
+
+
+def percents(ends: tuple[float, float]) -> str:
+    """Write '3', or '3–5', in percent."""
+    low, high = map(percent, ends)
+    return low if low == high else percent_range(*ends)
+
+
+def n_words(text: str) -> int:
+    """Count the words of a sentence without the clause on coverage.
+
+    The clause must stand beside every share, and no sentence may lose its interval to it.
+    """
+    return len(AMONG.sub("", text).split())
 
 
 def who(gender: str) -> Piece:

@@ -196,11 +196,12 @@ def _gate(gate: Gate | None) -> Mapping[str, str] | None:
     if gate is None:
         return None
     if gate.holds:
-        return {"kind": "holds", "text": f"Equivalent in all {gate.n_rows:,} differences"}
-    if not gate.n_rows:
-        return {"kind": "fails", "text": "Not shown to be equivalent: nothing was compared"}
-    text = f"Not shown to be equivalent in {gate.n_failing:,} of {count(gate.n_rows, 'difference')}"
-    return {"kind": "fails", "text": text}
+        text = f"Equivalent in all {gate.n_rows:,} differences"
+    elif gate.n_rows:
+        text = f"Not shown to be equivalent in {gate.n_failing:,} of {count(gate.n_rows, 'difference')}"
+    else:
+        text = "Not shown to be equivalent: nothing was compared"
+    return {"kind": "holds" if gate.holds else "fails", "text": text + ", on weak evidence" * gate.weak}
 
 
 def _read_as(example: ExampleText) -> list[str]:

@@ -15,14 +15,15 @@ from biaskit.common.wording import (
     short,
 )
 from biaskit.report.content import Content
-from biaskit.report.findings import READING, findings
-from biaskit.report.findings.blocks import SPLIT, ProbeBlock, below_floor, blocks_of, jobs_of
+from biaskit.report.findings import READING, findings, first_about
+from biaskit.report.findings.blocks import SPLIT, ProbeBlock, blocks_of, jobs_of
 from biaskit.report.findings.finding import Finding, Topic, parts_of, reason_of, reasons_of
 from biaskit.report.findings.scores import women_minus_men
 from biaskit.report.findings.texts import against_labour, models_of, occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
 from biaskit.runs.collection import Part
+from biaskit.tables.coverage import WEAK
 from biaskit.tables.query import defined, distinct, grouped, where
 
 N_FINDINGS = 6
@@ -47,8 +48,7 @@ def first_findings(
     content: Content, *, width: int = WIDTH, most: int = N_FINDINGS, first: Sequence[Topic] = ()
 ) -> str:
     """Print the first findings alone, as `headline` does, those of the topics `first` before others."""
-    said = sorted(findings(content), key=lambda finding: finding.topic not in first)
-    return "\n".join(_sentences(said, width, most))
+    return "\n".join(_sentences(first_about(first, content), width, most))
 
 
 def _sentences(said: Sequence[Finding], width: int, most: int) -> Iterator[str]:
@@ -83,14 +83,14 @@ def _probe(part: Part) -> Iterator[TitledTable]:
             notes[f"Estimators: {listed}."] = None
         name = f"{part.study}, {form} prompts" if len(blocks_by_form) > 1 else part.study
         alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
-        title = f"{name}: {gender} in % of the listed words' probability [95 %]{alone}"
+        title = f"{name}: {gender} in % of the target words' probability [95 %]{alone}"
         heads = [jobs_of(part, group) if group in SPLIT else group for group in groups]
         header = (tuple(map(Heading, ("", "asked", *heads))),)
         yield TitledTable(title, header, tuple(rows), " ".join(notes), n_text=2)
 
 
 def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) -> str:
-    """Write share and interval, with a star where the coverage is under the floor."""
+    """Write share and interval, with a star where it is weak evidence."""
     row = block.row(model, group)
     if row is None or row["share"] is None:
         notes[f"{UNDEFINED} not measured: {reason_of(row or {})}."] = None
@@ -98,10 +98,10 @@ def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) ->
     shown = percent(row["share"])
     if row["ci_low"] is not None:
         shown += f" [{percent_range(row['ci_low'], row['ci_high'])}]"
-    if below_floor(block, model):
+    if block.is_weak(model):
         shown += " *"
-        note = "* weak evidence: in the median cell the listed words hold less than "
-        notes[f"{note}{percent(block.part.floor)} % of the probability (coverage)."] = None
+        held = f"less than {percent(WEAK)} % of the probability (coverage)"
+        notes[f"* weak evidence: the target words hold {held}."] = None
     return shown
 
 
@@ -118,7 +118,7 @@ def _personas(part: Part) -> TitledTable:
         rows.append((short(model, LABEL), shown, *_tests(part, model, notes)))
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
-    heads = ("", "% by occupation", "minus labour", "SRB, women minus men")
+    heads = ("", "% by occupation", "minus labour", "SRB without gender words, women minus men")
     return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), " ".join(notes))
 
 

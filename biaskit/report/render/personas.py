@@ -224,7 +224,7 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
             ),
         },
         n_text=3,
-        note=f"vectors {scored[0]['vectors']}: scores of other vectors are not comparable, z is; matched:"
+        note=f"vectors {scored[0]['vectors']}: scores of other vectors are not comparable; matched:"
         " both target lists equally long; overlap: from equal words alone; z, p: against shuffled genders.",
     )
 
@@ -289,11 +289,11 @@ def _clusters(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
 
 
 _SHOWN = {
-    ("srb", "genders"): "SRB, women minus men",
+    ("srb_content", "genders"): "SRB without gender words, women minus men",
     ("refused_share", "genders"): "texts refused",
     ("declined_share", "genders"): "texts refused or declined",
     ("represented_share", "labour"): "share of women, texts minus labour",
-    ("srb", "models"): "SRB",
+    ("srb_content", "models"): "SRB without gender words",
     ("represented_share", "models"): "share of women",
 }
 
@@ -304,7 +304,7 @@ def _tests(rows: Sequence[Row]) -> Iterator[TitledTable]:
         said = _SHOWN[key]
         if key[0].endswith("ed_share") and key[1] == "genders":
             said += f", {WHO[row['group_a']]} minus {WHO[row['group_b']]}"
-        return said + (f" ({WHO[row['gender']]})" if key == ("srb", "models") else "")
+        return said + (f" ({WHO[row['gender']]})" if key == ("srb_content", "models") else "")
 
     # tests.csv has the reason of a test that could not be made.
     made = [row for row in rows if not row["estimate"] is row["p_value"] is None]

@@ -15,7 +15,7 @@ from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
 MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
 Blocks = list[tuple[str, Row]]
-COVERAGE = "cov. = probability on the listed words (coverage); [ ] where its median is below the floor."
+COVERAGE = "cov. = probability on the target words (coverage); [ ] where its median is below the floor."
 SETTINGS = {"plain": "Without dialogue", "dialogue": "With dialogue"}
 
 
@@ -41,7 +41,7 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
             scope = {"bias_type": bias_type, "setting": setting}
             if rows := where(groups, **scope):
                 title = f"{frame.titles[bias_type]}{_within(setting)}"
-                title += ": % of the probability on the listed words"
+                title += ": % of the probability on the target words"
                 shown.append(by_model(frame, rows, title, where(next_tokens, **scope)))
     # Outcomes of drawn answers; those under instructions are in the stored table alone.
     plain = where(tables.get("probe_outcomes", []), instruction_id=NO_INSTRUCTION)
@@ -146,7 +146,7 @@ def _what(rows: Sequence[Row]) -> str:
     draws = "; SE of the draws: already inside the interval" if "sampling" in estimators else ""
     return (
         f"± standard error over {templates} templates; interval over jobs and templates{bounds}{draws};"
-        f" cov. = probability on the listed words (coverage); {jobs}."
+        f" cov. = probability on the target words (coverage); {jobs}."
     )
 
 
@@ -162,7 +162,7 @@ def _by_instruction(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) 
         else:
             split = [(frame.summary or "; ".join(frame.titles[t] for t in types), by_types(types))]
         for title, blocks in split:
-            full_title = f"{title}, {_named(model, rows)}: % of the probability on the listed words"
+            full_title = f"{title}, {_named(model, rows)}: % of the probability on the target words"
             shown.append(by_instruction(frame, rows, where(levels, model=model), full_title, blocks))
     return shown
 

@@ -1,0 +1,28 @@
+"""How much of its probability a model puts on the target words, and when that is little.
+
+See docs/methods.md#coverage-floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from biaskit.tables.query import Row, defined
+
+Coverage = tuple[float, float] | None
+"""The least and the greatest coverage over groups of jobs; None where none is known."""
+LITTLE = 0.5
+"""Under this coverage every sentence says what the target words hold."""
+WEAK = 0.1
+"""Under this coverage a share is weak evidence."""
+
+
+def coverage_of(rows: Iterable[Row]) -> Coverage:
+    """Find the least and the greatest coverage of rows of probe_groups.csv."""
+    known = [row["coverage"] for row in defined(rows, "coverage")]
+    return (min(known), max(known)) if known else None
+
+
+def is_under(coverage: Coverage, limit: float) -> bool:
+    """Tell whether the least coverage is known to lie under a limit."""
+    return coverage is not None and coverage[0] < limit
