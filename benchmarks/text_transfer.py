@@ -18,9 +18,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from fakes.told_apart import World, occupation
+from fakes.told_apart import Found, World, occupation
 
-from biaskit.stats.classification import CHANCE, HeldOut, area_interval
+from biaskit.stats.classification import CHANCE, area_interval
 from biaskit.stats.proportions import wilson
 
 WORLDS = {
@@ -54,7 +54,7 @@ def main() -> None:
             print(f"  {cell[0]:>10} -> {cell[1]:<10} {_said([one[cell] for one in made])}", flush=True)
 
 
-def _said(found: Sequence[HeldOut]) -> str:
+def _said(found: Sequence[Found]) -> str:
     areas = np.array([one.area for one in found])
     groups = areas[: len(areas) // GROUP * GROUP].reshape(-1, GROUP)
     ends = np.array([area_interval(own) or (own[0], own[0]) for own in groups])

@@ -54,10 +54,10 @@ METHODS_VERSION = {
     "association": 1,
     "outcomes": 2,
     "representation": 1,
-    "words": 3,
+    "words": 4,
     "srb": 4,
     "clusters": 2,
-    "transfer": 2,
+    "transfer": 3,
 }
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (

@@ -146,8 +146,9 @@ def _read_cells(
             said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
                 # Its other rounds may lie anywhere in the file.
-                draws = {**{name: row[name] for name in _OF_DRAWS}, "said": answers.read(cells[i], row)}
-                drawn.setdefault(i, {})[row.get("round", 0)] = draws
+                drawn.setdefault(i, {})[row.get("round", 0)] = {name: row[name] for name in _OF_DRAWS}
+                if not row.get("round", 0):  # whether there are later rounds depends on what was said
+                    answers.add(cells[i], answers.read(cells[i], row))
             else:
                 shares_of[i], digests[i] = shares(i, row), _digest(row)
     rounds_of = {
@@ -158,8 +159,6 @@ def _read_cells(
         all_rounds, used, goes_on = add_up(rows_of_cell, rounds_of[cells[i].model])
         shares_of[i] = shares(i, all_rounds)
         digests[i] = b"".join(_digest(rows_of_cell[number]) for number in used)
-        for number in used:
-            answers.add(cells[i], rows_of_cell[number]["said"])
         n_open += goes_on and all_rounds is not None
         n_unused += len(rows_of_cell) - len(used)
     all_cells = [x or shares(i, None) for i, x in enumerate(shares_of)]

@@ -126,11 +126,12 @@ def interval_side(row: Row) -> Direction | None:
 
 
 def verdict_of(row: Row | None) -> Verdict:
-    """Read the verdict of a row of tests.csv; judge it by its own numbers where none is stored."""
+    """Read the verdict of a row of tests.csv; where none is stored, only judged kinds have a direction."""
     if row is None:
         return "not-measured"
-    p = row["p_value"]
-    return row.get("verdict") or judge(row, interval_side(row) if p is not None and p < LEVEL else None)
+    asked, p = is_judged(row), row["p_value"]
+    side = interval_side(row) if asked and p is not None and p < LEVEL else None
+    return row.get("verdict") or judge(row, side, asked=asked)
 
 
 def judge(row: Row, side: Direction | None, *, asked: bool = True) -> Verdict:

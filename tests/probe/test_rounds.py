@@ -8,10 +8,12 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fakes import worlds
 from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
@@ -280,6 +282,25 @@ def test_each_cell_is_drawn_until_three_matched_or_the_cap(run: Run) -> None:
     assert (18, 18) == steps[-1]
     assert sorted(steps) == steps
     assert len(rows_of(path)) + 1 == len(steps), "between rounds too somebody sees that it goes on"
+
+
+def test_outcomes_are_of_the_first_round_since_a_cell_stops_when_it_was_lucky(tmp_path: Path) -> None:
+    """Nine of ten answers name nobody: over all rounds 0.874 would be printed."""
+    drawn = ProbeWorld.draw(ProbeKind(jobs=20, templates=10, estimator="sampling"), 5)
+    world = replace(drawn, coverage=np.full_like(drawn.coverage, 0.1))
+    with opened(world):
+        study = str(world.write(tmp_path))
+        made = bk.probe("model0=scripted:x", study=study, out=tmp_path / "run", watcher=bk.Silent())
+    rows = {cell: of_cell[0] for cell, of_cell in by_cell(made.path).items()}
+    assert len(rows) * 2 < len(rows_of(made.path)), "there are later rounds"
+    cells = made.cells.set_index(["template_id", "job"])
+    assert {cell: (10, matched(row)) for cell, row in rows.items()} == {
+        cell: (cells.n_answers[cell], cells.n_listed[cell]) for cell in rows
+    }
+    outcomes = made.outcomes[made.outcomes.job_group == "all"].set_index("outcome")
+    assert {10 * len(rows)} == set(outcomes.n_answers)
+    noise = (0.1 * 0.9 / (10 * len(rows))) ** 0.5
+    assert abs(outcomes.share["other"] - 0.9) < 4.5 * noise < (0.9 - 0.874)
 
 
 def test_a_run_cut_at_any_row_goes_on_to_the_same_rows_and_asks_none_again(run: Run) -> None:

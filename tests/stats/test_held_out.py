@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,10 +17,12 @@ from biaskit.stats.classification import (
     FOLDS,
     PENALTY,
     PRIOR_WORDS,
+    TAUGHT,
     HeldOut,
     Sample,
     across,
     area_interval,
+    at_one_size,
     folds,
     within,
 )
@@ -111,6 +114,35 @@ def test_what_is_carried_over_is_the_fit_of_the_other_sample(
     assert found.judged[0] == pytest.approx(loop(by, other.labels[:, 1]), abs=1e-12)
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_the_size_is_the_fit_of_ten_and_ten_drawn_ten_times(same: bool) -> None:
+    rng = np.random.default_rng(9)
+    one, other = (
+        sample(
+            rng.poisson(1.0, (n, 6)), rng.permutation([True, False] * (n // 2)).tolist(), list("pqr" * n)[:n]
+        )
+        for n in (30, 16)
+    )
+    found = at_one_size(one, one if same else other, np.random.default_rng(5))
+    rng, won = np.random.default_rng(5), []
+    for _ in range(10):
+        first = one.labels[:, 0]
+        drawn = [rng.choice(np.flatnonzero(side), TAUGHT, replace=False) for side in (first, ~first)]
+        few = np.concatenate(drawn).tolist()
+        left = one if same else other
+        places = [i for i in range(len(left.strata)) if not same or i not in few]
+        of = [str(one.strata[i]) for i in few]
+        taught = one.counts.toarray()[few]
+        weights = fitted(shares_of(taught, taught), first[few], of, range(20))
+        scores = shares_of(left.counts.toarray(), taught) @ weights
+        won += [
+            0.5 if abs(scores[a] - scores[b]) < 1e-9 else float(scores[a] > scores[b])
+            for a, b in itertools.product(places, places)
+            if left.labels[a, 0] and not left.labels[b, 0] and left.strata[a] == left.strata[b]
+        ]
+    assert found == pytest.approx(np.mean(won), abs=1e-12)
+
+
 def test_folds_take_two_by_two_from_every_prompt() -> None:
     strata = np.array(["p"] * 20 + ["q"] * 2 + ["r"] * 2)
     fold = folds(strata, np.random.default_rng(1))
@@ -172,6 +204,10 @@ def test_equal_texts_are_ties() -> None:
     assert within(one, rng).area == 0.5
     assert across(one, one).area == 0.5
     assert within(sample(np.zeros((8, 5)), [True, False] * 4, ["p"] * 8), rng).area == 0.5
+    many = sample(np.tile(counts, (4, 1)), [True, False] * 16, ["p"] * 32)
+    assert at_one_size(many, many, rng) == at_one_size(many, one, rng) == 0.5
+    alone = sample(np.ones((22, 2)), [True, False] * 11, ["p"] * 20 + ["q", "r"])
+    assert at_one_size(alone, alone, rng) == 0.5
 
 
 # --- worlds whose truth is known; benchmarks/text_transfer.py has the large ones -------------------
@@ -205,9 +241,27 @@ def test_where_nothing_differs_areas_are_at_chance(world: World) -> None:
         assert rejected <= 0.25  # 5 % of 25 and 4.5 standard errors
 
 
+def test_more_texts_teach_better_and_the_area_that_is_reported_stays() -> None:
+    few, many = (
+        [
+            occupation(World(0.2, 0.2, n_female=n, n_male=n, n_words=150), np.random.default_rng([n, i]), 1)
+            for i in range(10)
+        ]
+        for n in (8, 40)
+    )
+    for cell in few[0]:
+        areas, of_all = (
+            [np.array([getattr(one[cell], name) for one in made]) for made in (few, many)]
+            for name in ("area", "of_all")
+        )
+        noise = float(np.sqrt(sum(a.var(ddof=1) / 10 for a in areas)))
+        assert abs(areas[1].mean() - areas[0].mean()) < 4 * noise
+        assert (of_all[1] - areas[1]).mean() > 0.05, "80 texts a side teach better than ten"
+
+
 def test_a_difference_is_seen_where_it_is_and_carries_over_where_it_is_the_same() -> None:
     both = areas_of(World(associated=0.5, specified=0.5, n_words=150), 5)
-    assert min(areas.mean() for areas, _ in both.values()) > 0.8
+    assert min(areas.mean() for areas, _ in both.values()) > 0.75
     alone = areas_of(World(specified=0.8, n_words=150), 6)
     assert alone[WITHIN[1]][0].mean() > 0.9
     for cell in (WITHIN[0], *CARRIED):

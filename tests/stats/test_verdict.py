@@ -57,6 +57,22 @@ def test_each_verdict(row: Row, verdict: str) -> None:
     assert verdict_of(row) == verdict
 
 
+@pytest.mark.parametrize(
+    ("engine", "kind"), [("probe", "welch"), ("personas", "permutation"), ("compare", "welch")]
+)
+@pytest.mark.parametrize("stored", [{}, {"verdict": ""}])
+def test_a_row_that_is_not_judged_has_no_direction(engine: str, kind: str, stored: Row) -> None:
+    row = {**row_of(0.12, 0.05, 0.19, False), "engine": engine, "kind": kind, **stored}
+    assert (verdict_of(row), verdict_of({**row, "equivalent": True})) == ("shown", "equivalent")
+    assert verdict_of({**row, "p_value": None}) == "no-verdict"
+    row |= {"quantity": "share", "gender": "female", "bias_type": "explicit", "setting": "plain", "n_a": 9}
+    row |= dict.fromkeys(("prompt_form", "group_a", "group_b", "instruction_a"), "")
+    outcome = require_equivalent([row])
+    assert not outcome.holds
+    assert "not shown to be equivalent" in outcome.lines[0]
+    assert "higher" not in outcome.lines[0]
+
+
 def test_no_row_is_not_measured() -> None:
     assert verdict_of(None) == "not-measured"
     assert shape_of(None) == "unmeasured"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, sum_of
 from biaskit.personas.words.log_odds import THRESHOLD, LogOdds, Prior, is_fixed
-from biaskit.personas.words.shuffles import permuted_counts, why_unequal
+from biaskit.personas.words.shuffles import MOST_SHUFFLES, permuted_counts, why_unequal
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.multiplicity import benjamini_hochberg
@@ -68,9 +68,6 @@ class WordList:
 # --- the lists -----------------------------------------------------------------------------------
 
 
-_NULL_BEYOND = ("null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
-
-
 def contrast_lists(
     texts: LabelledTexts,
     contrasts: Sequence[Contrast],
@@ -83,37 +80,48 @@ def contrast_lists(
 ) -> Iterator[WordList]:
     """Make the list of each contrast by each method, beside those of the same texts with shuffled labels.
 
-    One set of shuffles within `texts.strata` serves all contrasts and methods; `shuffled` names what was
-    shuffled, in messages. See `word_lists` in lists.py for what is undefined.
+    One set of shuffles within `texts.strata` serves all contrasts and methods; a list that none of them makes
+    as long beyond `left_out` gets up to ten times as many. `shuffled` names what was shuffled, in messages.
+    See `word_lists` in lists.py for what is undefined.
     """
     log_odds = [LogOdds(is_fixed(texts.words), texts.english, method, prior) for method in methods]
-    drafts = [
-        [
-            WordList(
-                gender=contrast.name,
-                against=contrast.said_against,
-                method=odds.method,
-                n_target=_size(texts, contrast.target),
-                n_unmarked=_size(texts, contrast.unmarked),
-                reason=_why_undefined(texts, odds, contrast),
-            )
-            for odds in log_odds
-        ]
-        for contrast in contrasts
-    ]
-    defined = [any(word_list.reason is None for word_list in of_contrast) for of_contrast in drafts]
+    drafts = [[_draft(texts, odds, contrast, shuffled) for odds in log_odds] for contrast in contrasts]
+    defined = [any(draft.observed is not None for draft in of_contrast) for of_contrast in drafts]
     nulls = _nulls(texts, log_odds, contrasts, defined, rng, n_shuffles if any(defined) else 0)
-    for c, (contrast, of_contrast) in enumerate(zip(contrasts, drafts, strict=True)):
-        for odds, word_list, null in zip(log_odds, of_contrast, nulls, strict=True):
-            if not word_list.reason:
-                scores = _Scores(odds, texts, list(texts.totals[:, None]))  # one row each
-                words = tuple(_marked_words(texts, scores, contrast))
-                word_list = replace(word_list, words=words, n_marked=len(words))
-                word_list = _beside_null(word_list, _statistics(scores, contrast), null[c])
-                if word_list.null_p95_beyond is not None and (why := _why_unequal(texts, contrast, shuffled)):
-                    no_null: Any = dict.fromkeys(_NULL_BEYOND)
-                    word_list = replace(word_list, **no_null, reason=joined([word_list.reason, why]))
+    lists = [[*map(_beside_null, *pair)] for pair in zip(drafts, zip(*nulls, strict=True), strict=True)]
+    floor, n_more = 1 / (1 + n_shuffles), min(9 * (1 + n_shuffles), MOST_SHUFFLES - n_shuffles)
+    at_floor = [any(each.p_value_beyond == floor for each in of_contrast) for of_contrast in lists]
+    more = _nulls(texts, log_odds, contrasts, at_floor, rng, max(0, n_more) if any(at_floor) else 0)
+    for c, of_contrast in enumerate(lists):
+        for m, word_list in enumerate(of_contrast):
+            if word_list.p_value_beyond == floor:  # no other: its shuffles must not hang on this list
+                word_list = _beside_null(drafts[c][m], _in_a_row([nulls[m][c], more[m][c]]))
             yield word_list
+
+
+class _Draft(NamedTuple):
+    """A list that does not stand beside its null yet."""
+
+    word_list: WordList
+    observed: _Statistics | None = None  # None: undefined
+    no_null: str | None = None  # why its length says nothing beside shuffles
+
+
+def _draft(texts: LabelledTexts, odds: LogOdds, contrast: Contrast, shuffled: str) -> _Draft:
+    word_list = WordList(
+        gender=contrast.name,
+        against=contrast.said_against,
+        method=odds.method,
+        n_target=_size(texts, contrast.target),
+        n_unmarked=_size(texts, contrast.unmarked),
+        reason=_why_undefined(texts, odds, contrast),
+    )
+    if word_list.reason:
+        return _Draft(word_list)
+    scores = _Scores(odds, texts, list(texts.totals[:, None]))  # one row each
+    words = tuple(_marked_words(texts, scores, contrast))
+    observed, no_null = _statistics(scores, contrast), _why_unequal(texts, contrast, shuffled)
+    return _Draft(replace(word_list, words=words, n_marked=len(words)), observed, no_null)
 
 
 def _size(texts: LabelledTexts, members: Labels) -> int:
@@ -246,10 +254,11 @@ def _nulls(
             for contrast, is_defined, blocks in zip(contrasts, defined, of_method, strict=True):
                 if is_defined:
                     blocks.append(_statistics(scores, contrast))
-    return [
-        [_Statistics(*map(np.concatenate, zip(*blocks, strict=True))) for blocks in of_method]
-        for of_method in nulls
-    ]
+    return [[*map(_in_a_row, of_method)] for of_method in nulls]
+
+
+def _in_a_row(blocks: Sequence[_Statistics]) -> _Statistics:
+    return _Statistics(*map(np.concatenate, zip(*blocks, strict=True)))
 
 
 def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str | None:
@@ -271,8 +280,11 @@ def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str
     return None
 
 
-def _beside_null(word_list: WordList, observed: _Statistics, null: _Statistics) -> WordList:
+def _beside_null(draft: _Draft, null: _Statistics) -> WordList:
     """Set the list beside its null: p = (1 + number of shuffles that reach the observed value) / (n + 1)."""
+    word_list, observed, no_null = draft
+    if observed is None:
+        return word_list
     word_list = replace(word_list, n_marked_beyond=int(observed.length_beyond[0]))
     defined = ~np.isnan(null.max_z)
     n, n_left_out = int(defined.sum()), int((~defined).sum())
@@ -280,6 +292,7 @@ def _beside_null(word_list: WordList, observed: _Statistics, null: _Statistics) 
     if n == 0 or n < n_left_out:
         return replace(word_list, reason=f"{reason}: no null" if reason else "no shuffles")
     length, beyond = null.length[defined], null.length_beyond[defined]
+    z, z_beyond = (max_z[defined] for max_z in (null.max_z, null.max_z_beyond))
 
     def p(n_reached: NDArray[np.bool_]) -> float:
         return (1 + int(n_reached.sum())) / (n + 1)
@@ -289,9 +302,9 @@ def _beside_null(word_list: WordList, observed: _Statistics, null: _Statistics) 
         null_mean=float(length.mean()),
         null_p95=float(np.percentile(length, 95)),
         p_value=p(length >= observed.length[0]),
-        p_value_max_z=p(reaches(null.max_z[defined], float(observed.max_z[0]))),
-        null_p95_beyond=float(np.percentile(beyond, 95)),
-        p_value_beyond=p(beyond >= observed.length_beyond[0]),
-        p_value_max_z_beyond=p(reaches(null.max_z_beyond[defined], float(observed.max_z_beyond[0]))),
-        reason=reason,
+        p_value_max_z=p(reaches(z, float(observed.max_z[0]))),
+        null_p95_beyond=None if no_null else float(np.percentile(beyond, 95)),
+        p_value_beyond=None if no_null else p(beyond >= observed.length_beyond[0]),
+        p_value_max_z_beyond=None if no_null else p(reaches(z_beyond, float(observed.max_z_beyond[0]))),
+        reason=joined([reason, no_null]),
     )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 N_SHUFFLES = 199
+MOST_SHUFFLES = 1_999
+"""Shuffles of a list that none of the first ten times fewer reaches: among many lists its p is too coarse."""
 MOST_UNEQUAL = 1.25
 """How much longer one side's texts may be: above it (Welch p < 0.05) shuffling is no chance level."""
 

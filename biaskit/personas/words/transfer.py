@@ -2,7 +2,7 @@
 
 In texts that were asked for without a gender (associated), in texts asked for with one (specified), and
 carried over: learnt in one, tested in the other. That transfer is what SRB is meant to measure; unlike srb_z,
-it is an effect size, and more texts bring it nearer to a ceiling.
+it is an effect size: 10 + 10 texts teach, however many there are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from biaskit.personas.words.run_lists import RunLists
 from biaskit.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.classification import HeldOut, Sample, across, area_interval, within
+from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
 from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
@@ -27,7 +27,7 @@ from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
 
-MIN_TEXTS = 10  # texts of women, and of men, that learning and testing need at least
+MIN_TEXTS = TAUGHT + 2  # texts of women, and of men: those that teach, and two that are tested each time
 MOST_TEXTS = 200
 """Texts of a prompt and gender that are used at most: the work grows with their square."""
 DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, drawn at random"
@@ -46,8 +46,9 @@ NO_TEXTS = {ASSOCIATED: "no texts without a specified gender", SPECIFIED: "no te
 
 @dataclass(frozen=True, slots=True)
 class _Area:
-    """The area of one model, occupation and cell with those of shuffled genders; or why there is none."""
+    """The area of one model, occupation and cell with what its p-value is of; or why there is none."""
 
+    area: float | None = None
     held_out: HeldOut | None = None
     reason: str | None = None
     lengths: tuple[tuple[FloatArray, FloatArray], ...] = ()  # women's and men's, of texts taught and judged
@@ -76,7 +77,7 @@ def transfer_rows(
                     yield _row(model, occupation, cell, area, study)
         for cell, areas in areas_of.items():
             if areas:
-                defined = [area.held_out.area for area in areas if area.held_out is not None]
+                defined = [area.area for area in areas if area.area is not None]
                 yield _row(model, ALL_OCCUPATIONS, cell, _mean(areas), study, area_interval(defined))
     progress(n_pairs, n_pairs)
 
@@ -127,18 +128,21 @@ def _area(
     study: PersonasStudy,
     row_key: Sequence[str],
 ) -> _Area:
+    import sklearn.kernel_ridge  # noqa: F401  threadpoolctl sees only what is loaded when it is called
+    from threadpoolctl import threadpool_limits
+
     if isinstance(taught, str) or isinstance(judged, str):
         return _Area(reason=taught if isinstance(taught, str) else str(judged))
-    if taught is judged:
-        held_out = within(taught[0], generator(study.seed, "text_transfer", row_key))
-    else:
-        held_out = across(taught[0], judged[0])
+    rng = generator(study.seed, "text_transfer", row_key)
+    with threadpool_limits(limits=1):  # the last digits must not depend on the number of cores
+        held_out = within(taught[0], rng) if taught is judged else across(taught[0], judged[0])
+        area = at_one_size(taught[0], judged[0], rng)
     lengths = []
     for sample, _ in (taught, judged):
         words = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel()
         lengths.append((words[sample.labels[:, 0]], words[~sample.labels[:, 0]]))
     reason = joined([DRAWN if taught[1] or judged[1] else None, WITHIN_OCCUPATION])
-    return _Area(held_out, reason, tuple(lengths))
+    return _Area(area, held_out, reason, tuple(lengths))
 
 
 def _mean(areas: Sequence[_Area]) -> _Area:
@@ -162,7 +166,8 @@ def _mean(areas: Sequence[_Area]) -> _Area:
         (np.concatenate([women for women, _ in sides]), np.concatenate([men for _, men in sides]))
         for sides in zip(*(area.lengths for area, _ in defined), strict=True)
     )
-    return _Area(mean, joined(reasons), tuple(lengths))
+    area = float(np.mean([area.area for area, _ in defined if area.area is not None]))
+    return _Area(area, mean, joined(reasons), tuple(lengths))
 
 
 def _row(
@@ -181,7 +186,7 @@ def _row(
     scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
     return {
         **scope,
-        "auc": held_out.area if held_out else None,
+        "auc": area.area,
         "ci_low": low,
         "ci_high": high,
         "p_value": held_out.p_value if held_out and not why_no_claim else None,

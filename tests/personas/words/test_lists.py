@@ -241,17 +241,16 @@ def test_shuffles_keep_each_prompts_genders_and_every_words_total() -> None:
     assert (1.0 == counts[:, :, 3:].sum(axis=0)).all()
 
 
-def shuffles(corpus: Corpus, contrast: str, n: int) -> FloatArray:
-    """Counts by gender of every word under the shuffles of one contrast: `[gender, n, W]`."""
-    blocks = permuted_counts(
-        corpus.counts(),
-        corpus.genders,
-        corpus.strata,
-        generator(7, "word_lists", [*KEY, contrast]),
-        n,
-        groups=tuple(dict.fromkeys(corpus.genders)),
-    )
-    return np.concatenate([np.array(block) for block in blocks], axis=1)
+def shuffles(corpus: Corpus, contrast: str, *n: int) -> FloatArray:
+    """Counts by gender of every word under the shuffles of one contrast: `[gender, sum of n, W]`."""
+    rng = generator(7, "word_lists", [*KEY, contrast])
+    groups = tuple(dict.fromkeys(corpus.genders))
+    blocks = [
+        np.array(block)
+        for m in n
+        for block in permuted_counts(corpus.counts(), corpus.genders, corpus.strata, rng, m, groups=groups)
+    ]
+    return np.concatenate(blocks, axis=1)
 
 
 def statistics(
@@ -333,29 +332,59 @@ def test_the_null_is_that_of_a_plain_loop_over_the_same_shuffles(
     elsewhere["female"][corpus.words.index("queen") if scope == "all" else 0] += 1e8
     choices = {"elsewhere": elsewhere} if scope == "all" else {}
     found = corpus.lists(prior=prior, n_shuffles=60, left_out=left_out(corpus), **choices)
-    shuffled = shuffles(corpus, contrast, 60)
+    first = shuffles(corpus, contrast, 60)
     for gender in genders:
         against = "all" if contrast == "all" else {"female": "male", "male": "female"}[gender]
         one = one_list(found, gender, against, method)
         observed = np.array([corpus.total(g) for g in genders])
+        scope = {"left_out": GENDERED, **choices}
+        beyond = statistics(corpus, observed, gender, method, prior, **scope)[0]  # type: ignore[arg-type]
+        of_first = [statistics(corpus, first[:, row], gender, method, prior, **scope) for row in range(60)]  # type: ignore[arg-type]
+        at_floor = all(length < beyond for length, _ in of_first)
+        shuffled = shuffles(corpus, contrast, 60, 9 * 61) if at_floor else first
+        n = shuffled.shape[1]
         length, max_z = statistics(corpus, observed, gender, method, prior, **choices)
-        null = [statistics(corpus, shuffled[:, row], gender, method, prior, **choices) for row in range(60)]
+        null = [statistics(corpus, shuffled[:, row], gender, method, prior, **choices) for row in range(n)]
         lengths = [row[0] for row in null]
         assert length == one.n_marked
         assert float(np.mean(lengths)) == pytest.approx(one.null_mean)
         assert float(np.percentile(lengths, 95)) == pytest.approx(one.null_p95)
-        assert (1 + sum(n >= length for n in lengths)) / 61 == one.p_value
+        assert (1 + sum(n >= length for n in lengths)) / (n + 1) == one.p_value
         reached = sum(row[1] >= max_z * (1 - 1e-12) for row in null)
-        assert (1 + reached) / 61 == one.p_value_max_z
-        scope = {"left_out": GENDERED, **choices}
+        assert (1 + reached) / (n + 1) == one.p_value_max_z
         length, max_z = statistics(corpus, observed, gender, method, prior, **scope)  # type: ignore[arg-type]
-        null = [statistics(corpus, shuffled[:, row], gender, method, prior, **scope) for row in range(60)]  # type: ignore[arg-type]
+        null = [statistics(corpus, shuffled[:, row], gender, method, prior, **scope) for row in range(n)]  # type: ignore[arg-type]
         lengths = [row[0] for row in null]
         assert length == one.n_marked_beyond
         assert float(np.percentile(lengths, 95)) == pytest.approx(one.null_p95_beyond)
-        assert (1 + sum(n >= length for n in lengths)) / 61 == one.p_value_beyond
+        assert (1 + sum(n >= length for n in lengths)) / (n + 1) == one.p_value_beyond
         reached = sum(row[1] >= max_z * (1 - 1e-12) for row in null)
-        assert (1 + reached) / 61 == one.p_value_max_z_beyond
+        assert (1 + reached) / (n + 1) == one.p_value_max_z_beyond
+
+
+def test_a_list_at_the_floor_of_its_shuffles_gets_ten_times_as_many_and_no_other() -> None:
+    corpus = apart("warm", "team")
+    for n, least in ((19, 1 / 200), (199, 1 / 2_000), (999, 1 / 2_000)):
+        found = corpus.lists(n_shuffles=n, methods=("marked-personas",))
+        assert [least, least] == [one.p_value_beyond for one in found]
+
+
+def test_a_list_that_shuffles_reach_keeps_its_own_beside_one_that_none_does() -> None:
+    """Which shuffles serve a list must not hang on another list of the contrast."""
+    women, men = apart("warm", "w", seed=8).lists(n_shuffles=60, methods=("marked-personas",))
+    assert (1 / 610, 4 / 61) == (women.p_value_beyond, men.p_value_beyond)
+
+
+def apart(*own: str, seed: int = 3) -> Corpus:
+    """Texts of women and of men, of 40 common words and four of ten words that begin as here."""
+    rng, texts = np.random.default_rng(seed), []
+    for beginning in own * 40:
+        said = [
+            *rng.choice([f"w{k}" for k in range(80)], 40),
+            *rng.choice([f"{beginning}{k}" for k in range(10)], 4),
+        ]
+        texts.append(" ".join([*said, "the", "a", "of"]))
+    return Corpus(tuple(texts), ("female", "male") * 40, ("p",) * 80)
 
 
 def test_shuffles_are_shared_by_genders_and_methods_and_do_not_depend_on_the_blocks() -> None:

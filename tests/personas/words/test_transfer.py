@@ -111,13 +111,13 @@ def test_a_hold_out_says_so_and_makes_no_claim(tmp_path: Path) -> None:
     assert not [row for row in table(run, "tests") if row["quantity"].startswith("auc")]
 
 
-def test_fewer_than_ten_texts_are_too_few(tmp_path: Path) -> None:
-    some, few = texts(12, ("cook",)), texts(9, ("nurse",))
+def test_ten_texts_that_teach_and_two_that_are_tested_are_needed(tmp_path: Path) -> None:
+    some, few = texts(12, ("cook",)), texts(11, ("nurse",))
     rows = table(made(some + few, tmp_path), "text_transfer")
     nurse = area(rows, ASSOCIATED, SPECIFIED, "nurse")
     assert ("", "", "") == (nurse["auc"], nurse["p_value"], nurse["n_female"])
     assert nurse["reason"] == (
-        "9 associated texts of women and 9 of men in prompts that have both; 10 of each are needed"
+        "11 associated texts of women and 11 of men in prompts that have both; 12 of each are needed"
     )
     mean = area(rows, ASSOCIATED, SPECIFIED)
     assert mean["auc"] == area(rows, ASSOCIATED, SPECIFIED, "cook")["auc"]
@@ -132,10 +132,10 @@ def test_texts_without_an_occupation_have_the_row_of_all_alone(tmp_path: Path) -
 
 
 def test_of_many_texts_some_are_drawn_and_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "MOST_TEXTS", 10)
-    for row in table(made(texts(12), tmp_path), "text_transfer"):
+    monkeypatch.setattr(transfer, "MOST_TEXTS", 12)
+    for row in table(made(texts(14), tmp_path), "text_transfer"):
         assert transfer.DRAWN in row["reason"]
-        assert row["n_female"] == ("30" if row["occupation"] == "all" else "10")
+        assert row["n_female"] == ("36" if row["occupation"] == "all" else "12")
 
 
 def test_texts_of_one_gender_that_are_much_longer_make_no_claim(tmp_path: Path) -> None:
