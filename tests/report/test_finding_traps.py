@@ -526,7 +526,7 @@ def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
     made = content(probe_part({"probe_groups": shares}, "A", "B"), between={"tests": rows})
     assert said(made, "models", "Weak evidence: among the target words (1–70 % of their probability), of 2")
     whose = "Weak evidence: asked outright, among the target words (1 % and 70 % of their probability), the"
-    assert said(made, "models", whose).text.endswith("points more for B than A [4 to 16].")
+    assert said(made, "models", whose).text.endswith("points more for B than for A [4 to 16].")
 
 
 def said_of_models(rows: Rows) -> list[Finding]:

@@ -100,8 +100,6 @@ def contrast_lists(
 
 
 class _Draft(NamedTuple):
-    """A list that does not stand beside its null yet."""
-
     word_list: WordList
     observed: _Statistics | None = None  # None: undefined
     no_null: str | None = None  # why its length says nothing beside shuffles

@@ -19,9 +19,7 @@ from biaskit.stats.welch import welch
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-N_SHUFFLES = 199
-MOST_SHUFFLES = 1_999
-"""Shuffles of a list that none of the first ten times fewer reaches: among many lists its p is too coarse."""
+N_SHUFFLES, MOST_SHUFFLES = 199, 1_999  # most: of a list that none of ten times fewer reaches
 MOST_UNEQUAL = 1.25
 """How much longer one side's texts may be: above it (Welch p < 0.05) shuffling is no chance level."""
 

@@ -109,7 +109,7 @@ def sentence(*templates: str, **pieces: Piece) -> str:
 # --- pieces of it ------------------------------------------------------------------------------------
 
 OPENINGS = {"explicit": "asked outright", "implicit": "finishing a sentence"}
-AMONG = re.compile(r"\bamong the target words \([^()]*\),?", re.IGNORECASE)
+AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 
 def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
@@ -133,9 +133,9 @@ def percents(ends: tuple[float, float]) -> str:
 
 
 def n_words(text: str) -> int:
-    """Count the words of a sentence without the clause on coverage.
+    """Count the words of a sentence without what it says of coverage.
 
-    The clause must stand beside every share, and no sentence may lose its interval to it.
+    That must stand beside every share, and no sentence may lose its interval to it.
     """
     return len(AMONG.sub("", text).split())
 

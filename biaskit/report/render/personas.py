@@ -247,9 +247,8 @@ def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
             "texts F/M": lambda row: f"{row['n_female']}/{row['n_male']}",
         },
         n_text=3,
-        note="mean over occupations, by words that are no gender words and no names, learnt from 10 + 10 texts;"
-        " p: where all texts teach, against shuffled genders."
-        + (" Positive control: no result." if control else ""),
+        note="mean over occupations, by words that are no gender words and no names, learnt from 10 + 10 "
+        f"texts; p: all texts teach, against shuffled genders.{' Positive control: no result.' * control}",
     )
 
 
