@@ -28,6 +28,7 @@ Row = dict[str, object]
 
 MIN_LABOUR_ITEMS = 10
 PARITY = 0.5
+FEW_LABOUR_ITEMS = f"{{}} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
 OF_LABOUR = ("slope", "level", "distance", "spearman")
 
 NO_TEMPLATE = "no template"
@@ -188,8 +189,7 @@ def against_labour(
     x = labour[has_both]
     rows = _Rows(scope, (int(x.size), None), margins, note)
     if x.size < MIN_LABOUR_ITEMS:
-        few = f"{x.size} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
-        return rows.empty(*OF_LABOUR, reason=few)
+        return rows.empty(*OF_LABOUR, reason=FEW_LABOUR_ITEMS.format(x.size))
     if not shares.point.size:
         return rows.empty(*OF_LABOUR)
     y = shares[has_both]
@@ -284,6 +284,7 @@ def within_units(
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
         return rows.empty(*kinds, reason=f"no {scope.unit} has both numbers")
+    few = Statistic(reason=FEW_LABOUR_ITEMS.format(a.size))
     tests: Mapping[str, Callable[[], Statistic]] = {
         "welch": lambda: welch(a, b),
         "paired": lambda: paired(a, b),
@@ -292,7 +293,7 @@ def within_units(
         "permutation": lambda: swap_test(
             a, b, rng=generator(seed, "tests", [*_identity(scope), "permutation"])
         ),
-        "slope": lambda: slope_test(b, a),
+        "slope": lambda: slope_test(b, a) if a.size >= MIN_LABOUR_ITEMS else few,
     }
     made = {kind: rows.row(kind, tests[kind]()) for kind in kinds}
     if ends is None:
@@ -303,7 +304,7 @@ def within_units(
         bounds = float(low.mean()), float(high.mean())
         test = tests["paired"]() if bounds[0] == bounds[1] else _between(float((a - b).mean()), least, most)
         made["paired"] = rows.row("paired", test, bounds=bounds)
-    if "slope" in kinds:
+    if "slope" in kinds and a.size >= MIN_LABOUR_ITEMS:
         adds = b >= b.mean()
         of_ends = (slope_test(b, np.where(adds, *pair) + b) for pair in ((low, high), (high, low)))
         made["slope"] = rows._of_ends("slope", tests["slope"]().estimate, *of_ends)
