@@ -24,7 +24,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured
 from biaskit.report.findings.finding import measured_by, noted, outcome_of, parts_of, tests
 from biaskit.report.findings.kinds import LABOUR, claim
-from biaskit.report.findings.sentence import RESTATED, Piece, Said, said, sentence, why
+from biaskit.report.findings.sentence import DETAIL, RESTATED, Piece, Said, said, sentence, why
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.verdict import LEVEL, Verdict, interval_side, p_against
@@ -185,7 +185,7 @@ def _sentence(against: AgainstLabour) -> Said:
             model=model,
             verdict=against.verdict,
             about="write",
-            least=least,
+            least=least if against.word != "unclear" else DETAIL,
             pieces=pieces,
         )
     notes = []  # what a slope does not say: how high the line lies, how far jobs lie from their labour share

@@ -247,8 +247,8 @@ def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
             "texts F/M": lambda row: f"{row['n_female']}/{row['n_male']}",
         },
         n_text=3,
-        note="mean over occupations, by words that are no gender words and no names, learnt from 10 + 10 texts; "
-        f"p: all texts teach, against shuffled genders.{' Positive control: no result.' * control}",
+        note="mean over occupations, by words that are no gender words and no names, learnt from 10 + 10 "
+        f"texts; p: all texts teach, against shuffled genders.{' Positive control: no result.' * control}",
     )
 
 
