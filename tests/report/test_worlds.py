@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from fakes.finding_rules import hold as findings_hold
 from fakes.worlds import (
     DIVERSE,
     ProbeKind,
@@ -28,7 +31,11 @@ from biaskit.probe.requests import PlannedCells
 from biaskit.records import ScoreRequest
 from biaskit.report.findings import Finding
 from biaskit.runs.store import read_rows
+from biaskit.stats.verdict import is_judged
 from biaskit.study.config import load_probe_study
+from biaskit.tables.io import read_table_rows
+from biaskit.tables.quantities import OUTCOME_SHARE
+from biaskit.tables.query import contrast_of
 
 EXACT = 1e-12
 
@@ -172,6 +179,75 @@ def test_a_page_of_a_null_names_no_direction(kind: str, number: int) -> None:
     line = worlds.page(kind, "null", number)
     assert "error" not in line
     assert line["false"] == []
+
+
+def random_kind(rng: np.random.Generator) -> ProbeKind:
+    """A small world of any estimator, with any of the differences there are."""
+    models, asked = int(rng.integers(1, 4)), [("implicit",), ("explicit", "implicit")]
+    return ProbeKind(
+        jobs=int(rng.integers(2, 12)),
+        templates=int(rng.integers(2, 8)),
+        models=models,
+        bias_types=asked[int(rng.integers(2))],
+        estimator=("exact", "exact", "top-k", "sampling")[int(rng.integers(4))],
+        difference=float(rng.choice([0.0, 0.1, 0.3])),
+        apart=float(rng.choice([0.0, 0.2])) if models == 2 else 0.0,
+        coverage=float(rng.choice([0.05, 0.3, 0.9])),
+        instructed=float(rng.choice([-0.3, 0.0])) if rng.random() < 0.4 else None,
+    )
+
+
+def rows_agree(folder: Path, number: int) -> int:
+    """Make a random page; page, tests.csv, gate and Python give each comparison one verdict. Count named."""
+    folder.mkdir()
+    world = ProbeWorld.draw(random_kind(np.random.default_rng([30, number])), 30, number)
+    (run,) = worlds.make_runs(folder, world, None)
+    page = worlds._content([run], True, (), None, {}, None, bk.Silent())[0]
+    findings_hold(page)
+    key = ("family", "kind", "gender", "model_a", "model_b", "bias_type", "setting", "instruction_a",
+           "instruction_b", "group_a", "group_b")  # fmt: skip
+    verdict_of_row: dict[tuple[str, ...], set[str]] = {}
+
+    def add(row: Mapping[str, Any], verdict: str) -> None:
+        verdict_of_row.setdefault(tuple(str(row[name] or "") for name in key), set()).add(verdict)
+
+    on_page = [row for tables in (page.parts[0].tables, page.between) for row in tables.get("tests", ())]
+    for row in on_page:
+        add(row, row["verdict"])
+        named, low, high = row["verdict"] in ("higher", "lower"), row["shown_low"], row["shown_high"]
+        assert not named or low > 0 or high < 0, "the interval beside a direction excludes 0"
+        assert row["verdict"] != "no-clear-difference" or low <= 1e-9 >= -high, "and beside none it holds 0"
+    for row in read_table_rows(run / "tables" / "tests.csv"):
+        add(row, row["verdict"])
+    of_python = bk.load(run).tests
+    for row in of_python.astype(object).where(of_python.notna(), None).to_dict("records"):
+        add(row, row["verdict"] or "")
+    gated = [row for row in on_page if is_judged(row) and row["quantity"] != OUTCOME_SHARE]
+    kinds = sorted({(contrast_of(row), row["quantity"]) for row in gated})
+    policy = {"require": [{"contrast": c, "quantity": q, "margin": 1e-12} for c, q in kinds]}
+    in_words = {
+        "no-clear-difference": "no clear difference",
+        "shown": "not shown to be",
+        "no-verdict": "no verdict",
+    }
+    for failing in (
+        failing for outcome in bk.gate(run, policy=policy).outcomes for failing in outcome.failing
+    ):
+        add(failing.row, failing.row["verdict"])
+        said = failing.row["verdict"]
+        assert in_words.get(said, said.replace("-", " ")) in failing.text
+    assert {len(verdicts) for verdicts in verdict_of_row.values()} == {1}
+    return sum(row["verdict"] in ("higher", "lower") for row in on_page)
+
+
+def test_page_table_gate_and_python_agree(tmp_path: Path) -> None:
+    n_named = [rows_agree(tmp_path / str(number), number) for number in range(6)]
+    assert sum(n_named) > 2
+
+
+@pytest.mark.nightly
+def test_page_table_gate_and_python_agree_on_many_pages(tmp_path: Path) -> None:
+    assert sum(rows_agree(tmp_path / str(number), number) for number in range(6, 106)) > 100
 
 
 @pytest.mark.slow

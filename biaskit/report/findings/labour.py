@@ -159,7 +159,7 @@ def labour(content: Content) -> Iterator[Said]:
                     if (model := row["model_a"]) in block.models:
                         text = sentence(
                             "{opening}, women against labour statistics: not measured ({why}).",
-                            opening=block.opening(model),
+                            opening=block.opening(),
                             why=why(row),
                         )
                         using = measured(block, model, [row])
