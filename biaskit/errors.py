@@ -1,17 +1,4 @@
-"""Every error that biaskit raises for a reason the user can act on.
-
-BiaskitError                    caught once, in `cli`: one line on stderr, no traceback
-├── UsageError                  the command or call is wrong (exit 2)
-│   ├── StudyError              a study file, a key, an option
-│   └── CorpusError             a list of items, templates, instructions or expressions
-├── ModelError                  the model cannot be had or cannot be trusted (exit 1)
-│   ├── MissingExtraError       a package is not installed; the message is the install line
-│   ├── TokenizationError       prompt and expression do not meet at a token boundary
-│   └── AskingStopped           in mid-run: a cap, a refused key, a lost server, another model (exit 3)
-├── RunError                    a run directory: locked, foreign, unreadable, full
-├── TableError                  a public table that does not keep its contract
-└── Interrupted                 Ctrl-C or SIGTERM: finished rows are kept (exit 130)
-"""
+"""Every error that biaskit raises for a reason the user can act on."""
 
 from __future__ import annotations
 
@@ -20,7 +7,10 @@ from collections.abc import Iterable
 
 
 class BiaskitError(Exception):
-    """Something the user can act on: the message says what, where, and what to do."""
+    """Something the user can act on: the message says what, where, and what to do.
+
+    Caught once, in `cli`: one line on stderr, no traceback, and the class's exit code.
+    """
 
     exit_code = 1
     request_key = ""  # of the request that a model refused, where it was one (`models.base.naming`)
@@ -53,7 +43,7 @@ class TokenizationError(ModelError):
 
 
 class AskingStopped(ModelError):
-    """A model is not asked any further though cells are missing; what is stored stays and is analysed."""
+    """A model is not asked any further though cells are missing; what is stored is analysed (exit 3)."""
 
 
 class RunError(BiaskitError):

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from biaskit.common.foreign import visible
-from biaskit.errors import BiaskitError
+from biaskit.errors import BiaskitError, nearest
 from biaskit.progress import sign_of_life, tell
 
 COMMANDS = {
@@ -58,8 +58,6 @@ class _Lazy(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        from biaskit.errors import nearest
-
         if args and args[0] == "help":  # as git and others have it
             args = [args[1], "--help"] if args[1:] else ["--help"]
             if args == ["--help"]:

@@ -34,7 +34,7 @@ def command(run: str | None, output_format: str, **chosen: Any) -> None:
     (path,) = named_or_newest([run] if run is not None else [])
     result = calibrate(path, **chosen)
     if output_format == "text":
-        print_document(result.document(), output_format)
+        print_document(result.document())
         if result.study_file is not None:
             how = f"biaskit analyze {path} --study {result.study_file}"
             emit(f"\nStudy file: {result.study_file} ({how})\n")

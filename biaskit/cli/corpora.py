@@ -34,7 +34,7 @@ def command(name: str | None, output_format: str) -> None:
         about = [(c.name, str(c.year), ", ".join(f.path for f in c.files), c.title) for c in corpora.values()]
         shown = listed_table("Corpora", ("corpus", "year", "files", "title"), about, 4)
         laid_out = listed_table("Studies", ("study", "what it lays out"), studies.items(), 2)
-        print_document(Document((shown, laid_out)), output_format)
+        print_document(Document((shown, laid_out)))
         emit("\nbiaskit corpora NAME shows one of them.\n")
     elif name not in corpora and name not in studies:
         known = [*corpora, *studies]
@@ -59,7 +59,7 @@ def command(name: str | None, output_format: str) -> None:
             emit("\n".join(_corpus(corpora[name])) + "\n")
         if name in studies:
             emit("\n" if name in corpora else "")
-            print_document(Document((_study_table(name),)), output_format)
+            print_document(Document((_study_table(name),)))
 
 
 def _text_of(corpus: Corpus, file: CorpusFile) -> str:

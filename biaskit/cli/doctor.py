@@ -52,4 +52,4 @@ def command(model: str, forms: bool, yes: bool, output_format: str, verbose: boo
     if output_format == "json":
         emit_json(result.as_json())
     else:
-        print_document(result.document(), output_format)
+        print_document(result.document())

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from biaskit.cli.terminal import emit, emit_json, emit_notes, width
-from biaskit.report.render.data import render_csv, render_json
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
@@ -31,17 +30,9 @@ def named_or_newest(runs: Sequence[str]) -> list[Path]:
     return [newest]
 
 
-def print_document(document: Document, output_format: str) -> None:
-    """Print a document as text, JSON, CSV or LaTeX; of several tables CSV has the first."""
-    emit(_RENDERERS[output_format](document))
-
-
-_RENDERERS: Mapping[str, Callable[[Document], str]] = {
-    "text": lambda document: render_text(document, width()),
-    "json": render_json,
-    "csv": lambda document: render_csv(document.tables[0]),
-    "latex": render_latex,
-}
+def print_document(document: Document) -> None:
+    """Print a document as text."""
+    emit(render_text(document, width()))
 
 
 def print_result(result: RunResult, output_format: str) -> None:

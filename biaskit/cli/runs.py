@@ -41,4 +41,4 @@ def command(folder: str, output_format: str) -> None:
             when = datetime.fromtimestamp(stamp).strftime("%Y-%m-%d %H:%M") if stamp else "–"
             rows.append((run["run"], run["study"], ", ".join(run["models"]), done, when))
         table = listed_table("Runs", ("run", "study", "models", "rows", "last write"), rows, 3)
-        print_document(Document((table,), tuple(broken)), output_format)
+        print_document(Document((table,), tuple(broken)))

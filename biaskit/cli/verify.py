@@ -16,12 +16,11 @@ from biaskit.report.render.text import fold
 from biaskit.runs.store import find_run
 from biaskit.workflow.verify import CELLS, verify
 
-EXIT_CODES = {"agrees": 0, "differs": DOES_NOT_HOLD, "not-checked": FINISHED_WITH_MISSING}
-_SAID = {"agrees": "agrees", "differs": "DIFFERS", "not-checked": "not checked"}
-_VERDICT = {
-    "agrees": "The run agrees",
-    "differs": "The run differs",
-    "not-checked": "Nothing differs, and something could not be checked",
+_UNSURE = "Nothing differs, and something could not be checked"
+_OUTCOMES = {  # the exit code, the word beside a check, and the sentence about the run
+    "agrees": (0, "agrees", "The run agrees"),
+    "differs": (DOES_NOT_HOLD, "DIFFERS", "The run differs"),
+    "not-checked": (FINISHED_WITH_MISSING, "not checked", _UNSURE),
 }
 _CELLS = "Cells or texts of each model to ask again."
 _MODEL = (
@@ -63,13 +62,14 @@ def command(run: str | None, yes: bool, verbose: bool, output_format: str, **cho
     path = find_run(run)
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
         verification = verify(path, watcher=watcher, **chosen)
+    exit_code, _, verdict = _OUTCOMES[verification.outcome]
     if output_format == "json":
         emit_json(verification.model_dump())
     else:
         lines: list[str] = []
         for check in verification.checks:
-            first = f"{_SAID[check.outcome]:11}  {f'{check.name} {check.model}'.strip():12}  "
+            first = f"{_OUTCOMES[check.outcome][1]:11}  {f'{check.name} {check.model}'.strip():12}  "
             lines += fold(check.text, width(), first=first, then=" " * len(first))
-        lines += fold(f"{_VERDICT[verification.outcome]} (seed {verification.seed}).", width())
+        lines += fold(f"{verdict} (seed {verification.seed}).", width())
         emit("\n".join(lines) + "\n")
-    sys.exit(EXIT_CODES[verification.outcome])
+    sys.exit(exit_code)

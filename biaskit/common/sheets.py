@@ -17,7 +17,6 @@ from biaskit.common.inputs import Inputs
 from biaskit.errors import CorpusError, MissingExtraError, nearest
 
 XLSX = ".xlsx"
-_SHEET = "#"
 _WORKBOOK = Inputs(CorpusError, most=256 * 2**20, remedy="Save it as .csv.")
 
 
@@ -43,7 +42,7 @@ class Sheet:
 
 def split_sheet(name: str) -> tuple[str, str | None]:
     """Split FILE.xlsx#SHEET into file and sheet; None where no sheet is named."""
-    path, mark, sheet = name.partition(f"{XLSX}{_SHEET}")
+    path, mark, sheet = name.partition(f"{XLSX}#")
     return (f"{path}{XLSX}", sheet) if mark and not Path(name).exists() else (name, None)
 
 

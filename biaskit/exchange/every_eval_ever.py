@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from biaskit.common.provenance import digest
-from biaskit.exchange.results import NO_DIRECTION, Result, models, nothing_defined, results_of
+from biaskit.exchange.results import NO_DIRECTION, Result, results_of
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.runs.manifest import estimator_of
@@ -30,18 +30,14 @@ def as_every_eval_ever(source: Source) -> ExportFiles:
     """
     source.takes_only("organization")
     organization = str(source.options.get("organization") or UNSTATED)
-    notes: list[str] = []
+    found, notes = results_of(source)
     files: dict[str, bytes] = {}
-    for run, model in models(source):
-        if results := results_of(run, model, notes):
-            # The same for the same run and model, in the form of version 4 that the schema asks for.
-            identity = digest([run.manifest["signature"], run.analysis["rows_digest"], model.label])
-            name = uuid.UUID(bytes=bytes.fromhex(identity)[:16], version=4)
-            document = _document(run, model, results, organization)
-            text = json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
-            files[f"{name}.json"] = f"{text}\n".encode("ascii")
-    if not files:
-        raise nothing_defined(notes)
+    for run, model, results in found:
+        # The same for the same run and model, in the form of version 4 that the schema asks for.
+        identity = digest([run.manifest["signature"], run.analysis["rows_digest"], model.label])
+        name = uuid.UUID(bytes=bytes.fromhex(identity)[:16], version=4)
+        text = json.dumps(_document(run, model, results, organization), indent=1, allow_nan=False)
+        files[f"{name}.json"] = f"{text}\n".encode("ascii")
     if organization == UNSTATED:
         notes.append("Who evaluated is not stated: --organization NAME")
     return ExportFiles(files, next(iter(files)), tuple(notes))
@@ -50,7 +46,6 @@ def as_every_eval_ever(source: Source) -> ExportFiles:
 def _document(run: StoredRun, model: Model, results: Sequence[Result], organization: str) -> dict[str, Any]:
     kind, _, name = model.spec.partition(":")
     now, study = str(int(time.time())), run.manifest["study"]
-    version = str(run.manifest["versions"].get("biaskit", UNSTATED))
     ident = name.partition("@")[0] if kind == "hf" and name.count("/") == 1 else model.label
     return {
         "schema_version": SCHEMA,
@@ -65,7 +60,7 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
         },
         "eval_library": {
             "name": "biaskit",
-            "version": version,
+            "version": str(run.manifest["versions"].get("biaskit", UNSTATED)),
             "additional_details": {"signature": str(run.manifest["signature"])},
         },
         "model_info": {
@@ -85,9 +80,8 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
 def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
     uncertainty: dict[str, Any] = {} if result.n is None else {"num_samples": result.n}
     if result.interval is not None:
-        low, high = result.interval
-        ends = {"lower": low, "upper": high, "confidence_level": 0.95, "method": result.method}
-        uncertainty["confidence_interval"] = ends
+        ends = dict(zip(("lower", "upper"), result.interval, strict=True))
+        uncertainty["confidence_interval"] = {**ends, "confidence_level": 0.95, "method": result.method}
     how = estimator_of(run.manifest["models"][model.label]) if run.engine == "probe" else "texts"
     about = _texts({"estimator": how, "prompt_form": model.prompt_form})
     return {

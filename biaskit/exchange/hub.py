@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 
 from biaskit.errors import UsageError
-from biaskit.exchange.results import NO_DIRECTION, Result, models, nothing_defined, results_of
+from biaskit.exchange.results import NO_DIRECTION, Result, results_of
 from biaskit.exchange.source import ExportFiles, Source, package
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.runs.store import slug
-
-_WHY = "--to hf"
 
 
 def as_hub(source: Source) -> ExportFiles:
@@ -20,8 +18,7 @@ def as_hub(source: Source) -> ExportFiles:
     which the format requires; `url`, of a page that shows them. Raises `UsageError`.
     """
     source.takes_only("dataset", "url")
-    hub = package("huggingface_hub", "local", _WHY)
-    yaml = package("yaml", "local", _WHY)
+    hub, yaml = (package(name, "local", "--to hf") for name in ("huggingface_hub", "yaml"))
     given, url = str(source.options.get("dataset") or ""), source.options.get("url")
     dataset = re.fullmatch(r"([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", given, re.ASCII)
     if dataset is None:
@@ -32,9 +29,9 @@ def as_hub(source: Source) -> ExportFiles:
         )
     if url is not None and not re.fullmatch(r"https?://[!-~]+", str(url)):
         raise UsageError(f"--url {url!r} is no address: give https://…")
-    notes: list[str] = []
+    found, notes = results_of(source)
     files: dict[str, bytes] = {}
-    for run, model in models(source):
+    for run, model, results in found:
         entries = [
             hub.EvalResultEntry(
                 dataset_id=dataset[1],
@@ -47,14 +44,11 @@ def as_hub(source: Source) -> ExportFiles:
                 source_name="biaskit" if url else None,
                 notes=_notes(run, model, result),
             )
-            for result in results_of(run, model, notes)
+            for result in results
         ]
-        if entries:
-            content = hub.eval_result_entries_to_yaml(entries)
-            text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
-            files[f"{slug(run.engine)}-{slug(model.label)}.yaml"] = text.encode("utf-8")
-    if not files:
-        raise nothing_defined(notes)
+        content = hub.eval_result_entries_to_yaml(entries)
+        text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
+        files[f"{slug(run.engine)}-{slug(model.label)}.yaml"] = text.encode("utf-8")
     if url is None:
         notes.append("No entry has a source: --url names the page that shows these numbers")
     notes.append("Each file goes into the folder .eval_results of its model's repository")

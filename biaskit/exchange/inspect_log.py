@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +14,7 @@ from biaskit.exchange.source import ExportFiles, Source, package
 from biaskit.probe.design import CELL
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, grouped, where
 
 SCORER = "biaskit"
 TEXTS = "personas"
@@ -57,45 +57,44 @@ def _samples(source: Source, run: StoredRun) -> dict[tuple[str, str], list[Sampl
 
 
 def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> bytes:
-    """Write a log of one model and kind of sample."""
+    """Write a log of one model and kind of sample; Inspect itself checks every part of it."""
     logs = package("inspect_ai.log", "inspect", _WHY)
-    viewer = package("inspect_ai.viewer", "inspect", _WHY)
     entry = run.manifest["models"][label]
     signature = str(run.analysis["signature"])
     ident = key_of([signature, run.analysis["rows_digest"], label, kind])[:22]
-    stored = [row for rows, _ in samples for row in rows]
-    times = sorted(str(row["answered_at"]) for row in stored if row.get("answered_at")) or [_NEVER]
+    stamps = (row.get("answered_at") for rows, _ in samples for row in rows)
+    times = sorted(str(stamp) for stamp in stamps if stamp) or [_NEVER]
     about = {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_form", "estimator")}
-    log = logs.EvalLog(
-        status="success",
-        eval=logs.EvalSpec(
+    log = {
+        "status": "success",
+        "eval": {
             **dict.fromkeys(("eval_id", "run_id", "task_id"), ident),
-            created=times[0],
-            task=f"{run.manifest['study']}-{kind}",
-            dataset=logs.EvalDataset(name=str(run.manifest["study"]), samples=len(samples)),
-            model=str(entry["spec"]),
-            config=logs.EvalConfig(),
+            "created": times[0],
+            "task": f"{run.manifest['study']}-{kind}",
+            "dataset": {"name": str(run.manifest["study"]), "samples": len(samples)},
+            "model": str(entry["spec"]),
+            "config": {},
             # What models wrote is shown as it is: no markup, no links, no pictures.
-            viewer=viewer.ViewerConfig(trust_content=False),
-            packages={str(name): str(number) for name, number in run.manifest["versions"].items()},
-            metadata={"label": label, "signature": signature, "notes": run.analysis["notes"], **about},
-        ),
-        plan=logs.EvalPlan(name=SCORER),
-        results=logs.EvalResults(
+            "viewer": {"trust_content": False},
+            "packages": {str(name): str(number) for name, number in run.manifest["versions"].items()},
+            "metadata": {"label": label, "signature": signature, "notes": run.analysis["notes"], **about},
+        },
+        "plan": {"name": SCORER},
+        "results": {
             **dict.fromkeys(("total_samples", "completed_samples"), len(samples)),
-            scores=list(_scores(run, label, kind, len(samples))),
-        ),
-        stats=logs.EvalStats(started_at=times[0], completed_at=times[-1]),
-        samples=[_sample(i, *sample, str(entry["spec"])) for i, sample in enumerate(samples)],
-    )
+            "scores": list(_scores(run, label, kind, len(samples))),
+        },
+        "stats": {"started_at": times[0], "completed_at": times[-1]},
+        "samples": [_sample(i, *sample, str(entry["spec"])) for i, sample in enumerate(samples)],
+    }
     with TemporaryDirectory() as folder:
         path = Path(folder) / "log.eval"
-        logs.write_eval_log(log, str(path), format="eval")
+        logs.write_eval_log(logs.EvalLog.model_validate(log), str(path), format="eval")
         return path.read_bytes()
 
 
-def _sample(number: int, rows: Sequence[Row], table_row: Row, model: str) -> Any:
-    logs, models = package("inspect_ai.log", "inspect", _WHY), package("inspect_ai.model", "inspect", _WHY)
+def _sample(number: int, rows: Sequence[Row], table_row: Row, model: str) -> dict[str, Any]:
+    message = package("inspect_ai.model", "inspect", _WHY).ChatMessageAssistant  # has an identifier
     answers: list[tuple[str, str | None]] = []
     for row in rows:
         if "text" in row:
@@ -107,10 +106,7 @@ def _sample(number: int, rows: Sequence[Row], table_row: Row, model: str) -> Any
             lines = ("–" if log is None else f"{math.exp(log):.6f}  {text!r} ({g})" for text, g, log in ends)
             answers.append(("\n".join(lines), None))
     choices = [
-        models.ChatCompletionChoice(
-            message=models.ChatMessageAssistant(content=text, source="generate"),
-            stop_reason=_STOPS.get(str(end), "unknown"),
-        )
+        {"message": message(content=text, source="generate"), "stop_reason": _STOPS.get(str(end), "unknown")}
         for text, end in answers
     ]
     value: Any = table_row.get("gender") or "none"
@@ -118,41 +114,41 @@ def _sample(number: int, rows: Sequence[Row], table_row: Row, model: str) -> Any
         value = {name.replace("_", " "): x for name, x in table_row.items() if name.endswith("_share")}
         value["coverage"] = table_row["coverage"]
     prompt = str(rows[0].get("prompt") or "")
-    question = models.ChatMessageUser(content=prompt, source="input")
-    return logs.EvalSample(
-        id=f"{number:06d}-{rows[0]['key']}",
-        epoch=1,
-        input=prompt,
-        target="",
-        messages=[question, *(choice.message for choice in choices[:1])],
-        output=models.ModelOutput(model=model, choices=choices),
-        scores={SCORER: package("inspect_ai.scorer", "inspect", _WHY).Score(value=value)},
-        metadata=dict(table_row),
-    )
+    question = {"role": "user", "content": prompt, "source": "input"}
+    return {
+        "id": f"{number:06d}-{rows[0]['key']}",
+        "epoch": 1,
+        "input": prompt,
+        "target": "",
+        "messages": [question, *(choice["message"] for choice in choices[:1])],
+        "output": {"model": model, "choices": choices},
+        "scores": {SCORER: {"value": value}},
+        "metadata": dict(table_row),
+    }
 
 
-def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[Any]:
+def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[dict[str, Any]]:
     """Yield a score for each group: means over jobs and templates, or of texts, with their intervals."""
-    logs = package("inspect_ai.log", "inspect", _WHY)
-    scores: Mapping[str, tuple[Sequence[Row], str]]  # name → the rows of its metrics, and their column
     if kind == TEXTS:
-        scores = {"women share": (where(run.tables.get("representation", ()), model=label), "female_share")}
+        column, rows_of = "female_share", {"women": where(run.tables.get("representation", ()), model=label)}
     else:
         shares = where(run.tables.get("probe_groups", ()), model=label, bias_type=kind)
-        groups = dict.fromkeys(row["gender"] for row in shares)
-        scores = {f"{group} share": (where(shares, gender=group), "share") for group in groups}
-    for name, (rows, column) in scores.items():
+        column, rows_of = "share", {str(group): rows for (group,), rows in grouped(shares, "gender").items()}
+    for group, rows in rows_of.items():
         varying = [c for c in _WHICH if c == "job_group" or len({row.get(c) for row in rows}) > 1]
         metrics, missing = {}, []
         for row in rows:
             place = ", ".join(f"{row[c]}" for c in varying if row.get(c) is not None)
             if row[column] is None:  # a metric has to be a number
                 missing.append(f"{place}: {row['reason']}")
-            else:
-                title = f"{name} in {place}" if place else name
-                defined = {key: value for key, value in row.items() if value is not None}
-                metrics[title] = logs.EvalMetric(name=title, value=row[column], metadata=defined)
-        about = {"not measured": json.dumps(missing)} if missing else None
-        yield logs.EvalScore(
-            name=name, scorer=SCORER, scored_samples=n_samples, metrics=metrics, metadata=about
-        )
+                continue
+            title = f"{group} share in {place}" if place else f"{group} share"
+            known = {key: value for key, value in row.items() if value is not None}
+            metrics[title] = {"name": title, "value": row[column], "metadata": known}
+        yield {
+            "name": f"{group} share",
+            "scorer": SCORER,
+            "scored_samples": n_samples,
+            "metrics": metrics,
+            "metadata": {"not measured": json.dumps(missing)} if missing else None,
+        }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from biaskit.common.wording import count
 from biaskit.errors import UsageError
 from biaskit.exchange.source import Source
 from biaskit.runs.collection import Model, StoredRun
-from biaskit.tables.query import Row, where
+from biaskit.tables.query import Row, defined, undefined, where
 
 NO_DIRECTION = "a share is neither better nor worse"
 _BESIDE = (
@@ -46,21 +46,28 @@ class Result:
     beside: Mapping[str, Any]
 
 
-def models(source: Source) -> Iterator[tuple[StoredRun, Model]]:
-    """Yield every model of every run, in their order."""
+def results_of(source: Source) -> tuple[list[tuple[StoredRun, Model, list[Result]]], list[str]]:
+    """List each model's shares in the order of their table, and notes on undefined ones, which are left out.
+
+    Raises `UsageError` where no share is defined.
+    """
+    found, notes = [], []
     for part in source.collection.parts:
         run_at = {str(run.path): run for run in source.collection.runs_of(part)}
-        yield from ((run_at[model.run], model) for model in part.models)
-
-
-def results_of(run: StoredRun, model: Model, notes: list[str]) -> list[Result]:
-    """List a model's shares in the order of their table; an undefined one is left out, with a note."""
-    table, share = ("probe_groups", "share") if run.engine == "probe" else ("representation", "female_share")
-    rows = where(run.tables.get(table, ()), model=model.label)
-    if undefined := [row for row in rows if row[share] is None]:
-        why = "; ".join(dict.fromkeys(str(row["reason"]) for row in undefined))
-        notes.append(f"{model.label}: {count(len(undefined), 'share')} undefined and left out ({why})")
-    return [_result(run, row, row[share]) for row in rows if row[share] is not None]
+        probe = part.engine == "probe"
+        table, share = ("probe_groups", "share") if probe else ("representation", "female_share")
+        for model in part.models:
+            run = run_at[model.run]
+            rows = where(run.tables.get(table, ()), model=model.label)
+            if missing := undefined(rows, share):
+                why = "; ".join(dict.fromkeys(str(row["reason"]) for row in missing))
+                notes.append(f"{model.label}: {count(len(missing), 'share')} undefined and left out ({why})")
+            if results := [_result(run, row, row[share]) for row in defined(rows, share)]:
+                found.append((run, model, results))
+    if not found:
+        why = "; ".join(notes) or "their tables are empty"
+        raise UsageError(f"No share is defined in these runs: {why}.")
+    return found, notes
 
 
 def _result(run: StoredRun, row: Row, share: float) -> Result:
@@ -78,9 +85,3 @@ def _result(run: StoredRun, row: Row, share: float) -> Result:
     interval = None if low is None or high is None else (low, high)
     beside = {name: row[name] for name in _BESIDE if row.get(name) not in (None, "")}
     return Result(name, gender, share, interval, n, method, beside)
-
-
-def nothing_defined(notes: Sequence[str]) -> UsageError:
-    """Make the error of an export of shares where there is none."""
-    why = "; ".join(notes) or "their tables are empty"
-    return UsageError(f"No share is defined in these runs: {why}.")

@@ -182,8 +182,7 @@ class SampledScorer:
                         ready.append(done)
                 if ready:
                     yield ready
-        lost = {cell.request.key: cell for cell in cell_of.values() if not cell.failed}
-        if lost:
+        if lost := {cell.request.key: cell for cell in cell_of.values() if not cell.failed}:
             yield [
                 Failed(key, f"only {len(cell.drawn)} of {self._n} draws were answered")
                 for key, cell in lost.items()

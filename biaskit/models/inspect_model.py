@@ -59,7 +59,6 @@ class InspectGenerator:
         self, model: Model, name: str, *, label: str, options: ApiOptions, account: Account = Account()
     ) -> None:
         self._model, self._name = model, name
-        self._provider = name.partition("/")[0]
         self._meter = Meter(options.price, options.max_cost, account, purse=options.purse)
         self._thread = LoopThread()
         self._failed_in_a_row = 0
@@ -129,8 +128,7 @@ class InspectGenerator:
             self._meter.settle(reserved, used, billed=True)
         self._failed_in_a_row = 0
         finish = FINISHES.get(str(output.stop_reason), "length")
-        prompt_tokens, new_tokens = used or (None, None)
-        answered = answered_now(clean(output.model or self._name), prompt_tokens, new_tokens)
+        answered = answered_now(clean(output.model or self._name), *(used or (None, None)))
         # Nobody knows which providers take a seed, so no row claims that its seed was used.
         return [Draw(request.key, shown, output.completion, finish, answered, seeded=False)]
 
@@ -146,7 +144,7 @@ class InspectGenerator:
             max_tokens=request.sampling.max_new_tokens,
             seed=request.seed,
             max_retries=RETRIES,
-            **SWITCHED_OFF.get(self._provider, {}),
+            **SWITCHED_OFF.get(self._name.partition("/")[0], {}),
         )
         messages = [kinds[turn["role"]](content=turn["content"]) for turn in turns]
         return await self._model.generate(messages, config=config, cache=False)

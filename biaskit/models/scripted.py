@@ -110,6 +110,10 @@ class _Scripted:
         """Render a prompt as the text in which a line's `contains` is looked for."""
         return rendered_plainly(prompt)
 
+    def estimate_seconds(self, asked: object) -> float | None:  # noqa: ARG002
+        """Return 0: a script answers at once."""
+        return 0.0
+
     def used(self) -> Mapping[str, float | None]:
         """Return nothing: nothing is paid for."""
         return {}
@@ -132,10 +136,6 @@ class ScriptedScorer(_Scripted):
         return Estimator("exact")
 
     plan_scores = _Scripted.plan
-
-    def estimate_seconds(self, batches: Sequence[Sequence[ScoreRequest]]) -> float | None:  # noqa: ARG002
-        """Return 0: a script answers at once."""
-        return 0.0
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer one group per batch."""
@@ -168,10 +168,6 @@ class ScriptedGenerator(_Scripted):
     forms = ("chat", "completion", "raw")
 
     plan_draws = _Scripted.plan
-
-    def estimate_seconds(self, n_new_tokens: int) -> float | None:  # noqa: ARG002
-        """Return 0: a script answers at once."""
-        return 0.0
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer one group per batch."""

@@ -24,11 +24,6 @@ class TokenTrie:
     steps: tuple[tuple[tuple[int, int], ...], ...]  # per sequence: (node, place in `token_ids`) of each token
     ends: tuple[int, ...] | None  # per sequence: the node where it is complete
 
-    @property
-    def depth(self) -> int:
-        """Tokens that the deepest node adds to the prompt."""
-        return len(self.levels)
-
 
 def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTrie:
     """Build the trie of `sequences` (distinct, none empty), in an order that depends on their ids alone."""

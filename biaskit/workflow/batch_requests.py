@@ -20,7 +20,7 @@ from biaskit.runs.session import Outcome, Session
 from biaskit.study.keys import Study
 
 if TYPE_CHECKING:
-    from biaskit.models.api.request_file import RequestFile
+    from biaskit.models.api.offline import RequestFile
 
 MOST_OF_OPENAI = 50_000, 200 * 2**20  # requests and bytes that OpenAI takes in one file
 
@@ -33,8 +33,7 @@ def write_requests(
     max_cost: float | None,
 ) -> list[str]:
     """Write what is still to ask of a run's model to a file instead of asking it; returns the notes."""
-    from biaskit.models.api.offline import Offline
-    from biaskit.models.api.request_file import RequestFile, is_request_file
+    from biaskit.models.api.offline import Offline, RequestFile, is_request_file
 
     if len(session.models) > 1:
         raise UsageError(

@@ -254,14 +254,13 @@ def let_nodes_see_without_a_window(monkeypatch: Patch) -> type[TransformersScore
 
 
 def read_padded_rows_at_their_end(monkeypatch: Patch) -> type[TransformersScorer]:
-    exact = states.tree_states
+    class Late(UncheckedTree):
+        def _tree(self, rows: Sequence[Any], *more: Any) -> torch.Tensor:
+            longest = max(len(row.rest) for row in rows)
+            padded = [replace(r, rest=(*r.rest, *r.rest[-1:] * (longest - len(r.rest)))) for r in rows]
+            return super()._tree(padded, *more)
 
-    def late(decoder: Any, windows: Any, rests: Sequence[TokenIds], *more: Any) -> torch.Tensor:
-        longest = max(map(len, rests))
-        return exact(decoder, windows, [(*r, *r[-1:] * (longest - len(r))) for r in rests], *more)
-
-    monkeypatch.setattr(states, "tree_states", late)
-    return UncheckedTree
+    return Late
 
 
 # --- tokens -----------------------------------------------------------------------------------------

@@ -542,7 +542,7 @@ def test_a_trie_asks_the_model_at_proper_beginnings_and_nowhere_else(
     assert list(range(1, len(trie.nodes))) == sorted(n for level in trie.levels for n in level)
     for depth, level in enumerate(trie.levels, start=1):
         assert all(depth == len(trie.nodes[n]) for n in level)
-    assert trie.depth == max(len(node) for node in trie.nodes)
+    assert len(trie.levels) == max(len(node) for node in trie.nodes)
 
 
 @given(distinct, st.randoms(use_true_random=False))

@@ -50,8 +50,7 @@ def answered(reply: Reply) -> Answered:
     by = clean(model)
     if isinstance(fingerprint, str) and fingerprint.strip():
         by = f"{by}{ANSWERED_SEPARATOR}{clean(fingerprint)}"
-    prompt_tokens, new_tokens = reply.used or (None, None)
-    return answered_now(by, prompt_tokens, new_tokens)
+    return answered_now(by, *(reply.used or (None, None)))
 
 
 def choices(reply: Reply, n: int) -> list[AnswerChoice]:
@@ -139,10 +138,13 @@ def log_probability(value: object) -> float:
     return min(0.0, float(value))
 
 
-def listed_tokens(choice: AnswerChoice, *, chat: bool) -> Listing:
+def listed_tokens(choice: AnswerChoice, *, chat: bool, k: int = 0) -> Listing:
     """Return the tokens that a server lists for the first place of a choice, the most probable first.
 
     Entries at -9999 are left out. Raises `BadAnswer` if none is left, or they are no distribution.
+    `k`: how many were asked for; then the sampled token, which servers add to their list, is left out if it
+    may be an extra entry. Tokens of equal text (halves of a character) become one entry, so even a list of
+    `k` entries may include it; if it comes last, it bounds no other.
     """
     block = choice.data.get("logprobs")
     if not isinstance(block, Mapping):
@@ -151,13 +153,10 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> Listing:
     listed = inside(block, "content", 0, "top_logprobs") if in_chat else inside(block, "top_logprobs", 0)
     if not isinstance(listed, list if in_chat else Mapping):
         raise BadAnswer("no list of the most probable tokens")
-    entries = (
-        listed
-        if isinstance(listed, list)
-        else [{"token": t, "logprob": value} for t, value in listed.items()]
-    )
+    if isinstance(listed, Mapping):
+        listed = [{"token": token, "logprob": value} for token, value in listed.items()]
     listing = []
-    for entry in entries:
+    for entry in listed:
         token, value = inside(entry, "token"), inside(entry, "logprob")
         if not isinstance(token, str):
             raise BadAnswer("a listed token without a text")
@@ -172,17 +171,6 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool) -> Listing:
         raise BadAnswer("listed tokens that are more probable together than everything")
     if any(token.startswith(UNDECODED) for token, _ in listing):
         raise BadAnswer("listed tokens as the vocabulary spells them, not as text")
-    return tuple(sorted(listing, key=lambda pair: (-pair[1], pair[0])))
-
-
-def most_probable(choice: AnswerChoice, *, chat: bool, k: int) -> Listing:
-    """Return `listed_tokens` of a request for `k`, without the sampled token if it may be an extra entry.
-
-    Servers add the sampled token to their list. Tokens of equal text (halves of a character) become one
-    entry, so even a list of `k` entries may include that extra one; if it comes last, it bounds no other.
-    """
-    listing = listed_tokens(choice, chat=chat)
-    block = choice.data["logprobs"]
-    in_chat = chat and "content" in block
+    listing.sort(key=lambda pair: (-pair[1], pair[0]))
     sampled = inside(block, "content", 0, "token") if in_chat else inside(block, "tokens", 0)
-    return listing[:-1] if 1 < len(listing) <= k and listing[-1][0] == sampled else listing
+    return tuple(listing[:-1] if 1 < len(listing) <= k and listing[-1][0] == sampled else listing)

@@ -18,6 +18,15 @@ LADDER: tuple[EstimatorName, ...] = ("selected-ids", "echo", "top-k", "sampling"
 CONTINUED: Mapping[str, bool] = {"add_generation_prompt": False, "continue_final_message": True}
 """Fields that tell a server to continue the last message, where `prefill` is "flagged"."""
 
+NEUTRAL: Mapping[str, tuple[float, ...]] = {
+    "top_k": (-1, 0),
+    "min_p": (0.0,),
+    "repeat_penalty": (1.0,),
+    "repetition_penalty": (1.0,),
+}
+"""Sampling settings beyond the OpenAI API, with the values that switch them off: servers have their own
+defaults (a top_k of 40, a penalty of 1.1), and draws under those are not draws from the model."""
+
 MOST = 64  # requests in flight
 QUEUE_S = 8.0  # seconds in which a server can answer the requests that are ahead of a new one
 
@@ -39,8 +48,9 @@ class Capabilities:
     chat: bool = False
     chat_limit: str = "max_tokens"  # field of a chat that limits new tokens
     refused: tuple[str, ...] = ()  # parameters that it answers with an error
-    neutral: Mapping[str, Any] = field(default_factory=dict)
-    """Settings that switch off the server's own sampling: under its top_k of 40 a text is no draw."""
+    neutral: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # `NEUTRAL` as it takes them, and what makes it draw
     draws: bool = True  # whether another seed gives another text at all
     choices: int = 1  # texts that come back for one request
     takes_system: bool = False

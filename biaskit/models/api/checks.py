@@ -7,13 +7,12 @@ import time
 from dataclasses import replace
 
 from biaskit.errors import AskingStopped, ModelError
-from biaskit.models.api import questions
+from biaskit.models.api import doors
 from biaskit.models.api.answers import Listing, choices, listed_tokens
 from biaskit.models.api.capabilities import CONTINUED, Capabilities
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.doors import Doors
+from biaskit.models.api.doors import FIRST, PROMPT, Doors
 from biaskit.models.api.echo import Echo, echo_call, read_echo
-from biaskit.models.api.questions import FIRST, PROMPT
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, GaveUp, Refused
 from biaskit.models.api.wire import CHATS, COMPLETIONS
@@ -173,7 +172,7 @@ class Checks(Doors):
             return
         question, name = "selected token ids", "selected-ids"
         probe, expected = _plain_token(listing)
-        ids = SelectedIds(self.controller, self.model, questions.QUESTION_S)
+        ids = SelectedIds(self.controller, self.model, doors.QUESTION_S)
         try:
             [(_, value)], _ = await ids.score(PROMPT, [probe])
         except (BadAnswer, GaveUp, Refused) as trouble:

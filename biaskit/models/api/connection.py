@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 from biaskit.models.api.controller import Controller
 from biaskit.models.api.endpoint import Endpoint
 from biaskit.models.api.meter import Meter
+from biaskit.models.api.offline import OfflineController
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.prices import find_price
 from biaskit.models.api.stream import LoopThread
 from biaskit.models.api.wire import Client
 from biaskit.models.options import Account
-
-if TYPE_CHECKING:
-    from biaskit.models.api.offline import OfflineController
 
 AT_HAND = 256  # jobs to begin ahead of the reader where no server is asked: nothing is waited for
 
@@ -44,7 +41,7 @@ class Connection(LoopThread):
     def controller(self) -> Controller | OfflineController:
         """Controller of the server, or of what replaces it."""
         if self._controller is None and self.options.offline is not None:
-            self._controller = self.options.offline.controller(self.endpoint)
+            self._controller = OfflineController(self.options.offline.exchange, self.endpoint)
         elif self._controller is None:
             client = Client(self.endpoint, self.options.transport)
             self._controller = Controller(

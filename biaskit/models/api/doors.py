@@ -5,27 +5,25 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from biaskit.models.api import questions
-from biaskit.models.api.answers import answered, choices, reasons_first
+from biaskit.models.api.answers import AnswerChoice, answered, choices, reasons_first
+from biaskit.models.api.capabilities import NEUTRAL, Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.questions import ANOTHER, CHAT, FIRST, Questions
 from biaskit.models.api.trouble import GaveUp, Refused
-from biaskit.models.api.wire import CHATS, COMPLETIONS, Reply, inside
-from biaskit.records import ANSWERED_SEPARATOR
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply, inside
+from biaskit.records import ANSWERED_SEPARATOR, Answered
 
+T = TypeVar("T")
+
+QUESTION_S = 30.0  # seconds for one question
+PROMPT = "Q: I recently met a nurse. What is the gender of the nurse?\nA: The gender of the nurse is"
+ANOTHER = "Q: Who repaired the car yesterday, and what did the neighbours say about it?\nA: They said that"
+CHAT = "Describe a nurse in one sentence."
+FIRST: Mapping[str, str] = {COMPLETIONS: PROMPT, CHATS: CHAT}
 SYSTEM = "You write short and plain sentences and never use any word that a child would not understand."
-NEUTRAL: Mapping[str, tuple[float, ...]] = {
-    "top_k": (-1, 0),
-    "min_p": (0.0,),
-    "repeat_penalty": (1.0,),
-    "repetition_penalty": (1.0,),
-}
-"""Sampling settings beyond the OpenAI API, with the values that switch them off: servers have their own
-defaults (a top_k of 40, a penalty of 1.1), and draws under those are not draws from the model."""
 _UNKNOWN = "nrecogni[sz]ed|nknown|nexpected|not permitted"
 """A server's words for a parameter that it does not have: then no other value of it will do."""
 MOST_CHOICES = 20
@@ -35,13 +33,57 @@ DRAWING: Mapping[str, str] = {"generation_config": '{"do_sample": true, "top_k":
 LONG = 40  # characters from which equal texts after several seeds are no coincidence
 
 
-class Doors(Questions):
-    """The paths ("doors") of an endpoint; each question records its findings."""
+class Doors:
+    """The paths ("doors") of an endpoint, and the findings on them so far; each question records its own."""
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(connection)
+        self.model = connection.endpoint.model
+        self.official = connection.endpoint.host.name == "api.openai.com"
+        self.clean = connection.endpoint.clean
+        self.controller = connection.controller
+        self.capabilities = Capabilities()
+        self.refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
+        self.neutral: dict[str, Any] = {}
         self._counted: dict[str, int | None] = {}  # path → prompt tokens of its first question
         self._drawn: dict[str, list[str]] = {}  # path → the texts of its first question
+
+    def learn(self, question: str, answer: str, **values: Any) -> None:
+        """Record a finding, and its values in the fields of `Capabilities`."""
+        findings = (*self.capabilities.findings, CapabilityFinding(question, answer))
+        self.capabilities = replace(self.capabilities, findings=findings, **values)
+
+    def lacks(self, what: str, why: object, question: str = "", answer: str = "no ({})") -> None:
+        """Record why an estimator or a form is missing; in the findings, `{}` of `answer` is the reason."""
+        why = self.clean(why)
+        self.capabilities = replace(self.capabilities, problems={**self.capabilities.problems, what: why})
+        if question:
+            self.learn(question, answer.replace("{}", why))
+
+    async def ask(
+        self,
+        path: str,
+        body: Mapping[str, Any] | None,
+        read: Callable[[Reply], T],
+        seconds: float | None = None,
+    ) -> T | Refused | GaveUp:
+        """Return the answer as read by `read`, or why there is none."""
+        fields = body or {}
+        new, n = fields.get("max_tokens") or fields.get("max_completion_tokens") or 0, fields.get("n") or 1
+        size = len(repr(fields).encode()) + self.capabilities.overhead if fields else 0
+        call = Call(path, body, size, int(new) * int(n))
+        try:
+            return await self.controller.ask(call, read, seconds=seconds or QUESTION_S)
+        except (Refused, GaveUp) as trouble:
+            return trouble
+
+    def body(self, path: str, text: str, new_tokens: int, **settings: Any) -> dict[str, Any]:
+        """Build a question in the fields that the endpoint takes."""
+        settings = {name: value for name, value in settings.items() if name not in self.refused[path]}
+        if path == COMPLETIONS:
+            return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **settings}
+        messages = [{"role": "user", "content": text}]
+        limit = {self.capabilities.chat_limit: new_tokens}
+        return {"model": self.model, "messages": messages, **limit, **settings}
 
     async def examine_doors(self) -> None:
         """Ask every question that texts need."""
@@ -62,7 +104,7 @@ class Doors(Questions):
             names = [inside(entry, "id") for entry in listed] if isinstance(listed, list) else []
             return [name for name in names if isinstance(name, str)]
 
-        names = await self.ask("models", None, read, seconds=questions.QUESTION_S / 3)
+        names = await self.ask("models", None, read, seconds=QUESTION_S / 3)
         if isinstance(names, GaveUp) and not names.reached:
             raise GaveUp(f"there is no server ({names}). Is it running, is the address right?")
         if isinstance(names, Exception):
@@ -81,11 +123,11 @@ class Doors(Questions):
         why: object = "it refuses one parameter after the other"
         for _ in range(12):
             body = self.body(path, FIRST[path], 24, **settings)
-            reply = await self.ask(path, body, _first_answer)
-            if isinstance(reply, Reply):
-                return self._opened(path, reply, settings)
-            if isinstance(reply, GaveUp) or not self._without(path, reply, body, settings):
-                why = reply
+            found = await self.ask(path, body, lambda reply: (reply, choices(reply, 2), answered(reply)))
+            if isinstance(found, tuple):
+                return self._opened(path, settings, *found)
+            if isinstance(found, GaveUp) or not self._without(path, found, body, settings):
+                why = found
                 break
         self.refused[path].clear()  # a closed door refuses no parameters
         return self.lacks("chat" if path == CHATS else "completions", why, f"/{path}")
@@ -114,9 +156,16 @@ class Doors(Questions):
             return False
         return True
 
-    def _opened(self, path: str, reply: Reply, settings: Mapping[str, Any]) -> None:
+    def _opened(
+        self,
+        path: str,
+        settings: Mapping[str, Any],
+        reply: Reply,
+        listed: list[AnswerChoice],
+        origin: Answered,
+    ) -> None:
         """Record the findings of a path that answered."""
-        texts = [choice.text for choice in choices(reply, 2)]
+        texts = [choice.text for choice in listed]
         n = len(texts)
         if n == 2 and texts[0] == texts[1] and len(texts[0]) > LONG:
             n = 1  # one text given twice is one draw
@@ -129,7 +178,7 @@ class Doors(Questions):
         values: dict[str, Any] = {
             "chat" if path == CHATS else "completions": True,
             "choices": min(most, earlier.choices) if earlier.answered_by else most,
-            "answered_by": earlier.answered_by or answered(reply).by.split(ANSWERED_SEPARATOR)[0],
+            "answered_by": earlier.answered_by or origin.by.split(ANSWERED_SEPARATOR)[0],
             "reasoning": earlier.reasoning or thinks,
         }
         refused = sorted(self.refused[path])
@@ -175,7 +224,7 @@ class Doors(Questions):
         """Check by its token count whether a system message reaches the model."""
         body = self.body(CHATS, CHAT, 1)
         body["messages"] = [{"role": "system", "content": SYSTEM}, *body["messages"]]
-        tokens = await self.ask(CHATS, body, _prompt_tokens)
+        tokens = await self.ask(CHATS, body, lambda reply: reply.tokens("prompt_tokens"))
         if isinstance(tokens, Exception):
             self.learn("system role", f"refused ({tokens})")
             return
@@ -188,7 +237,8 @@ class Doors(Questions):
         """Estimate bytes per token and a template's overhead from the server's counts of two lengths."""
         addition = " " + " ".join([ANOTHER, CHAT, SYSTEM])
         short = self._counted.get(path)
-        long = await self.ask(path, self.body(path, FIRST[path] + addition, 1), _prompt_tokens)
+        body = self.body(path, FIRST[path] + addition, 1)
+        long = await self.ask(path, body, lambda reply: reply.tokens("prompt_tokens"))
         if not short or not isinstance(long, int) or long <= short:
             self.learn("token counts", "none: costs are estimated from the length of the texts")
             return
@@ -218,19 +268,8 @@ class Doors(Questions):
         )
 
 
-def _prompt_tokens(reply: Reply) -> int | None:
-    return reply.tokens("prompt_tokens")
-
-
 def _first_text(reply: Reply) -> str:
     return choices(reply, 1)[0].text
-
-
-def _first_answer(reply: Reply) -> Reply:
-    """Return a path's first answer if its texts and its model can be read."""
-    choices(reply, 2)
-    answered(reply)
-    return reply
 
 
 def _named(error: Refused) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from biaskit.common.sequences import cut
 from biaskit.errors import AskingStopped, ModelError
 from biaskit.models.api.answers import answered, choices, without_thoughts
 from biaskit.models.api.api_model import ApiModel
@@ -56,11 +57,7 @@ class ApiGenerator(ApiModel):
         for request in sorted(requests, key=lambda request: request.number):
             group = (request.prompt, request.sampling, request.number // size)
             together.setdefault(group, []).append(request)
-        batches = tuple(
-            tuple(listed[start : start + size])
-            for listed in together.values()
-            for start in range(0, len(listed), size)
-        )
+        batches = tuple(batch for listed in together.values() for batch in cut(listed, size))
         for _, sampling, _ in together:
             for name, value in (("temperature", sampling.temperature), ("top_p", sampling.top_p)):
                 if name in self.capabilities.refused and value != 1.0:

@@ -5,25 +5,59 @@ Scorer and generator do not know the difference: each call carries the key of th
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import BinaryIO, TypeVar
 
-from biaskit.models.api.capabilities import Capabilities, CapabilityFinding
-from biaskit.models.api.doors import NEUTRAL
+from biaskit.models.api.answer_files import AnswerFiles
+from biaskit.models.api.capabilities import NEUTRAL, Capabilities, CapabilityFinding
 from biaskit.models.api.endpoint import Endpoint
+from biaskit.models.api.trouble import GaveUp
 from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply
 from biaskit.models.options import ScoringOptions
 
 T = TypeVar("T")
+NAMES = ("custom_id", "method", "url", "body")  # fields of a line of requests
 _NO_IDS = "token ids are asked of a server, and a file of requests cannot; take top-k, echo or sampling"
 
 
-class Exchange(Protocol):
-    """Replaces a server: writes requests down, or answers from files."""
+class RequestFile:
+    """An exchange that writes every call once, as a line that OpenAI's and vLLM's batches take."""
 
-    def ask(self, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:
-        """Return the answer to a call as read by `read`. Raises `GaveUp` if there is none."""
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._written: set[str] = set()
+        self.size = 0  # bytes
+        self.doors: Counter[str] = Counter()  # url → requests
+
+    @property
+    def n(self) -> int:
+        """Number of requests in the file."""
+        return len(self._written)
+
+    def ask(self, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:  # noqa: ARG002
+        """Write a call. Always raises `GaveUp`."""
+        if call.name not in self._written:
+            self._written.add(call.name)
+            url = f"/v1/{call.path}"
+            self.doors[url] += 1
+            line = dict(zip(NAMES, (call.name, "POST", url, dict(call.body or {})), strict=True))
+            self.size += self._file.write(json.dumps(line).encode("ascii") + b"\n")
+        raise GaveUp("written down, not asked")
+
+
+def is_request_file(content: bytes) -> bool:
+    """Return whether a file may be replaced: its first line is a request as `RequestFile` writes it."""
+    try:
+        line = json.loads(content.split(b"\n", 1)[0])
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(line, dict) and tuple(line) == NAMES
+
+
+Exchange = RequestFile | AnswerFiles  # in the place of a server
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +78,6 @@ class Offline:
 
     exchange: Exchange
     form: str = "auto"  # the study's prompt form, which decides the path
-
-    def controller(self, endpoint: Endpoint) -> OfflineController:
-        """Make the controller of an endpoint's model."""
-        return OfflineController(self.exchange, endpoint)
 
 
 def row_of_name(identifier: str) -> str:

@@ -9,13 +9,13 @@ from dataclasses import replace
 from functools import partial
 
 from biaskit.common.sequences import cut
-from biaskit.models.api.answers import Listing, answered, choices, most_probable
+from biaskit.models.api.answers import Listing, answered, choices, listed_tokens
 from biaskit.models.api.api_model import ApiModel, path_of
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.generator import ApiGenerator
-from biaskit.models.api.selected_ids import SelectedIds
+from biaskit.models.api.selected_ids import SelectedIds, ids_at_nodes
 from biaskit.models.api.stream import gather_all
 from biaskit.models.api.trouble import BadAnswer, GaveUp, Refused
 from biaskit.models.api.wire import Reply
@@ -92,7 +92,7 @@ class ApiScorer(ApiModel):
         if name != "selected-ids":
             return len(texts) if name == "echo" else 1
         try:
-            return len(self.connection.run(self._ids.cell(request.prompt.text, texts)).nodes())
+            return len(ids_at_nodes(self.connection.run(self._ids.cell(request.prompt.text, texts))[1]))
         except (BadAnswer, GaveUp, Refused):  # every expression of several tokens may open one more node
             return 1 + sum(len(text) > 5 for text in texts)
 
@@ -152,7 +152,7 @@ class ApiScorer(ApiModel):
         call = self.call(request.prompt, 1, settings, name=request.key, draws_anew=True)
 
         def read(reply: Reply) -> tuple[Listing, Answered]:
-            listing = most_probable(choices(reply, 1)[0], chat=chat, k=k)
+            listing = listed_tokens(choices(reply, 1)[0], chat=chat, k=k)
             mass = math.fsum(math.exp(value) for _, value in listing)
             if len(listing) < k - MERGED and mass < 1 - 1e-6:  # unless the list is complete
                 raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")

@@ -6,44 +6,35 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
+from biaskit.common.sequences import cut
 from biaskit.models.api.answers import answered, choices, log_probability
+from biaskit.models.api.controller import Controller
+from biaskit.models.api.offline import OfflineController
 from biaskit.models.api.stream import gather_all
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Call, Reply, inside
 from biaskit.models.token_trie import TokenIds, build_trie
 from biaskit.records import Answered
 
-if TYPE_CHECKING:
-    from biaskit.models.api.controller import Controller
-    from biaskit.models.api.offline import OfflineController
-
 MOST_IDS = 128  # vLLM's limit in one request
 Totals = list[tuple[TokenIds, float]]  # ids and log-probability of each continuation
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizedCell:
-    """A prompt's ids and those of its continuations."""
+def ids_at_nodes(sequences: Sequence[TokenIds]) -> dict[TokenIds, Sequence[int]]:
+    """Return, for each node of a trie (its tokens after the prompt), the ids to ask for there.
 
-    before: TokenIds
-    sequences: tuple[TokenIds, ...]
-
-    def nodes(self) -> dict[TokenIds, tuple[int, ...]]:
-        """Return, for each node of the trie (its tokens after the prompt), the ids to ask for there.
-
-        Every node asks for the ids of all nodes if one request takes so many: with several values at each
-        node, wrong ones are more likely to contradict each other.
-        """
-        trie = build_trie(sorted(set(self.sequences)))
-        if len(trie.token_ids) <= MOST_IDS:
-            return dict.fromkeys(trie.nodes, trie.token_ids)
-        columns: dict[int, set[int]] = {}
-        for steps in trie.steps:
-            for number, column in steps:
-                columns.setdefault(number, set()).add(trie.token_ids[column])
-        return {node: tuple(sorted(columns[number])) for number, node in enumerate(trie.nodes)}
+    Every node asks for the ids of all nodes if one request takes so many: with several values at each
+    node, wrong ones are more likely to contradict each other.
+    """
+    trie = build_trie(sorted(set(sequences)))
+    if len(trie.token_ids) <= MOST_IDS:
+        return dict.fromkeys(trie.nodes, trie.token_ids)
+    at_node: dict[TokenIds, set[int]] = {node: set() for node in trie.nodes}
+    for ids in sequences:
+        for k, token in enumerate(ids):
+            at_node[ids[:k]].add(token)
+    return {node: sorted(tokens) for node, tokens in at_node.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +48,8 @@ class SelectedIds:
     model: str
     seconds: float | None = None
 
-    async def cell(self, prompt: str, continuations: Sequence[str]) -> TokenizedCell:
-        """Ask for the ids of a prompt and its continuations.
+    async def cell(self, prompt: str, continuations: Sequence[str]) -> tuple[TokenIds, list[TokenIds]]:
+        """Ask for the ids of a prompt and those of its continuations.
 
         The tokens of prompt and continuation must begin with the prompt's own
         (docs/methods.md#word-boundary). Raises `BadAnswer`, `GaveUp` or `Refused`.
@@ -69,21 +60,17 @@ class SelectedIds:
         for text, ids in zip(continuations, both, strict=True):
             if ids[: len(before)] != before or len(ids) == len(before):
                 raise BadAnswer(f"a token spans the end of the prompt before {text!r}")
-        return TokenizedCell(before, tuple(ids[len(before) :] for ids in both))
+        return before, [ids[len(before) :] for ids in both]
 
     async def score(self, prompt: str, continuations: Sequence[str]) -> tuple[Totals, list[Answered]]:
         """Return every continuation's ids and log-probability, and who answered; raises as `cell` does."""
-        cell = await self.cell(prompt, continuations)
-        questions = [
-            (node, ids[start : start + MOST_IDS])
-            for node, ids in cell.nodes().items()
-            for start in range(0, len(ids), MOST_IDS)
-        ]
-        answers = await gather_all(self._ask(cell.before + node, ids) for node, ids in questions)
+        before, sequences = await self.cell(prompt, continuations)
+        questions = [(n, part) for n, ids in ids_at_nodes(sequences).items() for part in cut(ids, MOST_IDS)]
+        answers = await gather_all(self._ask(before + node, ids) for node, ids in questions)
         at: dict[TokenIds, dict[int, float]] = {}
         for (node, _), (values, _) in zip(questions, answers, strict=True):
             at.setdefault(node, {}).update(values)
-        totals = [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in cell.sequences]
+        totals = [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in sequences]
         return totals, [origin for _, origin in answers]
 
     async def _tokenize(self, text: str) -> TokenIds:
@@ -98,18 +85,16 @@ class SelectedIds:
         body = {"model": self.model, "prompt": text, "add_special_tokens": True}
         return await self.controller.ask(Call("/tokenize", body), read, seconds=self.seconds)
 
-    async def _ask(self, ids: TokenIds, chosen: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
+    async def _ask(self, ids: TokenIds, chosen: Sequence[int]) -> tuple[dict[int, float], Answered]:
         """Ask for the log-probabilities of the `chosen` ids after the tokens `ids`."""
         body = {"model": self.model, "prompt": list(ids), "max_tokens": 1, "temperature": 1.0, "logprobs": 1}
-        body |= {"logprob_token_ids": list(chosen), "return_tokens_as_token_ids": True}
-        body |= {"return_token_ids": True}
-        read = partial(_read_values, ids=ids, chosen=chosen)
-        return await self.controller.ask(
-            Call("completions", body, len(ids) + 8, 1), read, seconds=self.seconds
-        )
+        body |= {"logprob_token_ids": list(chosen)}
+        body |= {"return_tokens_as_token_ids": True, "return_token_ids": True}
+        read, call = partial(_read_values, ids=ids, chosen=chosen), Call("completions", body, len(ids) + 8, 1)
+        return await self.controller.ask(call, read, seconds=self.seconds)
 
 
-def _read_values(reply: Reply, ids: TokenIds, chosen: tuple[int, ...]) -> tuple[dict[int, float], Answered]:
+def _read_values(reply: Reply, ids: TokenIds, chosen: Sequence[int]) -> tuple[dict[int, float], Answered]:
     choice = choices(reply, 1)[0]
     prompt_ids = choice.data.get("prompt_token_ids")
     if prompt_ids is not None and prompt_ids != list(ids):

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     """
     if not path.is_dir():
         raise ModelError(f"{path}: no such model folder. Give hf:ORG/NAME, or hf:PATH to a saved model.")
-    names = check_entries(path, allow_links=allow_links)
-    refuse_adapter(path, names)
+    names = _check_entries(path, allow_links=allow_links)
     if "config.json" not in names:
         raise ModelError(f"{path} is not a model folder: it has no config.json.")
     config = read_object(path / "config.json")
@@ -89,8 +88,7 @@ def check_gguf(path: Path) -> ModelFolder:
         if file.read(4) != b"GGUF":
             raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
     # transformers reads other files of the folder too.
-    names = check_entries(path.parent, allow_links=False, only=BESIDE_GGUF)
-    refuse_adapter(path.parent, names)
+    names = _check_entries(path.parent, only=BESIDE_GGUF)
     digest = _combined([path])
     return ModelFolder(
         path=path.parent,
@@ -123,9 +121,10 @@ def _numbers_by_type(path: Path) -> Counter[str]:
     return numbers
 
 
-def check_entries(path: Path, *, allow_links: bool, only: frozenset[str] | None = None) -> set[str]:
+def _check_entries(path: Path, *, allow_links: bool = False, only: frozenset[str] | None = None) -> set[str]:
     """Return the names of a model folder's files. Raises `ModelError` for a link out of it or a huge file.
 
+    Also for an adapter, which transformers loads or leaves out depending on whether peft is installed.
     `only`: the names to check; None: all.
     """
     names = set()
@@ -142,16 +141,12 @@ def check_entries(path: Path, *, allow_links: bool, only: frozenset[str] | None 
             raise ModelError(
                 f"{entry} has {size:,} bytes, more than any file of its kind. Download the model again."
             )
-    return names
-
-
-def refuse_adapter(path: Path, names: Collection[str]) -> None:
-    """Refuse an adapter, which transformers loads or leaves out depending on whether peft is installed."""
     if ADAPTER in names:
         raise ModelError(
             f"{path} holds an adapter. Merge it into its base model and save that folder, or move"
             f" {ADAPTER} out of it to measure the model alone."
         )
+    return names
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -104,8 +104,7 @@ class TransformersGenerator(LocalModel):
         The batch keeps its shape until its last text ends: a smaller one would round differently, and a
         draw would depend on when its neighbours end.
         """
-        sampling = batch[0].sampling
-        ends = self._ends
+        sampling, ends = batch[0].sampling, self._ends
         noise = GumbelNoise([request.seed for request in batch], sampling, ends)
         config = GenerationConfig(
             max_new_tokens=sampling.max_new_tokens,

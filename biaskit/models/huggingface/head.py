@@ -121,7 +121,6 @@ class TopTokens:
         self.rows, self.k = rows, k
         self._best = torch.empty(rows, 0)
         self._ids = torch.empty(rows, 0, dtype=torch.long)
-        self._log_probs = torch.empty(rows, 0, dtype=torch.float64)
 
     def add(self, start: int, logits: torch.Tensor) -> None:
         """Read one slice of logits (at least `rows`, tokens) that begins at token `start`."""

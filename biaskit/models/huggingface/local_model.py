@@ -149,8 +149,7 @@ class LocalModel:
                         " Use a smaller dtype, --device map, or a smaller model."
                     ) from error
                 self._batch_size = len(part) // 2
-                if torch.cuda.is_available():
-                    torch.cuda.empty_cache()
+                torch.cuda.empty_cache()
         return answers
 
     def _answered(self, prompt_tokens: int, new_tokens: int) -> Answered:
@@ -171,8 +170,7 @@ class LocalModel:
         if self._usual_threads:
             torch.set_num_threads(self._usual_threads)
             self._usual_threads = 0
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        torch.cuda.empty_cache()
 
 
 def _spare_threads(usual: int) -> int:

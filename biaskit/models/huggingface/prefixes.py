@@ -2,7 +2,7 @@
 
 Prefixes in one cache have equal length, since padding would take slots of an attention window: rows
 padded in front of more text are silently wrong by up to 0.1 in log-probability. The rest of a prompt is
-the end of its row: there lengths may differ (`states.tree_states`), or go one after another.
+the end of its row: there lengths may differ (`NodeStates._tree`), or go one after another.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
+from biaskit.common.sequences import cut
 from biaskit.models.token_trie import TokenIds
 
 COST_OF_A_BATCH = 160
@@ -54,38 +55,29 @@ def shared_prefix_lengths(
     """
     order = sorted(range(len(prompts)), key=lambda i: prompts[i])
     lengths = [0] * len(prompts)
-    branches = _branches(prompts, order)
-    least: list[int] = [0] * len(branches)
     # Children follow their parents: in reverse order every child's cost is known when it is needed.
-    for number in reversed(range(len(branches))):
-        branch = branches[number]
-        apart = sum(least[child] for child in branch.children) if branch.children else branch.tokens
+    for branch in reversed(_branches(prompts, order)):
+        branch.least = sum(child.least for child in branch.children) if branch.children else branch.tokens
         saved = branch.cut * (branch.high - branch.low)
         together = branch.cut + cost_of_a_prefix + branch.tokens - saved
-        branch.shares = branch.cut > 0 and together < apart
-        least[number] = together if branch.shares else apart
-    open_branches = [0] if branches else []
-    while open_branches:
-        branch = branches[open_branches.pop()]
-        if branch.shares:
-            for i in order[branch.low : branch.high]:
+        if branch.cut > 0 and together < branch.least:
+            branch.least = together
+            for i in order[branch.low : branch.high]:  # in place of what its children share
                 lengths[i] = branch.cut
-        else:
-            open_branches += branch.children
     return lengths
 
 
 @dataclass(slots=True)
 class _Branch:
-    """A range of the sorted prompts that agree in their first `depth` tokens, and what sharing them saves."""
+    """A range of the sorted prompts that agree in their first `depth` tokens."""
 
     low: int
     high: int
     depth: int = 0
     cut: int = 0  # tokens that could be shared
     tokens: int = 0  # of all its prompts
-    children: list[int] = field(default_factory=list)
-    shares: bool = False
+    children: list[_Branch] = field(default_factory=list)
+    least: int = 0  # tokens to compute, where it or its children share
 
 
 def _branches(prompts: Sequence[TokenIds], order: Sequence[int]) -> list[_Branch]:
@@ -106,9 +98,9 @@ def _branches(prompts: Sequence[TokenIds], order: Sequence[int]) -> list[_Branch
         # A prompt that ends here has no next token, and is a range of its own.
         for _, alike in groupby(inside, key=itemgetter(slice(branch.depth, branch.depth + 1))):
             high = low + sum(1 for _ in alike)
-            branch.children.append(len(branches))
-            branches.append(_Branch(low, high, branch.depth))
+            branch.children.append(_Branch(low, high, branch.depth))
             low = high
+        branches += branch.children
     return branches
 
 
@@ -132,12 +124,11 @@ def cut_blocks(
     for length, members in by_length.items():
         prefixes = sorted({prompts[i][:length] for i in members})
         per_block = max(1, min(batch_size, block_tokens // max(1, length)))
-        for start in range(0, len(prefixes), per_block):
-            chosen = prefixes[start : start + per_block]
+        for chosen in cut(prefixes, per_block):
             number = {prefix: k for k, prefix in enumerate(chosen)}
-            cut = [(i, prompts[i][:length], prompts[i][length:]) for i in members]
-            rows = [PromptRow(i, number[prefix], rest) for i, prefix, rest in cut if prefix in number]
-            blocks.append(_block(tuple(chosen) if length else (), rows, kinds, batch_size))
+            parts = [(i, prompts[i][:length], prompts[i][length:]) for i in members]
+            rows = [PromptRow(i, number[prefix], rest) for i, prefix, rest in parts if prefix in number]
+            blocks.append(_block(chosen if length else (), rows, kinds, batch_size))
     return blocks
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from biaskit.common.sequences import cut
 from biaskit.errors import TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
@@ -37,8 +38,7 @@ def prepare(
     """
     prepared: dict[str, Prepared] = {}
     tries: dict[tuple[TokenIds, ...], TokenTrie] = {}
-    for start in range(0, len(requests), AT_ONCE):
-        chunk = requests[start : start + AT_ONCE]
+    for chunk in cut(requests, AT_ONCE):
         rendered: list[tuple[str, Forms]] = []
         for request in chunk:
             with naming(request):

@@ -54,23 +54,14 @@ class Renderer:
         if not self.has_template:
             raise ModelError("the model has no chat template. Use --prompt-form raw.")
         try:
+            how: dict[str, Any] = {"add_generation_prompt": True}
             if not self.reads_clock:
-                return str(
-                    self.tokenizer.apply_chat_template(
-                        messages, chat_template=self._source, tokenize=False, add_generation_prompt=True
-                    )
-                )
+                how |= {"chat_template": self._source, "tokenize": False}
+                return str(self.tokenizer.apply_chat_template(messages, **how))
             # Through `apply_chat_template`, a clock would reach the template as the text "<function>".
-            return str(
-                _compile_jinja_template(self._source).render(
-                    **self.tokenizer.special_tokens_map,
-                    messages=messages,
-                    tools=None,
-                    documents=None,
-                    add_generation_prompt=True,
-                    strftime_now=datetime.fromisoformat(self._date).strftime,
-                )
-            )
+            how |= {"strftime_now": datetime.fromisoformat(self._date).strftime}
+            how |= {"messages": messages, "tools": None, "documents": None}
+            return str(_compile_jinja_template(self._source).render(self.tokenizer.special_tokens_map, **how))
         except Exception as error:  # foreign code may raise anything
             why = visible(str(error) or type(error).__name__, longest=300)
             raise ModelError(f"the model's chat template refuses this conversation: {why}") from error

@@ -19,7 +19,7 @@ from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_toke
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import boundary_vocabulary
-from biaskit.models.huggingface.states import NodeStates, Windows
+from biaskit.models.huggingface.states import NodeStates, Windows, windows_of
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
 from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptForm, Scored, ScoreRequest
@@ -80,7 +80,7 @@ class TransformersScorer(NodeStates):
         self._prepared = prepare(self._renderer, requests, ends=ends, prompts_only=self._top_k is not None)
         prepared = self._in_order = [self._prepared[request.key] for request in requests]
         notes = name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
-        longest = max((len(p.ids) + p.trie.depth for p in prepared), default=0)
+        longest = max((len(p.ids) + len(p.trie.levels) for p in prepared), default=0)
         most = self._most_positions()
         if most is not None and most < longest:
             raise ModelError(
@@ -181,9 +181,7 @@ class TransformersScorer(NodeStates):
         at_nodes = scored.numpy().reshape(shape)
         end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
         totals = _sum_steps(trie, at_nodes, end_log_probs)
-        return [
-            self._result(p, of_row, tokens) for p, of_row, tokens in zip(prepared, totals, lists, strict=True)
-        ]
+        return [self._result(*row) for row in zip(prepared, totals, lists, strict=True)]
 
     def _result(
         self, prepared: Prepared, totals: NDArray[np.float64], tokens: ListedTokens | None
@@ -243,7 +241,7 @@ class TransformersScorer(NodeStates):
             return
         with torch.inference_mode():
             plain = self._check_head(longest)
-            self._windows = Windows.from_config(self._config) if self._extends else None
+            self._windows = windows_of(self._config) if self._extends else None
             if self._windows is not None and not self._tree_is_exact(longest, self._windows, plain):
                 self._windows = None
             self._extends = self._windows is not None or (self._extends and self._cache_is_exact(longest))

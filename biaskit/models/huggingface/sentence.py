@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.common.inputs import expanded
+from biaskit.common.sequences import cut
 from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import SIDECAR, ModelFolder, check_folder
 from biaskit.models.huggingface.loading import load_tokenizer, load_weights, place, require_transformers
@@ -54,8 +55,7 @@ def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64
     try:
         # Words of equally many tokens go together, so that no vector includes padding.
         for _, alike in groupby(with_tokens, key=lambda i: len(ids[i])):
-            members = list(alike)
-            for batch in (members[k : k + batch_size] for k in range(0, len(members), batch_size)):
+            for batch in map(list, cut(list(alike), batch_size)):
                 tokens = torch.tensor([ids[i] for i in batch])
                 with torch.inference_mode():
                     hidden = model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).last_hidden_state
@@ -84,11 +84,9 @@ def pooling_note(path: str | Path) -> str | None:
                 left_out += [key for key, how in chosen.items() if how != "mean"]
     except (ModelError, TypeError, KeyError, AttributeError):
         return None
-    if not left_out:
-        return None
-    return (
-        f"{folder} was trained with {', '.join(left_out)}; here a word's vector is the mean over its tokens"
-    )
+    what = ", ".join(left_out)
+    note = f"{folder} was trained with {what}; here a word's vector is the mean over its tokens"
+    return note if what else None
 
 
 def _encoder_folder(path: Path) -> ModelFolder:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -26,6 +25,7 @@ from biaskit.models.token_trie import TokenIds, TokenTrie
 
 _TOO_LARGE = object()  # in place of a prefix cache that does not fit on the device
 TYPES = ("full_attention", "sliding_attention")
+Windows = dict[str, int | None]  # type of layer → how far it looks back; None: all the way
 
 
 class NodeStates(LocalModel):
@@ -70,10 +70,32 @@ class NodeStates(LocalModel):
     def _tree(
         self, rows: Sequence[PromptRow], trie: TokenTrie, shared: Any, windows: Windows
     ) -> torch.Tensor:
-        """Return the states (nodes, rows, hidden) in one forward, whatever the rows' lengths."""
+        """Return the states (nodes, rows, hidden) in one forward, whatever the rows' lengths.
+
+        `shared`: the cache of the rows' prefixes, or None. A rest is padded after its nodes.
+        """
         cache = None if shared is None else _rows_of(shared, rows)
-        like = self._model.get_input_embeddings().weight
-        return tree_states(self._decoder, windows, [row.rest for row in rows], trie, cache, like)
+        like = self._model.get_input_embeddings().weight  # of the model's type and device
+        lengths = [len(row.rest) for row in rows]
+        longest = max(lengths)
+        tails = [node[-1] for node in trie.nodes[1:]]
+        ids = torch.tensor([[*r.rest, *tails, *r.rest[-1:] * (longest - len(r.rest))] for r in rows])
+        options: dict[str, Any] = {}
+        if tails:  # else causal attention alone hides the padding, which comes last
+            before = 0 if cache is None else cache.get_seq_length()
+            distinct = sorted(set(lengths))  # one mask for all rows of a length, and one row if all are equal
+            rows_of_masks = [distinct.index(n) for n in lengths] if len(distinct) > 1 else [0]
+            masks = {}  # of 0 and the lowest number: (rows or 1, 1, tokens, keys)
+            for name, window in windows.items():
+                by_length = [_mask(trie, n, longest, before, window, like.dtype) for n in distinct]
+                masks[name] = torch.stack(by_length)[rows_of_masks][:, None].to(like.device)
+            options["attention_mask"] = masks if len(masks) > 1 else next(iter(masks.values()))
+            places = [[before + p for p in positions(trie, n, longest)] for n in lengths]
+            options["position_ids"] = torch.tensor(places, device=like.device)
+        out = last_hidden_states(self._decoder, ids.to(like.device), cache, **options)
+        columns = torch.tensor([[n - 1 + node for n in lengths] for node in range(len(trie.nodes))])
+        states: torch.Tensor = out[torch.arange(len(rows)), columns.to(out.device)]
+        return states
 
     def _by_levels(self, rows: Sequence[PromptRow], trie: TokenTrie, shared: Any) -> torch.Tensor:
         """Return the states (nodes x rows, hidden) of equally long rows; each level extends one cache."""
@@ -126,41 +148,23 @@ def _cache_name(forward: Callable[..., Any]) -> str:
     return "cache" if "cache" in inspect.signature(forward).parameters else "past_key_values"
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """How far the layers of a model look back, by type of layer; None: all the way."""
-
-    by_type: dict[str, int | None]
-
-    @classmethod
-    def from_config(cls, config: Any) -> Windows | None:
-        """Read the windows from the layers of the model's own cache; None if layers of one type differ."""
-        by_type: dict[str, set[int | None]] = {}
-        for layer in DynamicCache(config=config).layers:
-            sliding = bool(layer.is_sliding)
-            by_type.setdefault(TYPES[sliding], set()).add(layer.sliding_window if sliding else None)
-        if any(len(windows) > 1 for windows in by_type.values()):
+def windows_of(config: Any) -> Windows | None:
+    """Read the windows from the layers of the model's own cache; None if layers of one type differ."""
+    windows: Windows = {}
+    for layer in DynamicCache(config=config).layers:
+        window = layer.sliding_window if layer.is_sliding else None
+        if windows.setdefault(TYPES[bool(layer.is_sliding)], window) != window:
             return None
-        return cls({name: next(iter(windows)) for name, windows in by_type.items()})
-
-    def masks(self, trie: TokenTrie, lengths: Sequence[int], before: int, dtype: torch.dtype) -> Any:
-        """Return masks (rows or 1, 1, tokens, keys) of 0 and the lowest number; by type if layers differ.
-
-        lengths: tokens of each row's rest; before: tokens of the shared prefix before all rows.
-        """
-        distinct = sorted(set(lengths))  # one mask for all rows of a length
-        rows = [distinct.index(n) for n in lengths] if len(distinct) > 1 else [0]
-        by_type = {}
-        for name, window in self.by_type.items():
-            masks = [_mask(trie, n, max(lengths), before, window, dtype) for n in distinct]
-            by_type[name] = torch.stack(masks)[rows][:, None]
-        return by_type if len(by_type) > 1 else next(iter(by_type.values()))
+    return windows
 
 
 def _mask(
     trie: TokenTrie, length: int, longest: int, before: int, window: int | None, dtype: torch.dtype
 ) -> torch.Tensor:
-    """Return the mask (tokens, keys) for one length of rest; a window's keys begin where its cache does."""
+    """Return the mask (tokens, keys) for one length of rest; a window's keys begin where its cache does.
+
+    before: tokens of the shared prefix before all rows.
+    """
     tokens = longest + len(trie.nodes) - 1
     sees = torch.ones(tokens, before + tokens, dtype=torch.bool).tril(before)
     sees[length:, before + length :] = False
@@ -183,31 +187,3 @@ def positions(trie: TokenTrie, length: int, longest: int) -> list[int]:
     """Return each token's place in its own text, counted from the rest's first token."""
     nodes = [length - 1 + len(node) for node in trie.nodes[1:]]
     return [*range(length), *nodes, *[length] * (longest - length)]
-
-
-def tree_states(
-    decoder: Any, windows: Windows, rests: Sequence[TokenIds], trie: TokenTrie, cache: Any, like: torch.Tensor
-) -> torch.Tensor:
-    """Return the last hidden states (nodes, rows, hidden) at every inner node, in one forward.
-
-    cache: the rows' prefixes, equally long, or None; rests: of any length, padded after their nodes; like: a
-    weight with the model's type and device.
-    """
-    lengths, longest = [len(rest) for rest in rests], max(map(len, rests))
-    tails = [node[-1] for node in trie.nodes[1:]]
-    ids = torch.tensor([[*rest, *tails, *rest[-1:] * (longest - len(rest))] for rest in rests])
-    options: dict[str, Any] = {}
-    if tails:  # else causal attention alone hides the padding, which comes last
-        before = 0 if cache is None else cache.get_seq_length()
-        masks = windows.masks(trie, lengths, before, like.dtype)
-        options["attention_mask"] = (
-            {name: mask.to(like.device) for name, mask in masks.items()}
-            if isinstance(masks, dict)
-            else masks.to(like.device)
-        )
-        places = [[before + p for p in positions(trie, n, longest)] for n in lengths]
-        options["position_ids"] = torch.tensor(places, device=like.device)
-    out = last_hidden_states(decoder, ids.to(like.device), cache, **options)
-    columns = torch.tensor([[n - 1 + node for n in lengths] for node in range(len(trie.nodes))])
-    states: torch.Tensor = out[torch.arange(len(rests)), columns.to(out.device)]
-    return states

@@ -26,7 +26,7 @@ from fakes.api_cases import (
 from fakes.api_server import LIES, ApiServer, Behaviour
 
 from biaskit.errors import ModelError
-from biaskit.models.api import checks, questions, wire
+from biaskit.models.api import checks, doors, wire
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
@@ -271,7 +271,7 @@ def test_what_was_found_is_kept_with_the_run() -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits of a fraction of a second."""
-    monkeypatch.setattr(questions, "QUESTION_S", 0.3)
+    monkeypatch.setattr(doors, "QUESTION_S", 0.3)
     monkeypatch.setattr(checks, "ECHO_S", 0.3)
     monkeypatch.setattr(wire, "CONNECT_S", 0.1)
 
