@@ -229,21 +229,19 @@ def start_manifest(
 
     Raises `RunError` where the folder holds another engine, shard or question.
     """
-    stored: dict[str, Any] = {"models": {}}
+    models: Mapping[str, Any] = {}
     merged = dict(question)
     if (run / MANIFEST).exists():
         stored = read_manifest(run)
         if stored["engine"] != engine:
             raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
-        if shard_of(stored) != shard:
-            raise RunError(
-                f"{run} holds {shard_of(stored)}, this command asks for {shard}. Choose another --out."
-            )
+        if (there := shard_of(stored)) != shard:
+            raise RunError(f"{run} holds {there}, this command asks for {shard}. Choose another --out.")
         as_read = json.loads(json.dumps(question))  # so that both compare equal
-        merged = merge_compatible(run, stored["question"], as_read)
+        merged, models = merge_compatible(run, stored["question"], as_read), dict(stored["models"])
     shown = {label: hide_urls(spec) for label, spec in resolved["study"].get("models", {}).items()}
     resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
-    new = new_manifest(engine, study, merged, resolved, dict(stored["models"]), command)
+    new = new_manifest(engine, study, merged, resolved, models, command)
     return new if shard.whole else new | {"shard": [shard.number, shard.of]}
 
 
