@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from filelock import BaseFileLock, FileLock, Timeout
 
@@ -227,7 +227,6 @@ class RowWriter:
         self.reading = Reading()
         self._skip_bad = skip_bad
         self._lock = FileLock(run / LOCK, fallback_to_soft=False) if lock == "os" else None
-        self._file: BinaryIO | None = None
         self.keys: set[str] = set()
         self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
         self._stored = stored
@@ -243,21 +242,17 @@ class RowWriter:
             raise RunError(
                 f"{self.path}.gz is compressed: unpack it (gunzip) to add rows, or choose another --out."
             )
-        if self._lock is not None:
-            self._take_lock(self._lock)
-        try:
+        with contextlib.ExitStack() as held:
             if self._lock is not None:
+                self._take_lock(self._lock)
+                held.callback(self._lock.release)
                 remove_abandoned(self.run, MANIFEST, USAGE)
-            self._open()
-        except BaseException:
-            self._release()
-            raise
+            self._open(held)
+            self._held = held.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._release()
+        self._held.close()
 
     def _take_lock(self, lock: BaseFileLock) -> None:
         note = self.run / LOCK
@@ -286,11 +281,7 @@ class RowWriter:
         with contextlib.suppress(OSError):
             note.write_text(f"process {os.getpid()} on {socket.gethostname()} since {now}", encoding="utf-8")
 
-    def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-
-    def _open(self) -> None:
+    def _open(self, held: contextlib.ExitStack) -> None:
         try:
             if self.path.exists():
                 for row in read_rows(self.path, skip_bad=self._skip_bad, reading=self.reading):
@@ -300,7 +291,7 @@ class RowWriter:
             if self.reading.cut_bytes:
                 self._keep_what_is_cut()
             # One write per append: an unbuffered descriptor in append mode never tears a line apart.
-            self._file = self.path.open("ab", buffering=0)
+            self._file = held.enter_context(self.path.open("ab", buffering=0))
             if self.reading.cut_bytes:
                 self._file.truncate(self.reading.good_end)
             if self.reading.lacks_line_feed:
@@ -331,7 +322,6 @@ class RowWriter:
         if not fresh:
             return
         content = b"".join(f"{row_line(row)}\n".encode("ascii") for row in fresh.values())
-        assert self._file is not None
         descriptor = self._file.fileno()
         self._check_still_there(descriptor)
         end = os.fstat(descriptor).st_size

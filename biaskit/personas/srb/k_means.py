@@ -129,8 +129,6 @@ def find_clusters(
         raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")
     wanted = words_to_cluster(lists, drop_words=drop_words)
     rows_of_words, row_of = np.asarray(matrix), {word: i for i, word in enumerate(words)}
-    if rows_of_words.ndim != 2 or len(rows_of_words) != len(words):
-        raise ValueError(f"a matrix of shape {rows_of_words.shape} for {len(words)} words")
     with_row = [word for word in wanted if word in row_of]
     raw_vectors = rows_of_words[[row_of[word] for word in with_row]].astype(np.float64)
     lengths = np.linalg.norm(raw_vectors, axis=1)

@@ -5,9 +5,9 @@ The search for C and alpha (`calibration.py`) asks this of every pair at every a
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, compress, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,7 +76,7 @@ def pairs_of(
 ) -> list[Pair]:
     """Make every pair of the genders present, with what does not depend on alpha or C."""
     genders, first, pairs = np.asarray(labels), first_halves(labels, strata, halving), []
-    for pair in itertools.combinations([gender for gender in GENDERS if gender in set(labels)], 2):
+    for pair in combinations([gender for gender in GENDERS if gender in set(labels)], 2):
         rows = np.flatnonzero(np.isin(genders, pair))
         genders_here, first_here, counts_here = genders[rows], first[:, rows], counts[rows]
         shuffled = shuffled_in_halves(genders_here, [strata[i] for i in rows.tolist()], first_here, shuffling)
@@ -140,11 +140,11 @@ class AtAlpha:
     def marked_criterion_words(self, c: float) -> Words:
         """List the criterion words that mark either gender."""
         marked = _both_ways(self._z(c), self.pair.counts)
-        return self._words(marked.any(axis=(0, 1)) & self.criterion)
+        return tuple(compress(self.pair.words, marked.any(axis=(0, 1)) & self.criterion))
 
     def lists(self, c: float | None) -> list[MarkedList]:
         """Make the lists of both directions; without C, or where r is undefined, they have no words."""
-        directions = list(itertools.permutations(self.pair.genders))
+        directions = list(permutations(self.pair.genders))
         reason = None if c is None else self.undefined()
         if c is None or reason:
             return [MarkedList(gender, against, reason=reason) for gender, against in directions]
@@ -153,17 +153,14 @@ class AtAlpha:
             MarkedList(
                 gender,
                 against,
-                words=self._words(marked),
-                criterion=self._words(marked & self.criterion),
+                words=tuple(compress(self.pair.words, marked)),
+                criterion=tuple(compress(self.pair.words, marked & self.criterion)),
                 n_common=int((marked & self.common).sum()),
                 n_names=int((marked & self.pair.is_name).sum()),
                 n_beyond=int((marked & self.pair.is_content).sum()),
             )
             for (gender, against), (marked,) in zip(directions, both_ways, strict=True)
         ]
-
-    def _words(self, chosen: BoolArray) -> Words:
-        return tuple(self.pair.words[i] for i in np.flatnonzero(chosen))
 
     def agreements(self, c: float) -> FloatArray:
         """Compare two halves' lists, `[2, 40]`: directions, halvings; each half is its own topic."""

@@ -2,10 +2,8 @@
 
 See docs/methods.md#calibration, Calibration; GAS(P) A.2.
 
-C says how weakly the prior holds the words back: the larger it is, the more words are marked, and at some
-C common words that differ by chance are among them. It is set just below that. Alpha, the share of the
-topic prior, is then chosen by how much the lists of two random halves of the texts agree, beyond gender words
-and beyond chance; where no alpha is clearly better than the papers', it stays.
+C says how weakly the prior holds the words back; it is set just below where common words that differ by
+chance are marked. Alpha, the share of the topic prior, is then chosen by how much two halves' lists agree.
 """
 
 from __future__ import annotations

@@ -117,8 +117,6 @@ def z_scores(
     z = np.zeros(target.shape)
     for rows in blocks_of_rows(len(z), len(words)):
         counts = (target[rows], unmarked[rows], topics[rows])
-        if (counts[0] + counts[1] > counts[2]).any():
-            raise ValueError("the topic counts hold fewer of a word than the two groups together")
         # `take` keeps a row's words side by side in memory; indexing by slice and list together does not.
         scored = log_odds.z(*(np.take(c, in_topic, axis=1).astype(np.float64) for c in counts))
         z[rows, in_topic] = scored
