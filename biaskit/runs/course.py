@@ -136,7 +136,8 @@ def plan_work(
             requests = work.pending() if taken else requests
         pending = Pending(requests, n_before, taken)
         plan = work.plan(pending, session)
-    session.show_plan(plan)
+    session.outcome.plans.append(plan)
+    session.watcher.planned(plan, dry_run=session.dry_run or session.outcome.offline is not None)
     return plan, pending
 
 

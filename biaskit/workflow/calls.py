@@ -161,11 +161,8 @@ def run_study(
 ) -> R:
     """Name the models, find the run's folder, fill it, analyse it, and collect what a reader must know.
 
-    Args:
-        digest: of the resolved study, for the default folder's name.
-        open_model: `open_scorer` or `open_generator`, with what the study says of it.
-        fill: scores or draws what has no row yet. analyse: makes its tables and returns notes.
-        unit: what the notes call a request, such as "cells".
+    `digest`: of the resolved study. `fill` scores or draws what has no row yet, `analyse` makes the tables
+    and returns notes, `unit` is what these call a request.
     """
     with watching(call.watcher) as watcher:
         specs = name_models(models, study, watcher)

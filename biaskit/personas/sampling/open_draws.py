@@ -48,11 +48,6 @@ class OpenDraws:
         self._tallies: dict[DrawSeries, Tally] = {}
 
     @property
-    def series_of(self) -> dict[tuple[object, ...], DrawSeries]:
-        """Scope of a row → its series."""
-        return {scope_of(series.scope()): series for series in self.series}
-
-    @property
     def n_most(self) -> int:
         """Draws if every series needs all it may have."""
         return len(self.open_series) * self.filling.most + len(self.specified) * self.filling.n
@@ -150,7 +145,10 @@ def draw_finder(
         label: OpenDraws(design, entry["prompt_form"], entry["fingerprint"], {})
         for label, entry in manifest["models"].items()
     }
-    series_of = {label: draws.series_of for label, draws in of_model.items()}
+    series_of = {
+        label: {scope_of(series.scope()): series for series in draws.series}
+        for label, draws in of_model.items()
+    }
 
     def find(row: Mapping[str, Any]) -> tuple[str, DrawRequest] | None:
         try:
