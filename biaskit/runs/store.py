@@ -1,7 +1,4 @@
-"""A run on disk: append-only rows, lock, resume (docs/reading.md#run-folder).
-
-Rows lie in the order in which they came; a study finds those that it needs.
-"""
+"""A run on disk: append-only rows in the order they came, lock, resume (docs/reading.md#run-folder)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Clusters of marked words: what is said of women and of men in many occupations (docs/methods.md#clusters).
 
-The marked words of the associated texts of all models and occupations are gathered by meaning with
-k-means, and each cluster is counted: in how many occupations does the women's (the men's) list hold a
-word of it? Women against men alone; lists of other genders are passed over.
+A cluster is counted by the occupations whose women's (men's) list holds a word of it. Women against men
+alone; lists of other genders are passed over.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The search for C and alpha of Calibrated Marked Words.
-
-See docs/methods.md#calibration, Calibration; GAS(P) A.2.
+"""The search for C and alpha of Calibrated Marked Words (docs/methods.md#calibration; GAS(P) A.2).
 
 C says how weakly the prior holds the words back; it is set just below where common words that differ by
 chance are marked. Alpha, the share of the topic prior, is then chosen by how much two halves' lists agree.
@@ -87,10 +85,7 @@ class Calibration:
     reason: str  # why
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of calibration.csv, one for each step and ordered pair of genders.
-
-        See docs/reading.md#table-calibration.
-        """
+        """Yield the rows of calibration.csv (docs/reading.md#table-calibration), by step and ordered pair."""
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
             for step in steps:
                 chosen = self.recommended is not None and self.recommended.alpha == step.alpha

@@ -1,9 +1,6 @@
 """Which words mark one group of texts against another: z of their log-odds (docs/methods.md#marked-words).
 
-Marked Personas (Algorithm 2) takes the counts of all compared texts as its prior. Calibrated Marked Words
-(Algorithms 3 and 4) blends them with counts of general English and scales the blend so that common words
-do not come out as marked. Everything is vectorised over leading dimensions: two hundred shuffles of the
-labels are one call.
+Everything is vectorised over leading dimensions: two hundred shuffles of the labels are one call.
 """
 
 from __future__ import annotations
