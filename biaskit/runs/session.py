@@ -108,23 +108,21 @@ class Session(Generic[M]):
 
         Raises `RunError` where the folder holds another engine, shard or question.
         """
-        models: Mapping[str, Any] = {}
-        if (self.run / MANIFEST).exists():
-            stored = read_manifest(self.run)
+        run, models = self.run, dict[str, Any]()
+        if (run / MANIFEST).exists():
+            stored = read_manifest(run)
             if stored["engine"] != engine:
-                raise RunError(
-                    f"{self.run} is a run of the engine {stored['engine']!r}. Choose another --out."
-                )
+                raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
             if (there := shard_of(stored)) != self.shard:
                 raise RunError(
-                    f"{self.run} holds {there}, this command asks for {self.shard}. Choose another --out."
+                    f"{run} holds {there}, this command asks for {self.shard}. Choose another --out."
                 )
             as_read = json.loads(json.dumps(question))  # so that both compare equal
-            question = merge_compatible(self.run, stored["question"], as_read)
+            question = merge_compatible(run, stored["question"], as_read)
             models = stored["models"]
         shown = {label: hide_urls(spec) for label, spec in resolved["study"].get("models", {}).items()}
         resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
-        new = new_manifest(engine, study, dict(question), resolved, dict(models), self.command)
+        new = new_manifest(engine, study, dict(question), resolved, models, self.command)
         return new if self.shard.whole else new | {"shard": [self.shard.number, self.shard.of]}
 
     def account(self, label: str) -> Account:

@@ -171,7 +171,7 @@ def coverage_by_form(
 
 
 def _places(design: ProbeDesign, most: int) -> list[int]:
-    """Choose places of at most `most` cells of each bias type: templates in turn, jobs over the whole list."""
+    """Choose places of at most `most` cells of each bias type: templates in turn, jobs over the list."""
     n_jobs, chosen = len(design.items), dict[int, None]()
     for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
         templates = [n for n, template in enumerate(design.templates) if template.bias_type == bias_type]
