@@ -160,27 +160,24 @@ def _is_calibrated(content: bytes) -> bool:
     return study.keys() == keys and str(study["summary"]).startswith(_SUMMARY)
 
 
-_NO_LIST = ("–", "–", "–")
-
-
 def _sweep(calibration: Calibration) -> TitledTable:
     rows = []
     for step in calibration.sweep:
         list_of = {(marked.gender, marked.against): marked for marked in step.lists}
-        of_both = [list_of.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
+        lists = [list_of.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
         counts = [
-            (len(x.words), x.n_beyond, x.n_common) if x and x.words is not None else _NO_LIST for x in of_both
+            None if x is None or x.words is None else (len(x.words), x.n_beyond, x.n_common) for x in lists
         ]
-        is_recommended = calibration.recommended and calibration.recommended.alpha == step.alpha
+        recommended = calibration.recommended and calibration.recommended.alpha == step.alpha
         rows.append(
             (
                 f"{step.alpha:.2f}",
                 number(step.c, 4),
-                *("/".join(map(str, of_kind)) for of_kind in zip(*counts, strict=True)),
+                *("/".join(str(of_list[i]) if of_list else "–" for of_list in counts) for i in range(3)),
                 number(step.stability, 3),
                 f"{number(step.stability_low, 2)} to {number(step.stability_high, 2)}",
                 number(step.stability_shuffled, 3),
-                "recommended" if is_recommended else "",
+                "recommended" if recommended else "",
             )
         )
     return listed_table(
