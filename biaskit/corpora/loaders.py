@@ -1,8 +1,4 @@
-"""Reads and checks items, templates, instructions, dialogues, expressions and words.
-
-A source is `corpus:NAME/FILE`, a shipped file whose digest is checked, or the path of a user's own
-file. Whatever is wrong with one is a `CorpusError` of one line: what, where, and what to do.
-"""
+"""Reads and checks items, templates, instructions, dialogues, expressions and words (see `sources`)."""
 
 from __future__ import annotations
 
@@ -124,9 +120,7 @@ def _template_of_line(line: str) -> dict[str, object]:
 
 _ITEMS = SourceLayout("items", "item", _Item, from_line=lambda line: {"item": line, "group": "all"})
 _TEMPLATES = SourceLayout("templates", "template", _Template, ("slot",), _template_of_line)
-_INSTRUCTIONS = SourceLayout(
-    "instructions", "instruction", _Instruction, from_line=lambda line: {"text": line}
-)
+_INSTRUCTIONS = SourceLayout("instructions", "instruction", _Instruction, (), lambda line: {"text": line})
 _DIALOGUE = SourceLayout("dialogue", "turn", _Turn, ("opening_line",))
 _WORDS = SourceLayout("words", "word", _Word, from_line=lambda line: {"word": line.strip()})
 _WORD_GROUPS = SourceLayout("word groups", "group", _WordGroup, ("left_in",))
@@ -201,9 +195,9 @@ def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
     .toml with `[sets.NAME]` tables, or with one `[groups]` table: a single set, named after the file.
     """
     where, _, text = read_source(source, "expressions", (".toml",))
-    top = LISTS.parsed_toml(text, where)
+    top, name = LISTS.parsed_toml(text, where), Path(source).stem
     if "sets" not in top and top:
-        return {Path(source).stem: _expression_set(Path(source).stem, top, where)}
+        return {name: _expression_set(name, top, where)}
     if len(top) > 1:
         raise CorpusError(f"{where} has [sets] beside groups or forms. Put every set under [sets.NAME].")
     tables = top.get("sets", {})

@@ -165,9 +165,8 @@ def _shipped_names() -> list[str]:
 def _read_manifest(name: str) -> Corpus:
     names = _shipped_names()
     if name not in names:
-        raise CorpusError(
-            f"There is no corpus {shown(name)}.{nearest(name, names)} Shipped: {', '.join(names)}."
-        )
+        listed = ", ".join(names)
+        raise CorpusError(f"There is no corpus {shown(name)}.{nearest(name, names)} Shipped: {listed}.")
     where = f"{SHIPPED}{name}/corpus.toml"
     return entry_of(Corpus, LISTS.toml(data_dir("corpora") / name / "corpus.toml", where), where)
 

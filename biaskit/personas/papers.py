@@ -1,7 +1,6 @@
 """The tables of GAS(P) from stored tables: 1-3, 5, 7, 8, 11, 13-15 and the table of Figure 5.
 
-Rows and columns follow the paper; where the stored tables know more (texts, intervals, adjusted p-values)
-a column is added, and the note says what each number is and where it departs from the paper's definition.
+Rows and columns follow the paper, with a column more where the stored tables know more.
 """
 
 from __future__ import annotations

@@ -136,7 +136,8 @@ def plan_work(
             requests = work.pending() if taken else requests
         pending = Pending(requests, n_before, taken)
         plan = work.plan(pending, session)
-    session.show_plan(plan)
+    session.outcome.plans.append(plan)
+    session.watcher.planned(plan, dry_run=session.dry_run or session.outcome.offline is not None)
     return plan, pending
 
 
@@ -154,17 +155,17 @@ def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: in
     drift = Drift(work.model.identity, known, accept=accept, taken=plan.taken_from)
     counted = {"rows": 0, "new_tokens": 0, "planned_prompt_tokens": plan.prompt_tokens}
 
-    def keep_batch_size() -> None:
-        if not work.extra:
-            session.keep_batch_size(work.model)
-
     def note_usage(*, last: bool = False) -> None:
         used = {name: n for name, n in counted.items() if n or name == "rows"}
         usage.note({**used, **work.model.used()}, last=last)
 
-    keep_batch_size()
-    session.watcher.progress(*work.progress())
-    note_usage()
+    def keep_up() -> None:
+        if not work.extra:
+            session.keep_batch_size(work.model)
+        session.watcher.progress(*work.progress())
+        note_usage()
+
+    keep_up()
     try:
         with _naming_request(work), closing_stream(work.answers(session)) as groups:
             for group in drift.watch(groups):
@@ -173,9 +174,7 @@ def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: in
                 counted["rows"] += len(fresh)
                 counted["new_tokens"] += sum(answer.answered.new_tokens or 0 for answer in fresh)
                 session.outcome.count_failures(work.label, work.failures(group))
-                session.watcher.progress(*work.progress())
-                keep_batch_size()
-                note_usage()
+                keep_up()
     finally:
         note_usage(last=True)
 
@@ -198,12 +197,8 @@ def _check_prompts(work: Work[Any]) -> None:
     same key.
     """
     sent = work.stored.prompts
-    others = [
-        request.key
-        for request in work.planned()
-        if request.key in sent and sent[request.key] != hash(work.model.rendered(request.prompt))
-    ]
-    if others:
+    may_differ = (request for request in work.planned() if request.key in sent)
+    if others := [r.key for r in may_differ if sent[r.key] != hash(work.model.rendered(r.prompt))]:
         more = f"; and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         raise ModelError(
             f"{work.label}: stored rows answer other prompts than the model gets today, though model and"

@@ -14,9 +14,7 @@ from biaskit.common.inputs import Inputs
 from biaskit.common.provenance import canonical_json, digest, versions
 from biaskit.corpora.prompts import PersonaPrompt
 from biaskit.errors import RunError
-from biaskit.models.api.endpoint import hide_urls
 from biaskit.records import Dialogue, Instruction, Item, ModelIdentity, PromptForm, Template
-from biaskit.runs.shards import WHOLE, Shard, shard_of
 
 RUN_FORMAT = 1
 
@@ -213,38 +211,6 @@ def model_entry(identity: ModelIdentity, form: PromptForm) -> dict[str, Any]:
 
 
 # --- a new command in a folder that is there ---------------------------------------------------------------
-
-
-def start_manifest(
-    run: Path,
-    engine: str,
-    study: str,
-    *,
-    question: Mapping[str, Any],
-    resolved: Mapping[str, Any],
-    command: str,
-    shard: Shard = WHOLE,
-) -> dict[str, Any]:
-    """Bring the stored manifest up to this design, or make a new one; `question` is its compatibility.
-
-    Raises `RunError` where the folder holds another engine, shard or question.
-    """
-    stored: dict[str, Any] = {"models": {}}
-    merged = dict(question)
-    if (run / MANIFEST).exists():
-        stored = read_manifest(run)
-        if stored["engine"] != engine:
-            raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
-        if shard_of(stored) != shard:
-            raise RunError(
-                f"{run} holds {shard_of(stored)}, this command asks for {shard}. Choose another --out."
-            )
-        as_read = json.loads(json.dumps(question))  # so that both compare equal
-        merged = merge_compatible(run, stored["question"], as_read)
-    shown = {label: hide_urls(spec) for label, spec in resolved["study"].get("models", {}).items()}
-    resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
-    new = new_manifest(engine, study, merged, resolved, dict(stored["models"]), command)
-    return new if shard.whole else new | {"shard": [shard.number, shard.of]}
 
 
 def new_manifest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -10,14 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from biaskit.common.files import write_atomically
-from biaskit.errors import AskingStopped, BiaskitError, ModelError
+from biaskit.errors import AskingStopped, BiaskitError, ModelError, RunError
+from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
 from biaskit.models.options import NEW, Account
 from biaskit.progress import ModelPlan, Silent, Watcher
 from biaskit.records import Failed
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import MANIFEST, start_manifest, write_manifest
-from biaskit.runs.shards import WHOLE, Shard
+from biaskit.runs.manifest import MANIFEST, merge_compatible, new_manifest, read_manifest, write_manifest
+from biaskit.runs.shards import WHOLE, Shard, shard_of
 from biaskit.runs.store import LOCK, RowWriter, StoredRows
 from biaskit.runs.usage import USAGE, any_spent, promise, spent
 from biaskit.study.keys import Study
@@ -83,10 +85,7 @@ class Session(Generic[M]):
         if self.dry_run and not (self.run / MANIFEST).exists():
             self.manifest = {"models": {}}
         else:
-            asked = {"question": question(), "resolved": resolved()}
-            self.manifest = start_manifest(
-                self.run, engine, study, **asked, command=self.command, shard=self.shard
-            )
+            self.manifest = self._new_manifest(engine, study, question(), resolved())
         opened: dict[str, M] = {}
         for label, spec in self.models.items():
             entry = self.manifest["models"].get(label, NEW)
@@ -101,6 +100,30 @@ class Session(Generic[M]):
                 )
             opened[label] = model
         return opened
+
+    def _new_manifest(
+        self, engine: str, study: str, question: Mapping[str, Any], resolved: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Bring the stored manifest up to this design, or make a new one; `question` is its compatibility.
+
+        Raises `RunError` where the folder holds another engine, shard or question.
+        """
+        run, models = self.run, dict[str, Any]()
+        if (run / MANIFEST).exists():
+            stored = read_manifest(run)
+            if stored["engine"] != engine:
+                raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
+            if (there := shard_of(stored)) != self.shard:
+                raise RunError(
+                    f"{run} holds {there}, this command asks for {self.shard}. Choose another --out."
+                )
+            as_read = json.loads(json.dumps(question))  # so that both compare equal
+            question = merge_compatible(run, stored["question"], as_read)
+            models = stored["models"]
+        shown = {label: hide_urls(spec) for label, spec in resolved["study"].get("models", {}).items()}
+        resolved = {**resolved, "study": {**resolved["study"], "models": shown}}
+        new = new_manifest(engine, study, dict(question), resolved, models, self.command)
+        return new if self.shard.whole else new | {"shard": [self.shard.number, self.shard.of]}
 
     def account(self, label: str) -> Account:
         """Say what the run has spent so far, and how this model promises what it may spend next."""
@@ -167,11 +190,6 @@ class Session(Generic[M]):
             self.watcher.note(f"{label} was stopped: {stopped}")
         finally:
             model.close()
-
-    def show_plan(self, plan: ModelPlan) -> None:
-        """Show what a model is still to be asked, before it is asked."""
-        self.outcome.plans.append(plan)
-        self.watcher.planned(plan, dry_run=self.dry_run or self.outcome.offline is not None)
 
     def keep_batch_size(self, model: M) -> None:
         """Write down the size that `auto` found: a resumed run must cut the same batches."""

@@ -1,7 +1,4 @@
-"""A run on disk: append-only rows, lock, resume (docs/reading.md#run-folder).
-
-Rows lie in the order in which they came; a study finds those that it needs.
-"""
+"""A run on disk: append-only rows in the order they came, lock, resume (docs/reading.md#run-folder)."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from biaskit.common.files import remove_abandoned, sync_directory, write_atomically
 from biaskit.common.inputs import Inputs, expanded, unpacked
@@ -97,6 +94,7 @@ class Reading:
     n_unfit: int = 0  # rows left out that do not fit their study
     cut_bytes: int = 0  # of an unfinished tail
     good_end: int = 0  # where the last whole line ends
+    lacks_line_feed: bool = False  # whether only that is missing of the last line
     notes: list[str] = field(default_factory=list)
 
     def refuse(self, path: Path, why: str, *, skip_bad: bool) -> None:
@@ -120,21 +118,21 @@ def read_rows(
     reading = Reading() if reading is None else reading
     seen: set[str] = set()
     for reading.line, line in _lines(path):
+        row, ends = None, line.endswith(b"\n")
         try:
             row = read_row(line)
         except NoRow as error:
-            if not line.strip():  # an editor's empty line
-                reading.good_end += len(line)
-                continue
-            if not line.endswith(b"\n") and is_unfinished(line):
+            if not ends and line.strip() and is_unfinished(line):
                 reading.cut_bytes = len(line)
                 break
-            if not skip_bad:
-                raise RunError(_refused(path, reading, str(error))) from None
-            reading.n_skipped += 1
-            reading.good_end += len(line)
-            continue
+            if line.strip():  # else an editor's empty line
+                if not skip_bad:
+                    raise RunError(_refused(path, reading, str(error))) from None
+                reading.n_skipped += 1
         reading.good_end += len(line)
+        reading.lacks_line_feed = not ends
+        if row is None:
+            continue
         reading.n_rows += 1
         if row["key"] in seen:
             reading.n_twice += 1
@@ -226,7 +224,6 @@ class RowWriter:
         self.reading = Reading()
         self._skip_bad = skip_bad
         self._lock = FileLock(run / LOCK, fallback_to_soft=False) if lock == "os" else None
-        self._file: BinaryIO | None = None
         self.keys: set[str] = set()
         self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
         self._stored = stored
@@ -242,32 +239,26 @@ class RowWriter:
             raise RunError(
                 f"{self.path}.gz is compressed: unpack it (gunzip) to add rows, or choose another --out."
             )
-        self._take_lock()
-        try:
+        with contextlib.ExitStack() as held:
             if self._lock is not None:
+                self._take_lock(self._lock)
+                held.callback(self._lock.release)
                 remove_abandoned(self.run, MANIFEST, USAGE)
-            self._open()
-        except BaseException:
-            self._release()
-            raise
+            self._open(held)
+            self._held = held.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._release()
+        self._held.close()
 
-    def _take_lock(self) -> None:
-        if self._lock is None:
-            return
+    def _take_lock(self, lock: BaseFileLock) -> None:
         note = self.run / LOCK
         try:
-            self._lock.acquire(timeout=0)
+            lock.acquire(timeout=0)
         except Timeout as error:
-            try:
+            holder = ""
+            with contextlib.suppress(OSError, UnicodeDecodeError):
                 holder = note.read_text(encoding="utf-8").strip()
-            except (OSError, UnicodeDecodeError):
-                holder = ""
             raise RunError(
                 f"{self.run} is being written by another process{f' ({holder})' if holder else ''}."
                 " Wait for it, or choose another --out."
@@ -287,11 +278,7 @@ class RowWriter:
         with contextlib.suppress(OSError):
             note.write_text(f"process {os.getpid()} on {socket.gethostname()} since {now}", encoding="utf-8")
 
-    def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
-
-    def _open(self) -> None:
+    def _open(self, held: contextlib.ExitStack) -> None:
         try:
             if self.path.exists():
                 for row in read_rows(self.path, skip_bad=self._skip_bad, reading=self.reading):
@@ -301,10 +288,11 @@ class RowWriter:
             if self.reading.cut_bytes:
                 self._keep_what_is_cut()
             # One write per append: an unbuffered descriptor in append mode never tears a line apart.
-            self._file = self.path.open("ab", buffering=0)
+            self._file = held.enter_context(self.path.open("ab", buffering=0))
             if self.reading.cut_bytes:
                 self._file.truncate(self.reading.good_end)
-            self._finish_last_line()
+            if self.reading.lacks_line_feed:
+                self._file.write(b"\n")
             sync_directory(self.run)
         except OSError as error:
             raise RunError(
@@ -322,34 +310,21 @@ class RowWriter:
         cut_off = f"was cut off and is kept in {beside.name}"
         self.reading.notes[:] = [note.replace("was left out", cut_off) for note in self.reading.notes]
 
-    def _finish_last_line(self) -> None:
-        """End the last row with its line feed where only that is missing."""
-        assert self._file is not None
-        with self.path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            if not size:
-                return
-            file.seek(size - 1)
-            if file.read(1) != b"\n":
-                self._file.write(b"\n")
-
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write rows in one piece and make them durable: the first of each key, if none is stored."""
-        first: dict[str, Mapping[str, Any]] = {}
+        fresh: dict[str, Mapping[str, Any]] = {}
         for row in rows:
             if row["key"] not in self.keys:
-                first.setdefault(row["key"], row)
-        if not (fresh := list(first.values())):
+                fresh.setdefault(row["key"], row)
+        if not fresh:
             return
-        content = b"".join(f"{row_line(row)}\n".encode("ascii") for row in fresh)
-        assert self._file is not None
+        content = b"".join(f"{row_line(row)}\n".encode("ascii") for row in fresh.values())
         descriptor = self._file.fileno()
         self._check_still_there(descriptor)
         end = os.fstat(descriptor).st_size
         try:
-            written = self._file.write(content)
-            if written != len(content):
-                raise OSError(28, "No space left on device")
+            if self._file.write(content) != len(content):
+                raise OSError(errno.ENOSPC, "No space left on device")
             os.fsync(descriptor)
         except OSError as error:
             with contextlib.suppress(OSError):  # The next start cuts off what this cannot.
@@ -358,7 +333,7 @@ class RowWriter:
                 f"{self.path} cannot be written: {error.strerror or error}. All finished rows are kept;"
                 " make room and give the same command again."
             ) from error
-        for row in fresh:
+        for row in fresh.values():
             self._remember(row)
 
     def append_all(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -374,11 +349,9 @@ class RowWriter:
 
     def _check_still_there(self, descriptor: int) -> None:
         """Refuse to write to a deleted file, which would take rows silently. Raises `RunError`."""
-        try:
-            same = os.path.samestat(os.fstat(descriptor), self.path.stat())
-        except OSError:
-            same = False
-        if not same:
-            raise RunError(
-                f"{self.path} was removed or replaced during the run. Give the command again to start anew."
-            )
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(descriptor), self.path.stat()):
+                return
+        raise RunError(
+            f"{self.path} was removed or replaced during the run. Give the command again to start anew."
+        )

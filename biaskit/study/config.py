@@ -49,11 +49,10 @@ def read_study_file(name: str) -> dict[str, Any]:
                 " or give a path."
             )
     content = STUDY_FILE.toml(path)
-    lists = [content[key] for key in _LISTS if isinstance(content.get(key), dict)]
-    for table, keys in (*((table, ("source",)) for table in lists), (content, _FILES)):
-        for key in keys:
-            if isinstance(table.get(key), str) and not table[key].startswith("corpus:"):
-                table[key] = str(path.parent / expanded(table[key]))
+    lists = [(content[key], "source") for key in _LISTS if isinstance(content.get(key), dict)]
+    for table, key in (*lists, *((content, key) for key in _FILES)):
+        if isinstance(table.get(key), str) and not table[key].startswith("corpus:"):
+            table[key] = str(path.parent / expanded(table[key]))
     return content
 
 
@@ -118,7 +117,7 @@ S = TypeVar("S", ProbeStudy, PersonasStudy)
 def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) -> S:
     content = read_study_file(name)
     engine = content.get("engine", "probe")
-    if isinstance(engine, str) and engine in STUDIES and STUDIES[engine] is not kind:
+    if isinstance(engine, str) and STUDIES.get(engine, kind) is not kind:
         raise StudyError(f"{name} is a study of the other engine: biaskit {engine} ... --study {name}.")
     study = build_study(content, overrides or {}, name)
     assert isinstance(study, kind)
@@ -177,10 +176,9 @@ def _advice(problem: Mapping[str, Any]) -> str:
 def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping[str, FieldInfo]:
     """Find the keys of a table inside a study, none where there is no such table; list places are skipped."""
     model: Any = study
-    for part in location:
-        if isinstance(part, str):
-            field = model.model_fields.get(part)
-            model = _nested(field.annotation) if field else None
+    for name in (part for part in location if isinstance(part, str)):
+        field = model.model_fields.get(name)
+        model = _nested(field.annotation) if field else None
         if model is None:
             return {}
     fields: Mapping[str, FieldInfo] = model.model_fields
@@ -241,10 +239,8 @@ def choose_instructions(study: Study, parts: Sequence[str], advice: str) -> tupl
     if study.instructions.source is None:
         raise StudyError(f"{study.name} has no instructions: {advice}.")
     listed = load_instructions(study.instructions.source)
-    return (
-        None,
-        *select("all" if parts == ["all"] else parts, [], [i.id for i in listed], listed, "instructions"),
-    )
+    wanted = "all" if parts == ["all"] else parts
+    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
 
 
 T = TypeVar("T")

@@ -124,10 +124,7 @@ def _engine(run: Path) -> str:
 
 
 def analysis_keys(study: str, run: Path) -> dict[str, Any]:
-    """Return the analysis keys that a study file states; any other key must be stated as the run has it.
-
-    Raises `StudyError` where one is not.
-    """
+    """Return the analysis keys that a study file states; `StudyError` if another is not as the run has it."""
     stated = read_study_file(study)
     manifest = read_manifest(run)
     stored = manifest["resolved"]["study"]

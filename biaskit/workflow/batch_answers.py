@@ -97,19 +97,14 @@ def import_answers(
     if not accept_drift:
         files.names = frozenset(names) or files.most_frequent_model()
     with watching(watcher) as seen:
-        outcome = _fill(path, manifest, models, files, accept_drift=accept_drift)
+        outcome = _fill(path, manifest, models, files, accept_drift)
         for label, why in outcome.failed_models.items():
             seen.note(f"{label}: {why}")
     return _imported(path, manifest["engine"], files, keys_before)
 
 
 def _fill(
-    path: Path,
-    manifest: Mapping[str, Any],
-    models: Mapping[str, Mapping[str, Any]],
-    files: AnswerFiles,
-    *,
-    accept_drift: bool,
+    path: Path, manifest: Mapping[str, Any], models: Mapping[str, Any], files: AnswerFiles, accept_drift: bool
 ) -> Outcome:
     """Run the command of a run once more, with the files in the place of its server."""
     from biaskit.models.api.offline import Offline
@@ -120,7 +115,7 @@ def _fill(
     scoring: dict[str, Any] = {"scoring": scoring_of(design)} if probe else {}
     offline = Offline(files, form_of(design.study))
 
-    def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:  # noqa: ARG001
+    def open_one(label: str, spec: str, known: Mapping[str, Any], _: Account, **how: Any) -> Any:
         # Continuations open the model anew, as a plain sampler: the endpoint is the same.
         api = ApiOptions(endpoint_name=models[label]["details"]["endpoint"], offline=offline)
         local = LocalOptions(batch_size=known.get("batch_size"))

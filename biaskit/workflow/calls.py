@@ -125,10 +125,6 @@ class CallOptions:
     dry_run: bool = False
     watcher: Watcher | None = None
 
-    def local(self, batch_size: int | None = None) -> LocalOptions:
-        """Say how local models run; `batch_size`: what an earlier start found. Raises `UsageError`."""
-        return LocalOptions(self.device, self.dtype, self.batch_size or batch_size)
-
     def api(self, models: Mapping[str, str], watcher: Watcher) -> ApiOptions:
         """Say how the API models among these are reached. Raises `UsageError`."""
         from biaskit.models.api.options import ApiOptions
@@ -165,11 +161,8 @@ def run_study(
 ) -> R:
     """Name the models, find the run's folder, fill it, analyse it, and collect what a reader must know.
 
-    Args:
-        digest: of the resolved study, for the default folder's name.
-        open_model: `open_scorer` or `open_generator`, with what the study says of it.
-        fill: scores or draws what has no row yet. analyse: makes its tables and returns notes.
-        unit: what the notes call a request, such as "cells".
+    `digest`: of the resolved study. `fill` scores or draws what has no row yet, `analyse` makes the tables
+    and returns notes, `unit` is what these call a request.
     """
     with watching(call.watcher) as watcher:
         specs = name_models(models, study, watcher)
@@ -180,8 +173,8 @@ def run_study(
         api = call.api(specs, watcher)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
-            local = call.local(known.get("batch_size")).as_before(known)
-            local = replace(local, template_date=study.template_date)
+            batch_size = call.batch_size or known.get("batch_size")
+            local = LocalOptions(call.device, call.dtype, batch_size, study.template_date).as_before(known)
             options = replace(api, offline=session.outcome.offline)
             how |= {"local": local, "api": options, "known": known, "account": account}
             return open_model(spec, label=label, **how)
@@ -207,17 +200,12 @@ def run_study(
                     )
                 notes += failures(session.outcome, unit)
         except KeyboardInterrupt as error:
-            raise Interrupted(interrupted(run, study.engine)) from error
+            if not (run / MANIFEST).exists():
+                raise Interrupted("Stopped. Nothing was stored, and no run was made.") from error
+            kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
+            raise Interrupted(f"Stopped. {kept}; the same command goes on from there.") from error
     outcome = session.outcome
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
-
-
-def interrupted(run: Path, engine: str) -> str:
-    """Say what an interrupted run keeps."""
-    if not (run / MANIFEST).exists():
-        return "Stopped. Nothing was stored, and no run was made."
-    n = count_rows(rows_file(run, engine))
-    return f"Stopped. {n} finished rows are kept in {run}; the same command goes on from there."
 
 
 def failures(outcome: Outcome, unit: str) -> list[str]:

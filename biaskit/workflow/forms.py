@@ -113,8 +113,7 @@ def better_form(
 ) -> tuple[float, PromptForm, float] | None:
     """Look in a handful of cells for a form that reaches at least twice as much as the given one.
 
-    Returns the coverage in `form`, the form with the most coverage, and that coverage; None where the first
-    is not low or no other form reaches twice as much.
+    Returns the coverage in `form`, the best form and its coverage; None where the first is not low.
     """
     by_form: dict[PromptForm, list[float]] = {}
     for row in coverage_by_form(design, scorer, HANDFUL):
@@ -172,10 +171,7 @@ def coverage_by_form(
 
 
 def _places(design: ProbeDesign, most: int) -> list[int]:
-    """Choose at most `most` cells of each bias type: templates in turn, and jobs spread over the list.
-
-    Returns their places in the product of templates and jobs, each once.
-    """
+    """Choose places of at most `most` cells of each bias type: templates in turn, jobs over the list."""
     n_jobs, chosen = len(design.items), dict[int, None]()
     for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
         templates = [n for n, template in enumerate(design.templates) if template.bias_type == bias_type]

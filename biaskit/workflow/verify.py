@@ -57,6 +57,8 @@ TOLERANCES = {"float32": 1e-3, "float16": 0.05, "bfloat16": 0.25, "server": 0.25
 
 Batch shapes alone move float32 by up to 6e-5, two machines by less than 1e-3; the others keep 11 and 8 bits.
 """
+ROUNDED = ("bfloat16", "float16", "server")
+"""Where sums depend on processor and batch so far that they may turn a draw."""
 NEGLIGIBLE = math.log(1e-9)
 """Below a probability of 1e-9 the difference of two logarithms says nothing of a share."""
 ALPHA = 0.05
@@ -195,19 +197,13 @@ def _check_rows(
     keys: dict[str, list[str]] = {}  # model → its sound rows
     for row in read_rows(path, skip_bad=True, reading=reading):
         if find is None:
-            if fault := why_not(row):
-                faults.append(fault)
+            faults += filter(None, [why_not(row)])
         elif (answered := find(row)) is None:
             n_unknown += 1
+        elif fault := _fault(row, answered[1]):
+            faults.append(f"line {reading.line}: {fault}")
         else:
-            label, request = answered
-            fault = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
-            if fault is None and row["key"] != request.key:
-                fault = "its prompt, words or model were others when it was asked"
-            if fault is None:
-                keys.setdefault(label, []).append(row["key"])
-            else:
-                faults.append(f"line {reading.line}: {fault}")
+            keys.setdefault(answered[0], []).append(row["key"])
     broken = [f"{count(reading.n_skipped, 'line')} not as written"] if reading.n_skipped else []
     broken += [f"{count(reading.n_twice, 'row')} there twice"] if reading.n_twice else []
     fine = f"{count(reading.n_rows, 'row')}, each as written and with the key of what it answers"
@@ -220,6 +216,12 @@ def _check_rows(
         if row["key"] in drawn and find is not None and (answered := find(row)) is not None:
             pairs.setdefault(answered[0], []).append((row, answered[1]))
     return _checked("rows", [*broken, *faults], fine), pairs
+
+
+def _fault(row: Row, request: Request) -> str | None:
+    of_form = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
+    other_key = "its prompt, words or model were others when it was asked"
+    return of_form or (None if row["key"] == request.key else other_key)
 
 
 def _check_lists(resolved: Mapping[str, Any]) -> Check:
@@ -318,7 +320,7 @@ def _ask(
 ) -> Iterator[Check]:
     """Check whether a model is the run's, and whether it answers again as the drawn rows say."""
     texts = isinstance(design, PersonasDesign)
-    name = "texts" if texts else "cells"
+    name: Any = "texts" if texts else "cells"
     if texts and entry["where"] != "scripted":
         drawn = [(row, request) for row, request in drawn if row["seed"] is not None]
     if not drawn:
@@ -350,16 +352,18 @@ def _ask(
         return
     dtype = {"api": "server", "scripted": "script"}.get(entry["where"], str(entry["details"].get("dtype")))
     if isinstance(design, PersonasDesign):
-        check = _compare_texts(pairs, dtype)
+        found = _compare_texts(pairs, dtype)
     elif "counts" in pairs[0][0]:
-        check = _compare_draws(pairs, dtype, design.groups, seed)
+        found = _compare_draws(pairs, dtype, design.groups, seed)
     else:
-        check = _compare_points(pairs, dtype)
-    if n_unanswered := len(drawn) - len(pairs):
-        outcome = "not-checked" if check.outcome == "agrees" else check.outcome
-        text = f"{check.text}; {n_unanswered:,} not answered"
-        check = check.model_copy(update={"outcome": outcome, "text": text})
-    yield check.model_copy(update={"model": label})
+        found = _compare_points(pairs, dtype)
+    n_unanswered = len(drawn) - len(pairs)
+    text = f"{len(pairs):,} asked again, {found.pop('text')}"
+    text += f"; {n_unanswered:,} not answered" if n_unanswered else ""
+    outcome: Outcome = "not-checked" if n_unanswered or found["beyond"] else "agrees"
+    if found["beyond"] and not (texts and dtype in ROUNDED):
+        outcome = "differs"
+    yield Check(name=name, outcome=outcome, text=text, model=label, asked=len(pairs), **found)
 
 
 def _open(
@@ -380,57 +384,48 @@ def _open(
     return open_scorer(spec, **options, scoring=scoring)
 
 
-def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> Check:
-    """Compare texts byte for byte; 16-bit sums depend on processor and batch, and may turn a draw."""
+def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, Any]:
+    """Compare texts byte for byte. Returns fields of a `Check`, as the next two do."""
     others = [
         f"{row['template_id']}, {row['occupation']}, draw {row['draw']}"
         for row, a in pairs
         if (row["prompt"], row["text"], row["finish_reason"]) != (a.prompt, a.text, a.finish)
     ]
-    rounds = dtype in ("bfloat16", "float16", "server")
-    outcome: Outcome = "agrees" if not others else "not-checked" if rounds else "differs"
-    text = f"{len(pairs):,} asked again, "
-    text += f"{len(others):,} are others: {others[0]}" if others else "the same"
-    text += f" ({dtype}: a sum that rounds otherwise may turn a draw)" if others and rounds else ""
-    return Check(name="texts", outcome=outcome, text=text, asked=len(pairs), beyond=len(others))
+    text = f"{len(others):,} are others: {others[0]}" if others else "the same"
+    text += f" ({dtype}: a sum that rounds otherwise may turn a draw)" if others and dtype in ROUNDED else ""
+    return {"text": text, "beyond": len(others)}
 
 
 def _compare_draws(
     pairs: Sequence[tuple[Row, Scored]], dtype: str, groups: Sequence[str], seed: int
-) -> Check:
+) -> dict[str, Any]:
     """Compare draws one by one where the cell's seed repeats them, else counts by one permutation test."""
-    text = f"{len(pairs):,} asked again, "
     if dtype in ("float32", "script"):
         beyond = sum([*map(tuple, row["answers"])] != list(answer.answers or ()) for row, answer in pairs)
-        text += f"the draws of {beyond or 'none'} are others"
-    else:
-        tallies = []
-        for row, answer in pairs:
-            group_of = {e.text: e.group for e in answer.log_probs}
-            sides = []
-            for counts, draws in ((row["counts"], row["draws"]), (answer.counts or {}, answer.draws or 0)):
-                named = [sum(n for text, n in counts.items() if group_of[text] == g) for g in groups]
-                sides.append([*named, draws - sum(named)])  # and those that name none
-            tallies.append((sides[0], sides[1]))
-        p = p_of_same_counts(tallies, seed)
-        beyond = len(pairs) if p < ALPHA else 0
-        text += f"p = {p:.2g} that their draws are of one distribution"
-    outcome: Outcome = "differs" if beyond else "agrees"
-    return Check(name="cells", outcome=outcome, text=text, asked=len(pairs), beyond=beyond)
+        return {"text": f"the draws of {beyond or 'none'} are others", "beyond": beyond}
+    tallies = []
+    for row, answer in pairs:
+        group_of = {e.text: e.group for e in answer.log_probs}
+        sides = []
+        for counts, draws in ((row["counts"], row["draws"]), (answer.counts or {}, answer.draws or 0)):
+            named = [sum(n for text, n in counts.items() if group_of[text] == g) for g in groups]
+            sides.append([*named, draws - sum(named)])  # and those that name none
+        tallies.append((sides[0], sides[1]))
+    p = p_of_same_counts(tallies, seed)
+    text = f"p = {p:.2g} that their draws are of one distribution"
+    return {"text": text, "beyond": len(pairs) if p < ALPHA else 0}
 
 
-def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> Check:
+def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> dict[str, Any]:
     """Compare log-probabilities, or lists of them, within the tolerance of the run's dtype."""
     tolerance = TOLERANCES.get(dtype, TOLERANCES["bfloat16"])
     farthest = [max(_distances(row, answer), default=(0.0, "")) for row, answer in pairs]
     largest, where = max(farthest)
     beyond = sum(distance > tolerance for distance, _ in farthest)
-    text = f"{len(pairs):,} asked again, largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
+    text = f"largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
     text += f"; {beyond:,} beyond it, most {where}" if beyond else ""
-    outcome: Outcome = "differs" if beyond else "agrees"
     known = largest if math.isfinite(largest) else None
-    of_points: Any = {"largest": known, "tolerance": tolerance}
-    return Check(name="cells", outcome=outcome, text=text, asked=len(pairs), beyond=beyond, **of_points)
+    return {"text": text, "beyond": beyond, "largest": known, "tolerance": tolerance}
 
 
 def _distances(row: Row, answer: Scored) -> Iterator[tuple[float, str]]:

@@ -73,8 +73,8 @@ class DrawSeries:
 
     def scope(self) -> dict[str, Any]:
         """Return the columns of a row that say which series it belongs to."""
-        names = ["occupation", "template_id", "specified_gender"]
-        names += ["instruction_id", "setting"] if self.instruction_id is not None else []
+        of_continuations = ("instruction_id", "setting") if self.instruction_id is not None else ()
+        names = ("occupation", "template_id", "specified_gender", *of_continuations)
         return {name: getattr(self, name) for name in names}
 
 
@@ -94,8 +94,7 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
     else:
         loaded = load_templates(study.templates.source)
         slot, templates = loaded.slot, _choose_templates(study, loaded.templates)
-        if study.instructions.source is not None:
-            read.append(study.instructions.source)
+        read += [study.instructions.source] if study.instructions.source is not None else []
     if not items or not (prompts or templates):
         raise StudyError(f"{study.name}: no {'templates' if items else 'occupations'} are left to ask about.")
     _check_files(study)
@@ -108,7 +107,9 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
         instructions=choose_instructions(study, parts_of(study.instructions.select), _NO_SOURCE),
         sources={source: source_digest(source) for source in read},
     )
-    if (most := draws_at_most(design)) > MOST_DRAWS:
+    n_open, n_specified = n_series(design)
+    most = n_open * Filling.from_study(study).most + n_specified * study.per_gender
+    if most > MOST_DRAWS:
         raise StudyError(f"{most:,} draws are more than {MOST_DRAWS:,}: lower max_draws or per_gender.")
     return design
 
@@ -236,12 +237,6 @@ def request_under(key: str, series: DrawSeries, draw: int, design: PersonasDesig
 def seed_of(study_seed: int, key: str) -> int:
     """Take 31 bits of SHA-256 of (study seed, key)."""
     return int.from_bytes(hashlib.sha256(f"[{study_seed},{key}]".encode("ascii")).digest()[:4], "big") >> 1
-
-
-def draws_at_most(design: PersonasDesign) -> int:
-    """Count the draws per model if every occupation and prompt needs all it may have."""
-    n_open, n_specified = n_series(design)
-    return n_open * Filling.from_study(design.study).most + n_specified * design.study.per_gender
 
 
 def n_series(design: PersonasDesign) -> tuple[int, int]:

@@ -104,7 +104,7 @@ class DrawWork(Work[str | None]):
 
     def planned(self) -> Iterator[DrawRequest]:
         """Each series' draws, up to the first that is not stored."""
-        for series in (*self.draws.open_series, *self.draws.specified):
+        for series in self.draws.series:
             yield from self.draws.stored_of(series)
 
     def pending(self) -> Sequence[DrawRequest]:
@@ -127,14 +127,13 @@ class DrawWork(Work[str | None]):
             seconds = self.model.estimate_seconds(new_tokens)
         growth = (missing + later) / missing if missing else 1.0
         n_there = sum(key in self.draws.stored for key in self.draws.of_key)
-        n_taken = len(pending.taken)
         return ModelPlan(
             run=session.run,
             label=self.label,
             form=self.form,
             n_cells=n_there + missing,
-            n_stored=n_there - n_taken,
-            n_taken=n_taken,
+            n_stored=n_there - len(pending.taken),
+            n_taken=len(pending.taken),
             taken_from=pending.sources,
             n_batches=0,
             prompt_tokens=plan.prompt_tokens,

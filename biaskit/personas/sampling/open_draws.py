@@ -38,19 +38,14 @@ class OpenDraws:
         self.filling = Filling.from_study(design.study)
         self.stored = stored
         self.given_up: set[str] = set()
-        every = series_of_design(design, form)
-        self.open_series = [series for series in every if series.specified_gender is None]
-        self.specified = [series for series in every if series.specified_gender is not None]
+        self.series = series_of_design(design, form)
+        self.open_series = [series for series in self.series if series.specified_gender is None]
+        self.specified = [series for series in self.series if series.specified_gender is not None]
         self.of_key: dict[str, tuple[DrawSeries, DrawRequest]] = {}  # every draw that was looked at
         self.keys_of = cache(partial(draw_keys, fingerprint=fingerprint, design=design))
         self._design = design
         self._requests: dict[DrawSeries, dict[int, DrawRequest]] = {}
         self._tallies: dict[DrawSeries, Tally] = {}
-
-    @property
-    def series_of(self) -> dict[tuple[object, ...], DrawSeries]:
-        """Scope of a row → its series."""
-        return {scope_of(series.scope()): series for series in (*self.open_series, *self.specified)}
 
     @property
     def n_most(self) -> int:
@@ -95,13 +90,13 @@ class OpenDraws:
         """The series of a draw; None for another model's."""
         if key in self.of_key:
             return self.of_key[key][0]
-        series = (*self.open_series, *self.specified)
-        return next((s for s in series if any(request.key == key for request in self.stored_of(s))), None)
+        return next(
+            (s for s in self.series if any(request.key == key for request in self.stored_of(s))), None
+        )
 
     def stored_of(self, series: DrawSeries) -> Iterator[DrawRequest]:
         """The draws of a series that have a text, up to the first that has none."""
-        most = self.filling.most if series.specified_gender is None else self.filling.n
-        for draw in range(most):
+        for draw in range(self.filling.most if series.specified_gender is None else self.filling.n):
             request = request_under(self.keys_of(series)(draw), series, draw, self._design)
             if request.key not in self.stored:
                 return
@@ -134,12 +129,12 @@ class OpenDraws:
     def _may_follow(self, series: DrawSeries, number: int) -> int:
         """Draws that a series may request after a round, without those that an earlier start has stored."""
         most = max(0, self.filling.most - (number + 1) * self.filling.batch)
-        while True:
+        n_stored = 1
+        while n_stored:
             number += 1
             n_stored = sum(request.key in self.stored for request in self._round_of(series, number))
-            if not n_stored:
-                return most
             most -= n_stored
+        return most
 
 
 def draw_finder(
@@ -150,7 +145,10 @@ def draw_finder(
         label: OpenDraws(design, entry["prompt_form"], entry["fingerprint"], {})
         for label, entry in manifest["models"].items()
     }
-    series_of = {label: draws.series_of for label, draws in of_model.items()}
+    series_of = {
+        label: {scope_of(series.scope()): series for series in draws.series}
+        for label, draws in of_model.items()
+    }
 
     def find(row: Mapping[str, Any]) -> tuple[str, DrawRequest] | None:
         try:

@@ -1,8 +1,7 @@
 """Clusters of marked words: what is said of women and of men in many occupations (docs/methods.md#clusters).
 
-The marked words of the associated texts of all models and occupations are gathered by meaning with
-k-means, and each cluster is counted: in how many occupations does the women's (the men's) list hold a
-word of it? Women against men alone; lists of other genders are passed over.
+A cluster is counted by the occupations whose women's (men's) list holds a word of it. Women against men
+alone; lists of other genders are passed over.
 """
 
 from __future__ import annotations
@@ -129,8 +128,6 @@ def find_clusters(
         raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")
     wanted = words_to_cluster(lists, drop_words=drop_words)
     rows_of_words, row_of = np.asarray(matrix), {word: i for i, word in enumerate(words)}
-    if rows_of_words.ndim != 2 or len(rows_of_words) != len(words):
-        raise ValueError(f"a matrix of shape {rows_of_words.shape} for {len(words)} words")
     with_row = [word for word in wanted if word in row_of]
     raw_vectors = rows_of_words[[row_of[word] for word in with_row]].astype(np.float64)
     lengths = np.linalg.norm(raw_vectors, axis=1)

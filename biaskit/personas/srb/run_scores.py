@@ -19,7 +19,6 @@ from biaskit.personas.srb.score import (
     ShuffledZ,
     SrbScore,
     scores_with_content,
-    shuffled_z,
 )
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
 from biaskit.personas.vectors.cache import vectors_of_seeds
@@ -36,6 +35,7 @@ from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.log_odds import LogOdds, is_fixed
 from biaskit.personas.words.run_lists import CALIBRATED, RunLists, prior_of
+from biaskit.personas.words.shuffles import permuted_counts
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
@@ -159,16 +159,15 @@ def _scores(
             columns = np.unique(counts.indices)
             words = [documents.tokens.words[i] for i in columns.tolist()]
             log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
-            return shuffled_z(
-                counts[:, columns],
-                words=words,
-                genders=[str(text.gender) for text in texts],
-                strata=[text.template_id for text in texts],
+            genders, strata = [str(text.gender) for text in texts], [text.template_id for text in texts]
+            rng = generator(study.seed, "srb", [model, occupation])
+            z, in_female, in_male = [], [], []
+            for female, male in permuted_counts(counts[:, columns], genders, strata, rng, study.permutations):
                 # Every column occurs in these texts, so the topic is the two genders' counts together.
-                z_of=lambda female, male: log_odds.z(female, male, female[:1] + male[:1]),
-                rng=generator(study.seed, "srb", [model, occupation]),
-                n_shuffles=study.permutations,
-            )
+                z.append(log_odds.z(female, male, female[:1] + male[:1]))
+                in_female.append(female > 0)
+                in_male.append(male > 0)
+            return ShuffledZ(words, np.concatenate(z), np.concatenate(in_female), np.concatenate(in_male))
 
     return scores_with_content(
         {gender: [word.word for word in listed.words] for gender, listed in lists_of[ASSOCIATED].items()},

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,15 +23,11 @@ from biaskit.common.wording import PEOPLE, first_words, short
 from biaskit.errors import UsageError
 from biaskit.personas.vectors.training import Vectors
 from biaskit.personas.words.contrasts import MarkedWord
-from biaskit.personas.words.shuffles import N_SHUFFLES, permuted_counts
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 Places = NDArray[np.intp]  # places of one list's words among the words of the compared texts
 WORDS_NAMED = 10
@@ -331,37 +327,16 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
 
 @dataclass(frozen=True, slots=True)
 class ShuffledZ:
-    """z of the words of the specified texts, women against men, under n shuffles of their labels."""
+    """z of the words of the specified texts, women against men, under n shuffles of their labels.
+
+    They are shuffled within prompts, over texts in an order that does not depend on how they are stored
+    (docs/methods.md#srb-null).
+    """
 
     words: Sequence[str]  # [W]
     z: FloatArray  # [n, W]; positive = marked for women; NaN along a shuffle whose z is undefined
     in_female: BoolArray  # [n, W]: the word occurs in the texts then labelled women's
     in_male: BoolArray
-
-
-def shuffled_z(
-    counts: csr_matrix,
-    *,
-    words: Sequence[str],
-    genders: Sequence[str],
-    strata: Sequence[str],
-    z_of: Callable[[FloatArray, FloatArray], FloatArray],
-    rng: np.random.Generator,
-    n_shuffles: int = N_SHUFFLES,
-) -> ShuffledZ:
-    """Shuffle the labels of specified texts within their strata and compute z for each shuffle.
-
-    Arguments: counts `[documents, W]` of women's and men's texts, in an order that does not depend on how
-        they are stored; words `[W]`; genders, strata `[documents]`, the stratum being the prompt; z_of,
-        from counts of women and of men `[b, W]` to z of women against men `[b, W]`.
-    Reference: docs/methods.md#srb-null.
-    """
-    z, in_female, in_male = [], [], []
-    for female, male in permuted_counts(counts, genders, strata, rng, n_shuffles):
-        z.append(z_of(female, male))
-        in_female.append(female > 0)
-        in_male.append(male > 0)
-    return ShuffledZ(words, np.concatenate(z), np.concatenate(in_female), np.concatenate(in_male))
 
 
 def _top(z: FloatArray, n: int) -> list[Places]:

@@ -256,9 +256,8 @@ def _needed(
         key_of_draw = draw_keys(series, entry["fingerprint"], design)
         texts: list[TextDocument] = []
         tally = Tally(filling)
-        n_rounds = 1 if series.specified_gender else -(-filling.most // filling.batch)
-        for number in range(n_rounds):
-            draws = range(design.study.per_gender) if series.specified_gender else filling.round(number)
+        rounds = map(filling.round, range(-(-filling.most // filling.batch)))
+        for draws in (range(design.study.per_gender),) if series.specified_gender else rounds:
             of_round = []
             for draw in draws:
                 text = stored.get(key_of_draw(draw))
@@ -290,14 +289,14 @@ def _as_read(
     for i, text in enumerate(texts):
         if text.specified_gender is not None and hold_out:
             groups.setdefault((text.model, text.occupation, text.specified_gender), []).append(i)
-    chosen: set[int] = set()
+    held_out: set[int] = set()
     for group, places in groups.items():
-        n = int(hold_out * len(places))
-        picked = generator(study.seed, "hold-out", group).permutation(len(places))[:n]
-        chosen |= {places[i] for i in picked.tolist()}
+        order = generator(study.seed, "hold-out", group).permutation(len(places))
+        held_out |= {places[i] for i in order[: int(hold_out * len(places))].tolist()}
     read = {model: evidence.read for model, evidence in english.items()}
-    of_gender = (None if i in chosen else text.specified_gender for i, text in enumerate(texts))
     return tuple(
-        replace(text, specified_gender=gender, read=read[text.model])
-        for text, gender in zip(texts, of_gender, strict=True)
+        replace(
+            text, specified_gender=None if i in held_out else text.specified_gender, read=read[text.model]
+        )
+        for i, text in enumerate(texts)
     )

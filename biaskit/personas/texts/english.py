@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from biaskit.common.wording import count
 from biaskit.tables.reasons import NOT_ENGLISH
@@ -29,16 +30,14 @@ MOST_FOREIGN = 0.1
 _WORD = re.compile(r"[^\W\d_]+")
 
 
+@dataclass(slots=True)
 class EnglishEvidence:
     """How much of the texts of one model, or one file, is English; texts are added one at a time."""
 
-    __slots__ = ("_n_english", "_n_words", "n_foreign", "n_judged")
-
-    def __init__(self) -> None:
-        self.n_judged = 0  # texts of at least FEWEST_WORDS words
-        self.n_foreign = 0  # those of them in which English function words are missing
-        self._n_words = 0  # of all texts, short ones too
-        self._n_english = 0
+    n_judged: int = 0  # texts of at least FEWEST_WORDS words
+    n_foreign: int = 0  # those of them in which English function words are missing
+    _n_words: int = 0  # of all texts, short ones too
+    _n_english: int = 0
 
     def add(self, text: str) -> None:
         """Count the English function words of one text."""

@@ -117,10 +117,9 @@ def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
     """
     where = "the DataFrame"
     header, records = _frame_records(df, where, columns)
-    roles = list(columns)
-    digest = hashlib.sha256(json.dumps(roles).encode("ascii"))
+    digest = hashlib.sha256(json.dumps(list(columns)).encode("ascii"))
     for _, values in records:
-        record = [values[role] for role in roles]
+        record = [values[role] for role in columns]
         digest.update(json.dumps(record, default=repr, skipkeys=True).encode("ascii") + b"\n")
     return TextSource(where, UNNAMED, "row", columns, digest.hexdigest(), records, header)
 

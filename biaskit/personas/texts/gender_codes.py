@@ -36,11 +36,9 @@ NO_CODES: Mapping[str, str] = MappingProxyType({})
 class GenderCodes:
     """Gender codes and what they mean: `female`, `male`, `nonbinary` or None, "no gender is specified".
 
-    Understood, whatever their case and the white space around them: F, W, female, woman; M, male, man;
-    N, NB, nonbinary, non-binary, non binary, non_binary; and the words for them in the larger languages of
-    Europe (weiblich, homme, mujer, …). An empty code is None. The argument `codes` (the study key
-    `gender_codes`) takes precedence over these; it maps to female, male, nonbinary, or to none or "" for
-    "not specified", and a wrong value in it is a `StudyError`.
+    Case and the white space around a code do not count; an empty one is None. The argument `codes` (the study
+    key `gender_codes`) takes precedence; it maps to female, male, nonbinary, or to none or "" for "not
+    specified", and a wrong value in it is a `StudyError`.
     """
 
     def __init__(self, codes: Mapping[str, str] = NO_CODES) -> None:

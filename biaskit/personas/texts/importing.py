@@ -60,14 +60,11 @@ def read_texts(
     encoding: str = "utf-8",
     separator: str | None = None,
 ) -> ImportedTexts:
-    """Check texts and count what they are: .csv, .tsv, .jsonl (also .gz), .parquet, .xlsx, a DataFrame.
+    """Check texts and count what they are; the arguments from `text` to `group` name columns.
 
-    `text`, `gender`, `occupation`, `model`, `group` name columns. Text is text: "NA", "None" and the empty
-    text are texts. An empty or missing gender is "not specified", and an empty group is none. Model and
-    occupation are labels of public tables: an empty one or a spreadsheet's formula is refused. A missing text
-    is an error: a text "NA" that pandas read as missing is lost, and only the reader of the file can prevent
-    that. Whatever is wrong is a `CorpusError` of one line; Parquet without pyarrow and .xlsx without openpyxl
-    a `MissingExtraError`.
+    Text is text: "NA", "None" and the empty text are texts. An empty or missing gender is "not specified",
+    and an empty group is none. A missing text is an error: a text "NA" that pandas read as missing is lost,
+    and only the reader of the file can prevent that. Raises what `open_file` does.
     """
     column_of = {"text": text, "gender": gender, "occupation": occupation, "model": model, "group": group}
     columns = {role: column for role, column in column_of.items() if column is not None}

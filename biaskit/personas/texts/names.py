@@ -81,10 +81,7 @@ class NameEvidence:
                 self._n_capital[listed.name] += listed.is_capital
 
     def names(self) -> frozenset[str]:
-        """Return the names by what was added so far, in letters a-z.
-
-        At least 3 occurrences inside a sentence, at least 90 % of them with a capital.
-        """
+        """Return the names by what was added so far, in letters a-z: often and mostly with a capital."""
         often = {name: n for name, n in self._n.items() if n >= FEWEST_OCCURRENCES}
         return frozenset(k for k, n in often.items() if 100 * self._n_capital[k] >= CAPITAL_PERCENT * n)
 

@@ -5,9 +5,9 @@ The search for C and alpha (`calibration.py`) asks this of every pair at every a
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, compress, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +59,7 @@ class Pair:
     is_fixed: BoolArray  # [W], on the fixed list of calibration words
     is_name: BoolArray  # [W]
     is_content: BoolArray  # [W], no gender word and no name
-    counts: tuple[IntArray, IntArray]  # [W], of one gender and of the other
+    counts: tuple[FloatArray, FloatArray]  # [1, W], of one gender and of the other
     halves: tuple[IntArray, IntArray]  # [2, 40, W]: halves; 20 halvings, then 20 with shuffled genders
 
 
@@ -75,10 +75,8 @@ def pairs_of(
     shuffling: np.random.Generator,
 ) -> list[Pair]:
     """Make every pair of the genders present, with what does not depend on alpha or C."""
-    if unknown := set(labels) - set(GENDERS):
-        raise ValueError(f"genders {sorted(unknown)} are not of {GENDERS}")
     genders, first, pairs = np.asarray(labels), first_halves(labels, strata, halving), []
-    for pair in itertools.combinations([gender for gender in GENDERS if gender in set(labels)], 2):
+    for pair in combinations([gender for gender in GENDERS if gender in set(labels)], 2):
         rows = np.flatnonzero(np.isin(genders, pair))
         genders_here, first_here, counts_here = genders[rows], first[:, rows], counts[rows]
         shuffled = shuffled_in_halves(genders_here, [strata[i] for i in rows.tolist()], first_here, shuffling)
@@ -88,7 +86,8 @@ def pairs_of(
             np.stack([(half & (labelled == gender)).astype(np.int64) @ counts_here for half in (both, ~both)])
             for gender in pair
         )
-        here = np.flatnonzero((of_first[:, 0] + of_second[:, 0]).sum(axis=0))
+        totals = [of_gender[:, 0].sum(axis=0) for of_gender in (of_first, of_second)]
+        here = np.flatnonzero(totals[0] + totals[1])
         words_here = tuple(words[i] for i in here)
         pairs.append(
             Pair(
@@ -98,7 +97,7 @@ def pairs_of(
                 is_fixed=is_fixed(words_here),
                 is_name=np.array([word in names for word in words_here], dtype=np.bool_),
                 is_content=~says_gender(words_here, names),
-                counts=(of_first[:, 0].sum(axis=0)[here], of_second[:, 0].sum(axis=0)[here]),
+                counts=(totals[0][None, here].astype(np.float64), totals[1][None, here].astype(np.float64)),
                 halves=(of_first[..., here], of_second[..., here]),
             )
         )
@@ -117,10 +116,9 @@ class AtAlpha:
     @classmethod
     def under(cls, pair: Pair, prior: Prior) -> AtAlpha:
         """Find the calibration words by the prior's own blend of texts and English."""
-        first, second = (counts[None].astype(np.float64) for counts in pair.counts)
         odds = LogOdds(pair.is_fixed, pair.english, "calibrated", prior)
-        blend = odds.regularise(first, second, first + second).prior
-        common = calibration_words(blend, first, second, pair.words)[0]
+        blend = odds.regularise(*pair.counts, pair.counts[0] + pair.counts[1]).prior
+        common = calibration_words(blend, *pair.counts, pair.words)[0]
         is_speaker = np.array([word in SPEAKER_WORDS for word in pair.words], dtype=np.bool_)
         return cls(pair, prior, common, common & ~is_speaker)
 
@@ -129,25 +127,24 @@ class AtAlpha:
         if not np.isnan(self._z(1.0)).any():
             return None
         for gender, counts in zip(self.pair.genders, self.pair.counts, strict=True):
-            if not counts[self.common].any():
+            if not counts[0, self.common].any():
                 return f"no calibration word in the texts of {gender}"
         return "too few words for a prior"
 
     def _z(self, c: float) -> FloatArray:
-        """Score the first gender against the second, `[W]`; the search for C calls it a thousand times."""
-        first, second = (counts[None].astype(np.float64) for counts in self.pair.counts)
+        """Score the first gender against the second, `[1, W]`; the search for C calls it a thousand times."""
+        counts = self.pair.counts
         odds = LogOdds(self.pair.is_fixed, self.pair.english, "calibrated", replace(self.prior, c=c))
-        z: FloatArray = odds.z(first, second, first + second)[0]
-        return z
+        return odds.z(*counts, counts[0] + counts[1])
 
     def marked_criterion_words(self, c: float) -> Words:
         """List the criterion words that mark either gender."""
         marked = _both_ways(self._z(c), self.pair.counts)
-        return self._words((marked[0] | marked[1]) & self.criterion)
+        return tuple(compress(self.pair.words, marked.any(axis=(0, 1)) & self.criterion))
 
     def lists(self, c: float | None) -> list[MarkedList]:
         """Make the lists of both directions; without C, or where r is undefined, they have no words."""
-        directions = list(itertools.permutations(self.pair.genders))
+        directions = list(permutations(self.pair.genders))
         reason = None if c is None else self.undefined()
         if c is None or reason:
             return [MarkedList(gender, against, reason=reason) for gender, against in directions]
@@ -156,17 +153,14 @@ class AtAlpha:
             MarkedList(
                 gender,
                 against,
-                words=self._words(marked),
-                criterion=self._words(marked & self.criterion),
+                words=tuple(compress(self.pair.words, marked)),
+                criterion=tuple(compress(self.pair.words, marked & self.criterion)),
                 n_common=int((marked & self.common).sum()),
                 n_names=int((marked & self.pair.is_name).sum()),
                 n_beyond=int((marked & self.pair.is_content).sum()),
             )
-            for (gender, against), marked in zip(directions, both_ways, strict=True)
+            for (gender, against), (marked,) in zip(directions, both_ways, strict=True)
         ]
-
-    def _words(self, chosen: BoolArray) -> Words:
-        return tuple(self.pair.words[i] for i in np.flatnonzero(chosen))
 
     def agreements(self, c: float) -> FloatArray:
         """Compare two halves' lists, `[2, 40]`: directions, halvings; each half is its own topic."""
@@ -177,6 +171,6 @@ class AtAlpha:
         return np.where(is_defined, np.stack([chance_corrected(each) for each in marked]), np.nan)
 
 
-def _both_ways(z: FloatArray, counts: tuple[IntArray, IntArray]) -> BoolArray:
+def _both_ways(z: FloatArray, counts: Sequence[FloatArray | IntArray]) -> BoolArray:
     """Say which words mark the first gender against the second, and the reverse: `[2, ..., W]`."""
     return np.stack([(z > THRESHOLD) & (counts[0] > 0), (-z > THRESHOLD) & (counts[1] > 0)])

@@ -1,11 +1,7 @@
-"""The search for C and alpha of Calibrated Marked Words.
+"""The search for C and alpha of Calibrated Marked Words (docs/methods.md#calibration; GAS(P) A.2).
 
-See docs/methods.md#calibration, Calibration; GAS(P) A.2.
-
-C says how weakly the prior holds the words back: the larger it is, the more words are marked, and at some
-C common words that differ by chance are among them. It is set just below that. Alpha, the share of the
-topic prior, is then chosen by how much the lists of two random halves of the texts agree, beyond gender words
-and beyond chance; where no alpha is clearly better than the papers', it stays.
+C says how weakly the prior holds the words back; it is set just below where common words that differ by
+chance are marked. Alpha, the share of the topic prior, is then chosen by how much two halves' lists agree.
 """
 
 from __future__ import annotations
@@ -89,15 +85,7 @@ class Calibration:
     reason: str  # why
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of calibration.csv, one for each step and ordered pair of genders.
-
-        See docs/reading.md#table-calibration.
-
-        `prior` is `topic` (alpha 1) or `english` (alpha 0) for each prior alone at every C of the grid, with
-        the numbers of words only; `hybrid` for each alpha at its C. `stability` is the mean over pairs, the
-        same in all rows of an alpha, without gender words and names; `gained` and `lost` compare with the
-        alpha before (empty at 0); `words_differing` stands at alpha 0, 0.25, 0.5, 0.75, 1.
-        """
+        """Yield the rows of calibration.csv (docs/reading.md#table-calibration), by step and ordered pair."""
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
             for step in steps:
                 chosen = self.recommended is not None and self.recommended.alpha == step.alpha
@@ -194,14 +182,15 @@ def find_constant(marked_criterion_words: Callable[[float], Words]) -> Constant:
     Marked words usually, not always, grow with C: the grid is walked from below, and what lies above the
     first C with a criterion word is not tried. At the answer no criterion word is marked.
     """
-    for step in range(1, N_GRID + 1):
-        if stopped_by := marked_criterion_words(step / N_GRID):
+    low = 0
+    for high in range(N_PARTS, N_GRID * N_PARTS + 1, N_PARTS):
+        if stopped_by := marked_criterion_words(high / (N_GRID * N_PARTS)):
             break
+        low = high
     else:
         return Constant(1.0)
-    if step == 1:
+    if not low:
         return Constant(None, stopped_by, f"criterion words marked at C = 0.01: {' '.join(stopped_by)}")
-    low, high = (step - 1) * N_PARTS, step * N_PARTS
     while high - low > 1:
         middle = (low + high) // 2
         if criterion_words := marked_criterion_words(middle / (N_GRID * N_PARTS)):
@@ -279,11 +268,12 @@ def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
         shared = set.intersection(*at_five) if at_five else set()
         for i, (step, marks, now) in enumerate(zip(steps, of_pair, words, strict=True)):
             before = words[i - 1] if i else None
+            changes = {}
             if now is not None and before is not None:
-                marks = replace(marks, gained=tuple(sorted(now - before)), lost=tuple(sorted(before - now)))
+                changes = {"gained": tuple(sorted(now - before)), "lost": tuple(sorted(before - now))}
             if now is not None and step.alpha in COMPARED:
-                marks = replace(marks, differing=tuple(sorted(now - shared)))
-            compared[i].append(marks)
+                changes["differing"] = tuple(sorted(now - shared))
+            compared[i].append(replace(marks, **changes))
     return tuple(replace(step, lists=tuple(lists)) for step, lists in zip(steps, compared, strict=True))
 
 

@@ -180,35 +180,29 @@ def _contrasts(
 ) -> Iterator[tuple[str, str, Contrast]]:
     """Yield (group, gender, contrast) for each group, then for its genders."""
 
-    def labels_of_group(group: str) -> Labels:
-        return tuple(i for i, cell in enumerate(cells) if cell[0] == group)
+    def labels_of(name: str, part: int) -> Labels:
+        return tuple(i for i, cell in enumerate(cells) if cell[part] == name)
 
-    def labels_of_gender(gender: str) -> Labels:
-        return tuple(i for i, cell in enumerate(cells) if cell[1] == gender)
-
-    genders = [gender for gender in GENDERS if labels_of_gender(gender)]
+    of_gender = {gender: labels for gender in GENDERS if (labels := labels_of(gender, 1))}
     for group in groups:
-        in_group = labels_of_group(group)
+        in_group = labels_of(group, 0)
         all_others = tuple(i for i in range(len(cells)) if i not in in_group)
         # An unmarked group is held against each of the marked ones, as Marked Personas does for White.
         opponents = unmarked if group not in unmarked else [name for name in groups if name not in unmarked]
-        against = {name: labels_of_group(name) for name in opponents} if unmarked else {OTHERS: all_others}
-        yield group, EVERY_GENDER, _contrast(group, in_group, against)
-        for gender in genders if len(genders) > 1 else ():
+        against = {name: labels_of(name, 0) for name in opponents} if unmarked else {OTHERS: all_others}
+        yield group, EVERY_GENDER, _contrast(group, in_group, list(against.items()))
+        for gender in of_gender if len(of_gender) > 1 else ():
             target = tuple(i for i in in_group if cells[i][1] == gender)
             if in_group and target == in_group:  # it would be the group's list under another name
                 continue
             # Women against men and men against women; non-binary people against both.
-            rivals = [rival for rival in WOMEN_AND_MEN if rival != gender and rival in genders]
-            rivals = rivals or [rival for rival in genders if rival != gender]
-            of_rivals: dict[str, Labels] = {rival: labels_of_gender(rival) for rival in rivals}
-            yield group, gender, _contrast(f"{group} {gender}", target, against, of_rivals)
+            rivals = [rival for rival in WOMEN_AND_MEN if rival != gender and rival in of_gender]
+            rivals = rivals or [rival for rival in of_gender if rival != gender]
+            sides = [*against.items(), *((rival, of_gender[rival]) for rival in rivals)]
+            yield group, gender, _contrast(f"{group} {gender}", target, sides)
 
 
-def _contrast(
-    name: str, target: Labels, of_groups: Mapping[str, Labels], of_genders: Mapping[str, Labels] | None = None
-) -> Contrast:
-    sides = [*of_groups.items(), *(of_genders or {}).items()]
+def _contrast(name: str, target: Labels, sides: Sequence[tuple[str, Labels]]) -> Contrast:
     return Contrast(
         target=target,
         against=tuple(labels for _, labels in sides),
@@ -242,11 +236,11 @@ def group_word_rows(lists: GroupLists) -> Iterator[Row]:
 
 def group_list_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_lists.csv: how long each list is, beside its null."""
+    columns = ("n_marked", "n_marked_beyond", *_NULLS, "n_target", "n_unmarked", "reason")
     for group_list in lists.lists:
         yield {
             **_scope(lists, group_list),
-            **{name: getattr(group_list.words, name) for name in ("n_marked", "n_marked_beyond", *_NULLS)},
-            **{name: getattr(group_list.words, name) for name in ("n_target", "n_unmarked", "reason")},
+            **{name: getattr(group_list.words, name) for name in columns},
         }
 
 

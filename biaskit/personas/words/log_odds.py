@@ -1,9 +1,6 @@
 """Which words mark one group of texts against another: z of their log-odds (docs/methods.md#marked-words).
 
-Marked Personas (Algorithm 2) takes the counts of all compared texts as its prior. Calibrated Marked Words
-(Algorithms 3 and 4) blends them with counts of general English and scales the blend so that common words
-do not come out as marked. Everything is vectorised over leading dimensions: two hundred shuffles of the
-labels are one call.
+Everything is vectorised over leading dimensions: two hundred shuffles of the labels are one call.
 """
 
 from __future__ import annotations
@@ -109,21 +106,15 @@ def z_scores(
     if target.size == 0:
         return np.zeros(shape)
     target, unmarked = target.reshape(-1, len(words)), unmarked.reshape(-1, len(words))
-    if topic is None:
-        topics = target + unmarked
-    elif np.ndim(topic) == 1:
-        topics = np.asarray(topic)[None]
-    else:
+    topics = target + unmarked
+    if topic is not None:
         topics = np.broadcast_to(np.asarray(topic), shape).reshape(-1, len(words))
     in_topic = np.flatnonzero((topics > 0).any(axis=0))
     log_odds = LogOdds(is_fixed(words)[in_topic], english[in_topic], method, prior)
     z = np.zeros(target.shape)
     for rows in blocks_of_rows(len(z), len(words)):
-        topic_rows = topics[rows if len(topics) > 1 else slice(1)]
-        if (target[rows] + unmarked[rows] > topic_rows).any():
-            raise ValueError("the topic counts hold fewer of a word than the two groups together")
+        counts = (target[rows], unmarked[rows], topics[rows])
         # `take` keeps a row's words side by side in memory; indexing by slice and list together does not.
-        counts = (target[rows], unmarked[rows], topic_rows)
         scored = log_odds.z(*(np.take(c, in_topic, axis=1).astype(np.float64) for c in counts))
         z[rows, in_topic] = scored
         z[rows][np.isnan(scored).any(axis=1) | (in_topic.size == 0)] = np.nan

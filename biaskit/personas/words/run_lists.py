@@ -135,17 +135,16 @@ def is_pronoun(word: str) -> bool:
 def marked_word_rows(lists: RunLists) -> Iterator[Row]:
     """Yield the rows of marked_words.csv: every word above the threshold, by both methods."""
     of_word = [column.name for column in fields(MarkedWord)]  # `asdict` copies every value
-    for (model, occupation, origin), (_, lists_here) in lists.by_key.items():
+    for key, (_, lists_here) in lists.by_key.items():
         for word_list in lists_here:
+            of_list = {name: getattr(word_list, name) for name in ("gender", "against", "method")}
             for marked in word_list.words:
                 yield {
-                    "model": model,
-                    "occupation": occupation,
-                    "origin": origin,
-                    **{name: getattr(word_list, name) for name in ("gender", "against", "method")},
+                    **_scope(key),
+                    **of_list,
                     **{name: getattr(marked, name) for name in of_word},
                     "is_pronoun": is_pronoun(marked.word),
-                    "is_name": marked.word in lists.names[model],
+                    "is_name": marked.word in lists.names[key[0]],
                     "is_gender_word": is_gender_word(marked.word),
                 }
 
@@ -154,15 +153,16 @@ def word_list_rows(lists: RunLists) -> Iterator[Row]:
     """Yield the rows of word_lists.csv: how long each list is, beside its null."""
     columns = (
         *("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z"),
-        *BEYOND,
+        *(*BEYOND, "n_target", "n_unmarked", "reason"),
     )
-    for (model, occupation, origin), (comparison, lists_here) in lists.by_key.items():
+    for key, (comparison, lists_here) in lists.by_key.items():
+        no_sizes = {"n_target": None, "n_unmarked": None} if comparison.reason else {}
         for word_list in lists_here:
-            scope = {"model": model, "occupation": occupation, "origin": origin}
-            n = (None, None) if comparison.reason else (word_list.n_target, word_list.n_unmarked)
-            sizes = {"n_target": n[0], "n_unmarked": n[1]}
-            numbers = {name: getattr(word_list, name) for name in columns}
-            yield {**scope, **numbers, **sizes, "reason": word_list.reason}
+            yield {**_scope(key), **{name: getattr(word_list, name) for name in columns}, **no_sizes}
+
+
+def _scope(key: tuple[str, str, str]) -> Row:
+    return dict(zip(("model", "occupation", "origin"), key, strict=True))
 
 
 def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
@@ -181,7 +181,7 @@ def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
 
 def method_rows(lists: RunLists) -> Iterator[Row]:
     """Yield the rows of word_methods.csv (GAS(P) Tables 7 and 8): words that only one method marks."""
-    for (model, occupation, origin), (comparison, lists_here) in lists.by_key.items():
+    for key, (comparison, lists_here) in lists.by_key.items():
         if comparison.reason is not None:
             continue
         for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
@@ -190,12 +190,11 @@ def method_rows(lists: RunLists) -> Iterator[Row]:
                 for word_list in lists_here
                 if (word_list.gender, word_list.against) == (gender, against)
             }
-            scope = {"model": model, "occupation": occupation, "origin": origin, "gender": gender}
             for method, rival in (("marked-personas", CALIBRATED), (CALIBRATED, "marked-personas")):
                 by_rival = set(words[rival])
                 for word in words[method]:
                     if word not in by_rival:
-                        yield {**scope, "word": word, "only_in": method}
+                        yield {**_scope(key), "gender": gender, "word": word, "only_in": method}
 
 
 # --- notes ------------------------------------------------------------------------------------------
