@@ -334,7 +334,8 @@ made["paper-tables.txt"] = render_text(Document(tuple(one.table for one in table
 for name, text in made.items():
     (out / name).write_bytes(text.encode("utf-8"))
 """
-NOT_HELD = re.compile(r"paper-(clusters|tables).*|personas-run.*|.*\.txt|.*-cells.json")  # clusters are another library's
+NOT_HELD = re.compile(r"paper-(clusters|tables).*|personas-run.*|.*\.txt|.*-cells.json")
+# clusters are another library's
 
 
 @pytest.fixture(scope="module")
