@@ -70,6 +70,7 @@ PROBE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "interval": ({}, BOOTSTRAP),
     "contrast": ({}, {"contrast": ["diverse", "male"]}),
     "margin": ({}, {"margin.share": 0.5}),
+    "verdict": ({}, {"verdict.rule": "strict"}),
     "seed": (BOOTSTRAP, {"seed": 2}),
 }
 """Analysis key → what is set before and after, and what after alone."""
@@ -277,11 +278,11 @@ PERSONAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": "none"}}, "seed": {"seed": 2}}
 """Keys that act when texts are read in; the seed is no analysis key of a sampled run, since draws have it.
-`unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py."""
+`unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `verdict` more claims than these."""
 
 
 def test_every_analysis_key_of_the_generation_engine_is_looked_at() -> None:
-    looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines", "unmarked"} | DISPLAY_KEYS
+    looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines", "unmarked", "verdict"} | DISPLAY_KEYS
     assert PERSONAS_ANALYSIS_KEYS == looked_at - {"seed", "table"}
 
 
