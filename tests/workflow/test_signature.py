@@ -278,7 +278,7 @@ PERSONAS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": "none"}}, "seed": {"seed": 2}}
 """Keys that act when texts are read in; the seed is no analysis key of a sampled run, since draws have it.
-`unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `verdict` more claims than these."""
+`unmarked` needs texts with groups: tests/workflow/test_groups_workflow.py; `verdict` needs more claims."""
 
 
 def test_every_analysis_key_of_the_generation_engine_is_looked_at() -> None:
