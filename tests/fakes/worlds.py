@@ -167,6 +167,10 @@ class ProbeWorld:
             effects = effects + rng.normal(0, sd.of_model, (*own, n_jobs, 1))
             effects = effects + rng.normal(0, sd.of_model, (*own, 1, j))
         whole = sd.whole(several=several)
+        if kind.frames:  # paraphrases share what a question does to either group of jobs
+            own = rng.normal(0, sd.of_model, (shape[1], 2, kind.frames))
+            effects = effects + own.repeat(kind.jobs, axis=1).repeat(j // kind.frames, axis=2)
+            whole = math.hypot(whole, sd.of_model)
         mu = kind.centres(whole)
         around = kind.follows * effects / whole + rng.normal(0, 0.5, shape)
         coverage = expit(logit(kind.coverage) + around)

@@ -24,7 +24,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured
 from biaskit.report.findings.finding import measured_by, noted, outcome_of, parts_of, tests
 from biaskit.report.findings.kinds import LABOUR, claim
-from biaskit.report.findings.sentence import DETAIL, RESTATED, Piece, Said, said, sentence, why
+from biaskit.report.findings.sentence import RESTATED, Piece, Said, said, sentence, why
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.verdict import LEVEL, Verdict, interval_side, p_against
@@ -150,7 +150,9 @@ def _of_texts(content: Content) -> Iterator[AgainstLabour]:
 
 def labour(content: Content) -> Iterator[Said]:
     """Make a sentence for each model and way of asking, and for texts; then say why others have no slope."""
-    yield from map(_sentence, against_labour_force(content))
+    # Of texts the mean difference says what an unclear word would.
+    said_of = (one for one in against_labour_force(content) if one.block or one.word != "unclear")
+    yield from map(_sentence, said_of)
     if content.reference in ("labour", "both"):
         for part in parts_of(content, "probe"):
             for block in blocks_of(part):
@@ -185,7 +187,7 @@ def _sentence(against: AgainstLabour) -> Said:
             model=model,
             verdict=against.verdict,
             about="write",
-            least=least if against.word != "unclear" else DETAIL,
+            least=least,
             pieces=pieces,
         )
     notes = []  # what a slope does not say: how high the line lies, how far jobs lie from their labour share
