@@ -14,7 +14,7 @@ from biaskit.compare.policy import Policy, Require, short_policy
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import OUTCOME_SHARE
-from biaskit.tables.query import Row, contrast_of, grouped, undefined
+from biaskit.tables.query import Row, contrast_of, grouped, in_main_setting, undefined, where
 
 Pair = tuple[str, str, str]
 """(engine, later, earlier): two models to be compared."""
@@ -69,12 +69,14 @@ class Outcome:
         if missing := len(self.not_compared):
             what = "pairs of models" if self.require.contrast == "models" else "models"
             problems.append(f"{missing} {what} were not compared")
-        return f"Required: {title} does not hold: {', '.join(problems) or 'nothing was compared'}."
+        problem = ", ".join(problems) or "nothing was compared"
+        return f"Required: {title} does not hold: {problem}{self.on_weak_evidence}."
 
     @property
     def on_weak_evidence(self) -> str:
         """Whose target words hold too little; "" where it rests on no weak evidence."""
-        held = f"the target words hold less than {percent(WEAK)} % of what {listed(self.weak)} says"
+        say = f"{listed(self.weak)} {'says' if len(self.weak) == 1 else 'say'}"
+        held = f"the target words hold less than {percent(WEAK)} % of what {say}"
         return f", on weak evidence ({held})" if self.weak else ""
 
     @property
@@ -109,10 +111,11 @@ class GateResult:
 
 
 def coverage_in(rows: Iterable[Row]) -> Coverage:
-    """Read the least coverage over groups of jobs from rows of probe_groups.csv."""
+    """Read the least coverage over groups of jobs, without an instruction, from rows of probe_groups.csv."""
+    plain = in_main_setting(where(rows, instruction_id=0))
     return {
         key: None if undefined(own, "coverage") or (ends := coverage_of(own)) is None else ends[0]
-        for key, own in grouped(rows, "model", "bias_type").items()
+        for key, own in grouped(plain, "model", "bias_type").items()
     }
 
 
@@ -216,7 +219,8 @@ def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
 def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
     """Yield the models of a row with their least coverage, None if unknown; no model of texts."""
     for label in dict.fromkeys((row["model_a"], row["model_b"])) if row["engine"] == "probe" else ():
-        keys = [key for key in coverage if key[0] == label and row["bias_type"] in ("", key[1])]
+        one = any(key[0] == label for key in coverage)  # else a mean over models
+        keys = [k for k in coverage if (k[0] == label or not one) and row["bias_type"] in ("", k[1])]
         known = [part for key in keys if (part := coverage[key]) is not None]
         yield label, min(known) if known and len(known) == len(keys) else None
 

@@ -20,11 +20,11 @@ def junit(result: GateResult) -> bytes:
     for outcome in result.outcomes:
         attributes = {"classname": "biaskit.gate", "name": visible(outcome.require.title), "time": "0"}
         case = ElementTree.SubElement(suite, "testcase", attributes)
-        if outcome.weak:
-            ElementTree.SubElement(case, "system-out").text = visible(outcome.text)
         if not outcome.holds:
             failure = ElementTree.SubElement(case, "failure", type="gate", message=visible(outcome.text))
             failure.text = "\n".join(map(visible, outcome.lines))
+        if outcome.weak:
+            ElementTree.SubElement(case, "system-out").text = visible(outcome.text)
     ElementTree.indent(suites)
     xml: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
     return xml + b"\n"

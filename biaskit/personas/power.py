@@ -7,7 +7,7 @@ from biaskit.corpora.variance import TextVariance, load_text_variance
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.stats.power import POWER, Design, Side, smallest_difference
-from biaskit.stats.verdict import LEVEL
+from biaskit.stats.verdict import first_level
 
 
 def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
@@ -25,7 +25,8 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
     texts = len(design.template_ids) * Filling.from_study(design.study).batch
     tested = paired_design(load_text_variance()[0], occupations, texts)
     n_questions = 2 + (n_models > 1)
-    difference = smallest_difference(tested, LEVEL / (n_questions * n_models))
+    level = first_level(n_questions, n_models, strict=design.study.strict)
+    difference = smallest_difference(tested, level)
     if difference is None:
         return f"{none} no difference is large enough."
     parts, total = tested.parts(), tested.variance()

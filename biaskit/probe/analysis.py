@@ -29,10 +29,10 @@ from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
-from biaskit.tables.query import grouped, where
+from biaskit.tables.query import grouped, in_main_setting, where
 from biaskit.tables.sets import TableSet
 
-METHODS_VERSION = {"shares": 1, "effects": 2}
+METHODS_VERSION = {"shares": 1, "effects": 3, "outcomes": 2}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "verdict", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
@@ -233,7 +233,9 @@ def _low_coverage(
 ) -> Iterator[str]:
     """Name the models whose shares are weak evidence, and the command that shows a better question."""
     low: dict[str, list[str]] = {}
-    for (label, way), rows in grouped(where(groups, instruction_id=0), "model", "bias_type").items():
+    for (label, way), rows in grouped(
+        in_main_setting(where(groups, instruction_id=0)), "model", "bias_type"
+    ).items():
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
             low.setdefault(label, []).append(f"{percent(ends[0])} % of {way} prompts")
     for label, held in low.items():

@@ -17,7 +17,7 @@ from biaskit.probe.rounds import Rounds
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrasts import MOST_EMPTY
 from biaskit.stats.power import POWER, Design, Side, smallest_difference
-from biaskit.stats.verdict import LEVEL
+from biaskit.stats.verdict import LEVEL, first_level
 
 NOT_WORTH_NAMING = 0.05
 
@@ -56,7 +56,8 @@ def plan_sentence(
     ways = {template.bias_type for template in design.templates}
     helped = any(design.instructions) or len(design.settings) > 1
     n_questions = 1 + (n_models > 1) + helped
-    level = LEVEL / (n_questions * max(len(pairs), 1) * len(ways) * n_models)
+    n_leads = max(len(pairs), 1) * len(ways) * n_models
+    level = first_level(n_questions, n_leads, strict=design.study.strict)
     drawn = draws if estimator == "sampling" else None
     shown_parts, none_shown = [], []
     for bias_type in dict.fromkeys(template.bias_type for template in design.templates):

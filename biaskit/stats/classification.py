@@ -131,12 +131,12 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
     return HeldOut(float(areas[0]), areas[1:], areas[1:])
 
 
-def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> float:
+def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> float | None:
     """Find the area under the curve by weights learnt from 10 + 10 documents, over ten draws of them.
 
     Of one sample that teaches and is judged, the documents that were not drawn are judged. Returns 0.5 in
-    expectation where labels mean nothing, and without a pair; more documents do not raise it. Reference:
-    docs/methods.md#transfer; checked against a loop.
+    expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise it.
+    Reference: docs/methods.md#transfer; checked against a loop.
     """
     is_first, wins, pairs = teaching.labels[:, 0], 0.0, 0.0
     for _ in range(DRAWS):
@@ -148,7 +148,7 @@ def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> f
         for group in _groups(others.strata):
             won, compared = _wins(scores[group], others.labels[group, :1])
             wins, pairs = wins + float(won[0]), pairs + float(compared[0])
-    return wins / pairs if pairs else CHANCE
+    return wins / pairs if pairs else None
 
 
 def across(teaching: Sample, judged: Sample) -> HeldOut:

@@ -256,7 +256,7 @@ def _between(estimate: float | None, least: Statistic, most: Statistic) -> Stati
     return Statistic(
         estimate,
         statistic=nearer.statistic if nearer else None,
-        dof=nearer.dof if nearer else None,
+        dof=nearer.dof if nearer else least.dof and most.dof and min(least.dof, most.dof),
         p_value=None if not tested else nearer.p_value if nearer else 1.0,
         ci95=(least.ci95[0], most.ci95[1]),
         ci90=(least.ci90[0], most.ci90[1]),

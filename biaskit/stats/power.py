@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import Term, combined, with_tails
+from biaskit.stats.crossed import FEW_TEMPLATES, LEAST_P, Term, combined, with_tails
 from biaskit.stats.verdict import LEVEL
 
 POWER = 0.8
@@ -66,6 +66,8 @@ def power(design: Design, difference: float, level: float = LEVEL) -> float:
     """
     from scipy.special import ndtr
 
+    if 1 < design.n_templates < FEW_TEMPLATES and level < LEAST_P:
+        return 0.0
     scale, reach = float(np.sqrt(design.variance())), _reach(design, level)
     if reach is None or scale == 0.0:
         return 0.0 if reach is None or not difference else 1.0

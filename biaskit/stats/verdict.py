@@ -218,6 +218,11 @@ def bounds_of(row: Row) -> tuple[float, float]:
     return low, high
 
 
+def first_level(n_questions: int, n_leads: int, *, strict: bool) -> float:
+    """Compute the level at which the first of a question's leads is named, for plans."""
+    return LEVEL * (0.8 if strict else 1.0) / (n_questions * n_leads)
+
+
 # --- the rows of a page ------------------------------------------------------------------------------
 
 

@@ -109,8 +109,18 @@ def test_what_holds_on_weak_evidence_says_whose() -> None:
         "holds in all 1 rows, on weak evidence (the target words hold less than 10 % of what m says)."
     )
     assert "weak" not in text(0.1) + text(None)
-    groups = [{"model": "m", "bias_type": "explicit", "coverage": part} for part in (0.3, 0.04)]
+    far = [row(ci90_high=0.5), row(ci90_high=0.5, model_a="open models", model_b="API models")]
+    require = read_policy({"require": [GROUPS | {"margin": 0.05}]})
+    failing = judge_policy(require, with_verdicts(far)[0], coverage={("m", "explicit"): 0.05})
+    assert not failing.holds
+    assert "2 of 2 rows, on weak evidence (the target words hold less than 10 % of what m, " in failing.text
+    assert "API models say)." in failing.text.splitlines()[0]
+    plain = {"model": "m", "bias_type": "explicit", "instruction_id": 0, "setting": "plain"}
+    groups = [{**plain, "coverage": part} for part in (0.3, 0.04)]
     assert coverage_in(groups) == {("m", "explicit"): 0.04}
+    assert coverage_in([*groups, {**plain, "instruction_id": 1, "coverage": 0.001}]) == {
+        ("m", "explicit"): 0.04
+    }
     assert coverage_in([*groups, {**groups[0], "coverage": None}]) == {("m", "explicit"): None}
 
 

@@ -193,6 +193,15 @@ def test_what_an_instruction_changes_of_the_gap_is_said_first(
     assert [one.verdict for one in findings(unnamed) if one.question == "help"] == ["no-clear-difference"]
 
 
+@pytest.mark.parametrize(("name", "weak"), [(1, True), (2, False)])
+def test_a_change_rests_on_the_answers_under_its_instruction_too(name: int, weak: bool) -> None:
+    rows = [*group_rows(SHARES), *group_rows(SHARES, instruction_id=1, coverage=0.02)]
+    tests = [of_groups(0.3, (0.29, 0.31)), gap_change(name, -0.2, 0.05)]
+    made = content(probe_part({"probe_groups": rows, "tests": tests}))
+    (change,) = (one for one in findings(made) if "narrows" in one.text)
+    assert change.weak is weak
+
+
 def test_the_words_of_the_named_instruction_stand_in_the_record() -> None:
     told = ({"id": 1, "text": "Imagine."}, {"id": 2, "text": "Please " * 30})
     made = helped(effect(1, 0.01, 0.04), effect(2, -0.12, 0.05), instructions=told)
@@ -527,6 +536,9 @@ def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
     assert said(made, "models", "Weak evidence: among the target words (1–70 % of their probability), of 2")
     whose = "Weak evidence: asked outright, among the target words (1 % and 70 % of their probability), the"
     assert said(made, "models", whose).text.endswith("points more for B than for A [4 to 16].")
+    means = compared([pair("API models", "open models", 0.1, (0.05, 0.15))], "A", "B")
+    made = replace(means, parts=made.parts)
+    assert said(made, "models", "Weak evidence: asked outright, among the target words (1–70 %").weak
 
 
 def said_of_models(rows: Rows) -> list[Finding]:
@@ -536,9 +548,9 @@ def said_of_models(rows: Rows) -> list[Finding]:
 def test_gaps_between_models_are_a_topic_of_their_own() -> None:
     gap = contrast_row("compare/srb_spread/paired/models", -0.2, (-0.3, -0.1), model_a="B", model_b="A")
     assert not said_of_models([gap])
-    found = said(compared([gap, pair("B", "A", 0.2, (0.1, 0.3))], "A", "B"), "models", "(SRB)")
+    found = said(compared([gap, pair("B", "A", 0.2, (0.1, 0.3))], "A", "B"), "models", "gender words aside")
     assert (found.topic, found.verdict) == ("gaps", "lower")
-    assert "(SRB) is clearly lower for B than for A" in found.text
+    assert "the gap between words for women and men is clearly lower for B than for A" in found.text
 
 
 @pytest.mark.parametrize(

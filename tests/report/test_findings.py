@@ -420,6 +420,21 @@ def test_drawn_answers_stand_beside_little_of_the_probability() -> None:
     assert turned.endswith("drawn answers for women’s and men’s jobs, the other way round.")
     assert len(texts_of(drawn(0.2, 0.7, coverage=0.7), "say")) == 1
     assert len(texts_of(drawn(0.2, 0.7, named=0.0, coverage=0.03), "say")) == 1
+    # Weak evidence alone on a page still leads, with what was drawn behind it.
+    leading = [one.text for one in say(drawn(0.2, 0.7, coverage=0.03)).leading]
+    assert leading.index(turned) == leading.index(texts_of(drawn(0.2, 0.7, coverage=0.03), "say")[0]) + 1
+
+
+def test_drawn_answers_stand_beside_the_share_of_one_group_too() -> None:
+    made = drawn(0.7, 0.2, coverage=0.03)
+    (part,) = made.parts
+    only = {name: [one for one in rows if one.get("job_group") == MENS] for name, rows in part.tables.items()}
+    said_first, beside = texts_of(replace(made, parts=(replace(part, tables={**only, "tests": []}),)), "say")
+    assert said_first.startswith("Weak evidence: asked outright")
+    assert (
+        beside
+        == "Asked outright, women are 20 % of those named in m’s drawn answers for jobs mostly held by men."
+    )
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,13 @@ def test_a_design_without_a_test_shows_nothing() -> None:
     assert smallest_difference(Design((Side(2, 0.2, 0.2), Side(2, 0.2, 0.2)), 2, 0.2)) is None
 
 
+@pytest.mark.parametrize(("n_templates", "shown"), [(4, False), (5, True)])
+def test_few_templates_have_no_small_p(n_templates: int, shown: bool) -> None:
+    of = Design((Side(20, 0.001, 0.001),), n_templates, 0.001)
+    assert power(of, 0.9, 0.0011) > 0.9
+    assert (power(of, 0.9, 0.0009) > 0.0) == shown
+
+
 def test_where_nothing_varies_any_difference_shows() -> None:
     assert power(Design((Side(5, 0.0, 0.0),), 5, 0.0), 0.01) == 1.0
     assert power(Design((Side(5, 0.0, 0.0),), 5, 0.0), 0.0) == 0.0

@@ -543,6 +543,7 @@ def test_an_interval_under_bounds_goes_from_the_lower_ends_low_to_the_upper_ends
     assert (ends[0]["ci_low"], ends[1]["ci_high"]) == pytest.approx((row["ci_low"], row["ci_high"]))
     nearer = ends[0] if row["bound_low"] > 0 else ends[1] if row["bound_high"] < 0 else None
     assert row["p_value"] == (nearer["p_value"] if nearer else 1.0)
+    assert row["dof"] == (nearer["dof"] if nearer else min(end["dof"] for end in ends))
 
 
 @pytest.mark.parametrize(

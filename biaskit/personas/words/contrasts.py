@@ -90,11 +90,12 @@ def contrast_lists(
     nulls = _nulls(texts, log_odds, contrasts, defined, rng, n_shuffles if any(defined) else 0)
     lists = [[*map(_beside_null, *pair)] for pair in zip(drafts, zip(*nulls, strict=True), strict=True)]
     floor, n_more = 1 / (1 + n_shuffles), min(9 * (1 + n_shuffles), MOST_SHUFFLES - n_shuffles)
-    at_floor = [any(each.p_value_beyond == floor for each in of_contrast) for of_contrast in lists]
-    more = _nulls(texts, log_odds, contrasts, at_floor, rng, max(0, n_more) if any(at_floor) else 0)
+    at_floor = [[(each.p_value_beyond or 1) < 2 * floor for each in of_contrast] for of_contrast in lists]
+    again = [any(of_contrast) for of_contrast in at_floor]
+    more = _nulls(texts, log_odds, contrasts, again, rng, max(0, n_more) if any(again) else 0)
     for c, of_contrast in enumerate(lists):
         for m, word_list in enumerate(of_contrast):
-            if word_list.p_value_beyond == floor:  # no other: its shuffles must not hang on this list
+            if at_floor[c][m]:  # no other: its shuffles must not hang on this list
                 word_list = _beside_null(drafts[c][m], _in_a_row([nulls[m][c], more[m][c]]))
             yield word_list
 

@@ -72,7 +72,8 @@ def _leading(content: Content, sentences: Sequence[Said]) -> list[Said]:
     Weak evidence never comes first. Where these are too few, a second clear sentence about one thing comes
     before what says nothing.
     """
-    by_weight = sorted(sentences, key=lambda said: (said.strength, *_place(said)))
+    alone = (said for said in sentences if said.beside is None)
+    by_weight = sorted(alone, key=lambda said: (said.strength, *_place(said)))
     if is_pair(content):
         by_weight.sort(key=lambda said: (said.strength > 0, said.finding.question != "models"))
     firm = next((said for said in by_weight if not said.finding.weak), None)
@@ -82,4 +83,6 @@ def _leading(content: Content, sentences: Sequence[Said]) -> list[Said]:
         if said.strength < SILENT:
             first_about.setdefault(said.about, said)
     second = [said for said in by_weight if said.strength < UNCLEAR and said not in first_about.values()]
-    return [*first_about.values(), *second][:N_LEADING] or by_weight[:1]
+    chosen = [*first_about.values(), *second][:N_LEADING] or by_weight[:1]
+    both = [one for said in chosen for one in (said, *(s for s in sentences if s.beside == said.finding))]
+    return both[:N_LEADING]

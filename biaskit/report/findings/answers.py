@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,7 +33,7 @@ def say(content: Content) -> Iterator[Said]:
             for row in defined(tested, "estimate") if several else ():
                 claimed = claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
                 yield claimed
-                yield from _drawn(block, model, row, claimed)
+                yield from _drawn(block, model, (row["group_a"], row["group_b"]), claimed, row)
     # Lists of jobs are said under a question that has an answer alone (docs/methods.md#verdicts).
     answered = is_answered(content, "say")
     for block in blocks:
@@ -63,7 +63,9 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
         )
         using, number = measured(block, model, [row]), share if bracket else ""
         place: dict[str, Any] = {"about": block.about, "strength": DETAIL if weak else None, "weak": weak}
-        yield said(text, block.topic, "say", measured=using, number=number, **place)
+        share_said = said(text, block.topic, "say", measured=using, number=number, **place)
+        yield share_said
+        yield from _drawn(block, model, (row["job_group"],), share_said)
     if not defined(rows, "share"):
         missing = "{opening}, how often {model} says {who} is not measured ({why})."
         text = sentence(missing, **pieces, why=why(rows[0] if rows else test))
@@ -71,28 +73,29 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
         yield said(text, block.topic, "say", "not-measured", using, about=block.about, weak=weak)
 
 
-def _drawn(block: ProbeBlock, model: str, test: Row, claimed: Said) -> Iterator[Said]:
+def _drawn(
+    block: ProbeBlock, model: str, groups: Sequence[str], claimed: Said, test: Row | None = None
+) -> Iterator[Said]:
     """Say beside a claim on little of the probability whom drawn answers name, where there are some."""
     every = block.outcomes.get((model,), ())
     shares = {(row["job_group"], row["outcome"]): row["share"] for row in every}
-    groups = test["group_a"], test["group_b"]
     if not is_under(block.coverage(model), LITTLE) or not all(shares.get((g, NAMED)) for g in groups):
         return
-    a, b = (shares[group, f"{NAMED}:{block.gender}"] / shares[group, NAMED] for group in groups)
-    turned = outcome_of(test) in DIRECTED and (a - b) * test["estimate"] < 0
+    parts = [shares[group, f"{NAMED}:{block.gender}"] / shares[group, NAMED] for group in groups]
+    claims = test["estimate"] if test is not None and outcome_of(test) in DIRECTED else 0.0
+    turned = (parts[0] - parts[-1]) * claims < 0
     text = sentence(
-        "{opening}, {who} are {a} and {b} % of those named in {model}’s drawn answers for {groups}{turned}.",
+        "{opening}, {who} are {parts} % of those named in {model}’s drawn answers for {groups}{turned}.",
         opening=block.opening(),
         model=Foreign(model),
         who=who(block.gender),
-        a=percent(a),
-        b=percent(b),
-        groups=two_groups(block.part, *groups),
+        parts=" and ".join(map(percent, parts)),
+        groups=(two_groups if len(groups) > 1 else one_group)(block.part, *groups),
         turned=", the other way round" if turned else "",
     )
     using = measured(block, model, (), "drawn answers")
-    said_beside = replace(claimed.finding, text=text, verdict="shown", measured_with=using)
-    yield replace(claimed, finding=said_beside, number="")
+    drawn = replace(claimed.finding, text=text, verdict="shown", measured_with=using, weak=False)
+    yield replace(claimed, finding=drawn, number="", beside=claimed.finding)
 
 
 def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:

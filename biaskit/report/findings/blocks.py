@@ -162,7 +162,10 @@ SIDES = ("model_a", "model_b")
 
 
 def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
-    """Find the least and the greatest coverage of the answers that rows of tests rest on."""
+    """Find the least and the greatest coverage of the answers that rows of tests rest on.
+
+    A mean over models stands for all models of the page.
+    """
     way = itemgetter("bias_type", "prompt_form")
     ways = {(row[side], *way(row)) for row in rows for side in sides}
     every = [
@@ -170,7 +173,9 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
         for part in parts_of(content, "probe")
         for row in in_main_setting(where(part.tables.get("probe_groups", ()), instruction_id=0))
     ]
-    return coverage_of(row for row in every if (row["model"], *way(row)) in ways)
+    labels = {row["model"] for row in every}
+    named = {(label if label in labels else None, *rest) for label, *rest in ways}
+    return coverage_of(row for row in every if {(row["model"], *way(row)), (None, *way(row))} & named)
 
 
 def are_fields(part: Part) -> bool:

@@ -15,6 +15,7 @@ from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, shar
 from biaskit.report.findings.kinds import CHANGE, GAP_CHANGE, claim
 from biaskit.report.findings.sentence import STRENGTH, Foreign, Piece, Said, said, sentence, who, why, within
 from biaskit.stats.verdict import Verdict, verdict_of
+from biaskit.tables.coverage import coverage_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
 CAUSES = {
@@ -71,6 +72,9 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
             pieces["moves"] = "turns" if gap * left < 0 else "widens" if abs(left) > abs(gap) else "narrows"
             notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
         arguments = block.claim(model, row, *notes, **pieces)
+        asked_of = where(block.part.tables.get("probe_groups", ()), model=model, bias_type=block.bias_type)
+        arms = {str(row[f"instruction_{side}"]) for side in "ab"}
+        arguments["coverage"] = coverage_of(one for one in asked_of if str(one["instruction_id"]) in arms)
         yield claim(kind, row, **{**arguments, "topic": "debiasing", "about": about})
     n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in changes]
     subject = "gap between groups of jobs" if of_gap else "answers"

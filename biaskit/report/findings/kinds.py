@@ -259,7 +259,7 @@ def of_models(quantity: str) -> Kind:
     """Make the words for one model against another in a quantity of `SUBJECTS`."""
     subject, interval = SUBJECTS[quantity], "" if quantity in IN_NUMBERS else "{span}"
     if quantity in IN_NUMBERS:
-        clear = directed("a score of words for women and men (SRB) is clearly {higher} for {a} than for {b}.")
+        clear = directed(f"gender words aside, {subject} clearly {{higher}} for {{a}} than for {{b}}.")
     else:
         clear = directed(
             f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",

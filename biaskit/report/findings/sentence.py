@@ -40,6 +40,7 @@ class Said:
     about: str
     strength: int
     number: str = ""
+    beside: Finding | None = None  # the one that it follows wherever that stands
 
 
 def said(
@@ -103,7 +104,8 @@ def sentence(*templates: str, **pieces: Piece) -> str:
             text = text[:1].upper() + text[1:]
         if n_words(text) <= MOST_WORDS:
             return text
-    return " ".join(text.split()[: MOST_WORDS - 1]) + " …"
+    n_kept = MOST_WORDS - 1 + len(text.split()) - n_words(text)
+    return " ".join(text.split()[:n_kept]) + " …"
 
 
 # --- pieces of it ------------------------------------------------------------------------------------
