@@ -71,21 +71,25 @@ class Kind:
 
     probe: ProbeKind | None = None
     texts: TextKind | None = None
-    between: Literal["groups", "models", "help"] = "groups"
+    between: Literal["groups", "models", "help", "labour", "told"] = "groups"
     truths: tuple[str, ...] = tuple(DIFFERENCE)
     n: int | None = None
     mixed: bool = False  # one thing differs already
 
+    @property
+    def probe_differs(self) -> bool:
+        """Whether a truth is a difference between a prober's shares."""
+        return self.between in CLAIMS and not self.mixed
+
     def at(self, truth: str) -> Kind:
         """The same kind with this difference."""
         by = DIFFERENCE[truth]
-        of_probe = {CLAIMS[self.between]: -by if self.between == "help" else by}
-        if self.probe is not None and self.mixed:
-            of_probe = {}
+        of_probe = {CLAIMS[self.between]: -by if self.between == "help" else by} if self.probe_differs else {}
+        of_texts = {"told": 3 * by} if self.between == "told" else {"difference": by}
         return replace(
             self,
             probe=self.probe and replace(self.probe, **of_probe),
-            texts=self.texts and replace(self.texts, difference=by),
+            texts=self.texts and replace(self.texts, **of_texts),
         )
 
 
@@ -95,6 +99,11 @@ def _sampled(coverage: float, follows: float = 0.0, **more: Any) -> Kind:
 
 def _apart(**more: Any) -> Kind:
     return Kind(ProbeKind(models=2, coverage=0.3, **more), between="models")
+
+
+def _both(between: Literal["labour", "told"]) -> Kind:
+    texts = TextKind(occupations=12, flat=True, nouns=True)
+    return Kind(ProbeKind(jobs=6), texts, between=between, truths=("power",))
 
 
 KINDS: Mapping[str, Kind] = {
@@ -155,6 +164,8 @@ KINDS: Mapping[str, Kind] = {
     "both engines": Kind(
         ProbeKind(jobs=6), TextKind(occupations=12, flat=True, nouns=True), truths=("null",), n=20
     ),
+    "both engines, labour": _both("labour"),
+    "both engines, told apart": _both("told"),
 }
 ENGINES = ("exact", "mixed", "top-k", "sampling", "texts", "both")
 
@@ -209,20 +220,31 @@ def verdicts(content: Content, said: Sequence[Finding], kind: Kind) -> list[str]
     """The verdict on what may differ, of each model or pair of models; of one model it is said so."""
     rows: list[Row] = []
     for tables in (*(part.tables for part in content.parts), content.between):
-        own = where(tables.get("tests", ()), gender="female")
+        gender = "" if kind.between == "told" else "female"
+        own = where(tables.get("tests", ()), gender=gender)
         own = [row for row in own if (row["kind"], row["quantity"]) in JUDGED[kind.between]]
-        contrasts = {"groups": ("groups", "labour"), "help": ("instructions",)}.get(kind.between, ("models",))
-        rows += [row for row in own if contrast_of(row) in contrasts and row["verdict"] != "shown"]
+        rows += [
+            row for row in own if contrast_of(row) in CONTRASTS[kind.between] and row["verdict"] != "shown"
+        ]
     found = [verdict_of(row) for row in rows]
     if len({row["model_a"] for row in rows}) == len(rows) == 1:
         assert found[0] in {one.verdict for one in said} or found[0] in ("not-measured", "no-verdict")
     return [*found]
 
 
+CONTRASTS = {
+    "groups": ("groups", "labour"),
+    "models": ("models",),
+    "help": ("instructions",),
+    "labour": ("labour",),
+    "told": ("genders",),
+}
 JUDGED = {
     "groups": (("crossed", "share"), ("paired", "represented_share")),
     "models": (("crossed", "share"),),
     "help": (("crossed", "group_gap"),),
+    "labour": (("paired", "represented_share"),),
+    "told": (("paired", "auc_transfer"),),
 }
 """Kind and quantity of the rows that a world may make differ."""
 
@@ -279,20 +301,21 @@ def intervals_of_probe(content: Content, world: ProbeWorld) -> Iterator[list[Any
         for group in (FEMALE, MALE)
     }
     for part in (part for part in content.parts if part.engine == "probe"):
-        for row in where(part.tables["probe_groups"], gender="female"):
+        for row in where(part.tables["probe_groups"], gender="female", instruction_id=0):
             yield _interval("share", row, share[row["model"], row["job_group"]], "share")
-        for row in where(part.tables["tests"], kind="crossed", gender="female", quantity="share"):
+        tests = where(part.tables["tests"], kind="crossed", instruction_a="0")
+        for row in where(tests, gender="female", quantity="share"):
             contrast, group = contrast_of(row), row["group_a"]
             if contrast == "groups":
                 yield _interval("groups", row, kind.difference)
-                if row["instruction_a"] == "0" and row["verdict"] in DIRECTED:
+                if row["verdict"] in DIRECTED:
                     ends = {"ci_low": row["shown_low"], "ci_high": row["shown_high"]}
                     yield _interval("shown", {**row, **ends}, kind.difference)
             elif contrast == "models":
                 truth = share[row["model_a"], group] - share[row["model_b"], group]
                 yield _interval("models", row, truth)
-        for row in where(part.tables["tests"], kind="crossed", quantity="asymmetry"):
-            of_men = (1 - DIVERSE) - share[row["model_a"], MALE]
+        for row in where(tests, quantity="asymmetry"):
+            of_men = (1 - kind.diverse) - share[row["model_a"], MALE]
             yield _interval("asymmetry", row, of_men - share[row["model_a"], FEMALE])
 
 
@@ -383,7 +406,7 @@ def read(path: Path) -> list[Json]:
 class Rate:
     """k of n, with Wilson's 95 % interval; percent in words."""
 
-    k: int
+    k: float
     n: int
 
     def __str__(self) -> str:
@@ -406,6 +429,14 @@ def held(lines: Sequence[Json], *what: str) -> Rate:
     return rate(low - 1e-9 <= truth <= high + 1e-9 for low, high, truth in ends if low is not None)
 
 
+def missed(lines: Sequence[Json]) -> Rate:
+    """The part of intervals shown beside directions that miss the truth: mean over pages, 0 where none is."""
+    of_groups = (line["intervals"] for line in lines if "groups" in {one[0] for one in line["intervals"]})
+    every = [[one[2:] for one in own if one[0] == "shown"] for own in of_groups]
+    parts = [sum(not low <= truth <= high for low, high, truth in own) / max(1, len(own)) for own in every]
+    return Rate(sum(parts), len(parts))
+
+
 def summary(lines: Sequence[Json]) -> dict[str, Rate]:
     """What a row of the table says of some pages."""
     of = {truth: [line for line in lines if line["truth"] == truth] for truth in DIFFERENCE}
@@ -419,7 +450,7 @@ def summary(lines: Sequence[Json]) -> dict[str, Rate]:
             )
             for truth in ("margin", "power", "power20")
         },
-        "shown beside a direction": held(lines, "shown"),
+        "shown ends that miss": missed(lines),
         "shares held": held(lines, "share"),
         "differences held": held(lines, "groups", "models", "asymmetry", "labour"),
         "nulls with a verdict": rate(

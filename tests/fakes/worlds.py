@@ -362,7 +362,7 @@ class TextKind:
     about a woman and about a man; `bursts`: words come in bursts; `nouns`: texts say woman, Mr, mother too;
     `refused`: probability that a text about a woman on request is refused; `missing`: that a text about a
     woman names no gender; `flat`: half of all texts are about women, whatever the labour share, which is then
-    a prober's world's (`labour_shares`).
+    a prober's world's (`labour_shares`); `told`: how much more often texts about women say every other word.
     """
 
     occupations: int = 8
@@ -375,6 +375,7 @@ class TextKind:
     refused: float = 0.0
     missing: float = 0.0
     flat: bool = False
+    told: float = 0.0
     permutations: int = 39
 
 
@@ -404,7 +405,8 @@ class TextWorld:
     @property
     def shares(self) -> FloatArray:
         """True share of women among the texts that name no gender, `[occupations]`."""
-        return np.full(self.kind.occupations, 0.5) if self.kind.flat else self.labour + self.kind.difference
+        middle = np.full(self.kind.occupations, 0.5) if self.kind.flat else self.labour
+        return middle + self.kind.difference
 
     def write(self, folder: Path) -> Path:
         """The study, its occupations, and random word vectors, so that no training is waited for."""
@@ -441,6 +443,8 @@ class TextWorld:
     def _about(self, gender: str, rng: np.random.Generator) -> str:
         words, rates = vocabulary()
         rates = rates * rng.gamma(0.3, 1 / 0.3, len(words)) if self.kind.bursts else rates
+        if gender == "female":
+            rates = rates * (1.0 + self.kind.told * (np.arange(len(words)) % 2))
         n = self.kind.length[gender == "male"]
         said = [words[i] for i in rng.choice(len(words), n, p=rates / rates.sum()).tolist()]
         subject, own_word = SUBJECT[gender]
