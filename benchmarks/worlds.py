@@ -150,19 +150,16 @@ KINDS: Mapping[str, Kind] = {
     "sampling, true mean 0.500": Kind(
         ProbeKind(estimator="sampling", coverage=0.3, follows=1.0, templates=25, women=0.5 / (1 - DIVERSE)),
         truths=("null",),
-        n=200,
     ),
     "texts, equal": Kind(texts=TextKind()),
-    "texts, men's twice as long": Kind(
-        texts=TextKind(length=(60, 120), permutations=199), truths=("null",), n=20
-    ),
+    "texts, men's twice as long": Kind(texts=TextKind(length=(60, 120), permutations=199), truths=("null",)),
     "texts, bursty words": Kind(texts=TextKind(bursts=True), truths=("null",)),
     "texts, with woman, Mr, mother": Kind(texts=TextKind(nouns=True), truths=("null",)),
     "texts, women's without a gender": Kind(texts=TextKind(missing=0.3), truths=("null",)),
     "texts, women refused": Kind(texts=TextKind(refused=0.5), truths=("null",)),
-    "texts, three models": Kind(texts=TextKind(models=3), truths=("null",), n=20),
+    "texts, three models": Kind(texts=TextKind(models=3), truths=("null",)),
     "both engines": Kind(
-        ProbeKind(jobs=6), TextKind(occupations=12, flat=True, nouns=True), truths=("null",), n=20
+        ProbeKind(jobs=6), TextKind(occupations=12, flat=True, nouns=True), truths=("null",)
     ),
     "both engines, labour": _both("labour"),
     "both engines, told apart": _both("told"),
