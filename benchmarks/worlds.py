@@ -102,7 +102,7 @@ def _apart(**more: Any) -> Kind:
 
 
 def _both(between: Literal["labour", "told"]) -> Kind:
-    texts = TextKind(occupations=12, flat=True, nouns=True)
+    texts = TextKind(occupations=12, flat=between == "told", nouns=True)
     return Kind(ProbeKind(jobs=6), texts, between=between, truths=("power",))
 
 
