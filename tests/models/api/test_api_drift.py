@@ -87,7 +87,10 @@ def texts(server: ApiServer, occupations: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("engine", ["probe", "personas"])
-def test_a_resumed_run_stops_at_the_first_answer_of_another_model(cli: Ask, engine: str) -> None:
+def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
+    cli: Ask, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 8)
     with ApiServer(behaviour=Behaviour(model_name="toy")) as server:
         less = probe(server, *FOUR) if engine == "probe" else texts(server, "nurse")
         more = probe(server, *EIGHTY) if engine == "probe" else texts(server, "nurse,pilot,cook")
@@ -101,9 +104,9 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(cli: Ask, engi
         assert "toy now answers as 'toy-2025-01'; the stored rows are of toy." in stopped.err
         assert "--accept-drift" in stopped.err
         assert first.names == {"toy": len(first.rows)}
-        # What was under way with that answer, and not a request more.
-        assert server.calls - calls <= 64 + 10
-        assert server.answered[200] - answered <= 64 + 10
+        # What was under way with that answer, and of a busy machine what was sent before it was read.
+        assert server.calls - calls <= 2 * 8 + 10
+        assert server.answered[200] - answered <= 2 * 8 + 10
         mixed = cli(*more, "--accept-drift")
         assert mixed.code == 0, mixed.err
         assert mixed.content.startswith(first.content)
