@@ -23,8 +23,6 @@ UNLISTED = -9990.0
 """OpenAI writes -9999 for a token outside its list; no listed token is ever that improbable."""
 UNDECODED = ("\u0120", "\u010a", "\u2581")
 """How vocabularies write a space or a line feed; such a token never equals an expression."""
-TEXT_PARTS = ("text", "output_text")
-"""Types of the parts of a content that are its text."""
 _PROMPT_BLOCK = re.compile(r'"(block_?reason|filtered)": ("\w|true)', re.IGNORECASE)
 """How an answer without choices says that a filter took the prompt (Gemini, Azure)."""
 THOUGHT, END_OF_THOUGHT = "<think>", "</think>"
@@ -104,8 +102,7 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             text = ""
         if not isinstance(text, str):
             raise BadAnswer("a choice without a text")
-        kinds = [str(inside(part, "type")) for part in parts]
-        thinks = any(kind.startswith(("think", "reason")) for kind in kinds)
+        thinks = any(str(inside(part, "type")).startswith(("think", "reason")) for part in parts)
         # A limit that leaves no text at all was spent on thoughts that the server keeps to itself.
         by_index[index] = AnswerChoice(index, text, finish, data, thinks or (finish == "length" and not text))
     if not by_index:
@@ -120,13 +117,10 @@ def _joined(content: Any) -> Any:
     """
     if not isinstance(content, list):
         return content
-    texts = []
-    for part in content:
-        kind = "text" if isinstance(part, str) else inside(part, "type") or "text"
-        text = part if isinstance(part, str) else inside(part, "text")
-        if not isinstance(kind, str) or (kind in TEXT_PARTS and not isinstance(text, str)):
-            raise BadAnswer("a text in a list of parts that cannot be read")
-        texts += [text] if kind in TEXT_PARTS else []
+    parts = [{"text": part} if isinstance(part, str) else part for part in content]
+    texts = [inside(part, "text") for part in parts if inside(part, "type") in (None, "text", "output_text")]
+    if not all(isinstance(text, str) for text in texts):
+        raise BadAnswer("a list of parts with one that cannot be read")
     return "".join(texts)
 
 

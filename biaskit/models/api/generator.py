@@ -96,10 +96,8 @@ class ApiGenerator(ApiModel):
                 answers = await self.connection.controller.ask(self._question(draws), read)
             except Blocked as block:  # the prompt, so all of its draws
                 by = block.by or self.capabilities.answered_by or self.connection.endpoint.model
-                rendered, nobody = self.rendered(batch[0].prompt), answered_now(by, None, None)
-                answers = [
-                    Draw(request.key, rendered, "", "filter", nobody, seeded=False) for request in draws
-                ]
+                rendered, origin = self.rendered(batch[0].prompt), answered_now(by, None, None)
+                answers = [Draw(draw.key, rendered, "", "filter", origin, seeded=False) for draw in draws]
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
                     raise  # else keep the answers that came before the stop

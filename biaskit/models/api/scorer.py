@@ -160,7 +160,7 @@ class ApiScorer(ApiModel):
             return listing, incomplete and may_hide(choice, k), answered(reply)
 
         listing, hides, origin = await self.connection.controller.ask(call, read)
-        log_probs = tuple(bound_form(e, text, listing, k, hides=hides) for e, text in self._forms(request))
+        log_probs = tuple(bound_form(e, text, listing, k, hides) for e, text in self._forms(request))
         scored = self._scored(request, "top-k", log_probs, [origin])
         return replace(scored, listed={"": listing}, may_hide=hides)
 
@@ -225,9 +225,7 @@ class ApiScorer(ApiModel):
         )
 
 
-def bound_form(
-    expression: Expression, text: str, listing: Listing, k: int, *, hides: bool = False
-) -> LogProb:
+def bound_form(expression: Expression, text: str, listing: Listing, k: int, hides: bool = False) -> LogProb:
     """Bound one form's log-probability by a list; groups have joint bounds (docs/methods.md#top-k-bounds).
 
     `hides`: a token may stand for another of the same text, which has any part of what is not listed.

@@ -36,15 +36,12 @@ HEADERS = {
 }
 """Headers that leave this machine, beside the host, the body's length and kind, and the key."""
 _BLOCK = re.compile(
-    "filter|block|safety|unsafe|prohibited|recitation|spii|sensitive|toxic|moderation|guardrail|policy"
-    "|inspection|responsible_?ai|armor",
-    re.IGNORECASE,
+    "(?i)filter|block|safe|prohibited|recitation|spii|sensitive|toxic|moderat|guardrail|policy|inspect|armor"
 )
 """What names of finish reasons and errors hold where a content filter stepped in; no two servers agree."""
 _SAYS_BLOCK = re.compile(
-    r"content[ _-]?(filter|policy|management policy|moderation)|safety (system|filter)"
-    r"|(input|prompt|content|output) (was|is|has been) (blocked|filtered|flagged)",
-    re.IGNORECASE,
+    "(?i)content[ _-]?(filter|policy|management policy|moderation)|safety (system|filter)"
+    "|(input|prompt|content|output) (was|is|has been) (blocked|filtered|flagged)"
 )
 """The same in the words of an error whose code says nothing, as gateways pass it on."""
 LOGGERS = (
@@ -303,9 +300,8 @@ def read_reply(
 def _is_block(status: int, error: object, message: str) -> bool:
     """Return whether an error says that a content filter took the prompt or the answer."""
     codes = [inside(error, *path) for path in (("code",), ("type",), ("innererror", "code"))]
-    if status in (200, 400, 422, 451) and any(map(names_block, codes)):
-        return True
-    return status in (200, 400, 403, 422, 451) and _SAYS_BLOCK.search(message) is not None
+    named = status != 403 and any(map(names_block, codes))  # of a network's policies too
+    return status in (200, 400, 403, 422, 451) and (named or _SAYS_BLOCK.search(message) is not None)
 
 
 def _error_of(
