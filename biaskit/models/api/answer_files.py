@@ -110,7 +110,7 @@ class AnswerFiles:
                 raise BadAnswer(f"another model answered, {line.model!r}; the others are of {others}")
             answer = read(reply)
         except Blocked as block:
-            block.by = block.by or line.model or next(iter(self.names), "")
+            block.by = line.model or next(iter(self.names), "")
             raise
         except Trouble as trouble:
             self.refuse(str(trouble), line.where)

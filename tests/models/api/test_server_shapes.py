@@ -104,6 +104,7 @@ OTHERS = {
     "an account": (403, {"error": {"message": "Your account was flagged.", "code": "forbidden"}}),
     "a parameter": (400, {"error": {"message": "Unknown parameter 'top_k'.", "param": "top_k"}}),
     "a length": (400, {"error": {"message": "The prompt is too long.", "code": "context_length_exceeded"}}),
+    "a network": (403, {"error": {"message": "Access denied.", "code": "RequestDisallowedByPolicy"}}),
     "a page": (403, "<html>The request is blocked.</html>"),
 }
 
