@@ -19,7 +19,7 @@ from biaskit.probe.next_tokens import SaidNext
 from biaskit.probe.requests import places_of
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.rows import fault_of
-from biaskit.probe.shares.cells import cell_shares, extensions_of
+from biaskit.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
 from biaskit.probe.stored_design import design_signature, read_design
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
@@ -32,7 +32,7 @@ from biaskit.tables.coverage import WEAK, coverage_of, is_under
 from biaskit.tables.query import grouped, in_main_setting, where
 from biaskit.tables.sets import TableSet
 
-METHODS_VERSION = {"shares": 1, "effects": 3, "outcomes": 2}
+METHODS_VERSION = {"shares": 2, "effects": 3, "outcomes": 2}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "verdict", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
@@ -166,7 +166,7 @@ def _read_cells(
     return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, expressions)
 
 
-_ANSWERED = ("k", "listed", "listed_next", "draws", "counts")
+_ANSWERED = ("k", "listed", "may_hide", "listed_next", "draws", "counts")
 """What a row's numbers are computed from beside its expressions: lists of tokens, counts of draws."""
 _OF_DRAWS = ("key", "estimator", "expressions", "draws", "counts")
 
@@ -212,6 +212,11 @@ def _notes(
             yield "sampling counts an expression where its word ends, as word_boundary = word does"
     if missing := sum(c.shares is None for c in cells):
         yield f"{missing} of {len(cells)} cells have no share; probe_cells.csv gives each reason"
+    if hiding := sum(c.reason == MAY_HIDE for c in cells):
+        yield (
+            f"in {hiding} of {len(cells)} cells the list is shorter than asked and may tell two tokens of one"
+            " text as one: their bounds hold both"
+        )
     floor = study.coverage_floor
     if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
         yield (

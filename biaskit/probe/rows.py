@@ -32,6 +32,7 @@ def row_of(
         row |= {
             "k": estimator.k,
             "listed": {before: list(listed) for before, listed in answer.listed.items()},
+            **({"may_hide": True} if answer.may_hide else {}),
         }
     if answer.listed_next is not None:
         # Six decimals: float32 sums are not better.
@@ -87,6 +88,7 @@ class _Lists(_Points):
     estimator: Literal["top-k"]  # type: ignore[assignment]
     k: Annotated[int, Field(ge=1)]
     listed: dict[str, list[Annotated[tuple[str, FiniteFloat], Strict(False)]]]
+    may_hide: bool = False
 
 
 class _Counts(_Points):

@@ -190,7 +190,8 @@ def is_right(answer: Scored, request: ScoreRequest, k: int | None = None) -> boo
     assert k is not None
     low = [e.low is None or e.low <= v + 1e-9 for e, v in zip(answer.log_probs, values, strict=True)]
     high = [e.high is None or e.high >= v - 1e-9 for e, v in zip(answer.log_probs, values, strict=True)]
-    bounds = bound_masses(answer.listed, k, [Sought(e.group, e.text) for e in answer.log_probs], GROUPS)
+    sought = [Sought(e.group, e.text) for e in answer.log_probs]
+    bounds = bound_masses(answer.listed, k, sought, GROUPS, may_hide=answer.may_hide)
     masses = dict.fromkeys(GROUPS, 0.0)
     for e, value in zip(answer.log_probs, values, strict=True):
         masses[e.group] += math.exp(value)

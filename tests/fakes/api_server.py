@@ -783,6 +783,22 @@ def _refusal(choice: Json) -> None:
         choice["refusal"] = "I'm sorry, I can't help with that."
 
 
+def _blocked(choice: Json) -> None:
+    """No text under a name that is not OpenAI's, as a gateway passes on Gemini's."""
+    choice |= {"text": None, "finish_reason": "PROHIBITED_CONTENT"}
+    if "message" in choice:
+        del choice["text"], choice["message"]["content"]
+
+
+def _spent(choice: Json) -> None:
+    """Thoughts took the limit, and nothing says so."""
+    choice["finish_reason"] = "length"
+    if "message" in choice:
+        del choice["message"]["content"]
+    else:
+        choice["text"] = ""
+
+
 def _filtered(choice: Json) -> None:
     _set_text(choice, _text(choice)[: len(_text(choice)) // 2])
     choice["finish_reason"] = "content_filter"
@@ -845,6 +861,32 @@ def _equal_texts(log_probs: Json) -> None:
             entry["top_logprobs"][1]["token"] = entry["top_logprobs"][0]["token"]
 
 
+def _as_in_a_chat(log_probs: Json) -> None:
+    """The log-probabilities of a completion in the shape of a chat's, as llama-server tells them."""
+    if "content" in log_probs:
+        return
+    rows = zip(*(log_probs.pop(name) for name in _LEGACY), strict=True)
+    log_probs["content"] = [
+        {"token": token, "logprob": value, "top_logprobs": _entries(top)} for token, value, top, _ in rows
+    ]
+
+
+def _entries(top: Mapping[str, float] | None) -> list[Json]:
+    return [{"token": text, "logprob": value} for text, value in (top or {}).items()]
+
+
+def _in_entries(log_probs: Json) -> None:
+    """Lists of entries where the completions API has dictionaries."""
+    if "top_logprobs" in log_probs:
+        log_probs["top_logprobs"] = [_entries(top) for top in log_probs["top_logprobs"]]
+
+
+def _of_one_place(log_probs: Json) -> None:
+    """The dictionary of the first place, without a list around it."""
+    if log_probs.get("top_logprobs"):
+        log_probs["top_logprobs"] = log_probs["top_logprobs"][0]
+
+
 def _sum_above_one(log_probs: Json) -> None:
     """Every listed value is at most 0, but together they are more than everything."""
     for entry in log_probs.get("content", ()):
@@ -887,6 +929,14 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "text-not-string": _on_each_choice(lambda choice: _set_text(choice, 42)),
     "text-in-parts": _on_each_choice(_in_parts),
     "part-not-text": _on_each_choice(lambda choice: _in_parts(choice, {"type": "refusal", "refusal": "No."})),
+    "thoughts-in-parts": _on_each_choice(
+        lambda choice: _in_parts(choice, {"type": "thinking", "thinking": [{"type": "text", "text": "He?"}]})
+    ),
+    "limit-spent": _on_each_choice(_spent),
+    "blocked": _on_each_choice(_blocked),
+    "prompt-blocked": lambda payload, telling: (
+        {**payload, "choices": [], "promptFeedback": {"blockReason": "SAFETY"}}
+    ),
     "text-missing": _on_each_choice(lambda choice: (choice.pop("text", 0), choice.pop("message", 0))),
     "lone-surrogate": _on_each_choice(lambda choice: _set_text(choice, "\ud800 " + _text(choice) + "\udfff")),
     "control-characters": _on_each_choice(
@@ -907,6 +957,9 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "other-spelling": _on_log_probs(_respelled),
     "unequal-lists": _on_log_probs(_unequal_lists),
     "other-ids": _on_log_probs(_other_ids),
+    "list-as-in-a-chat": _on_log_probs(_as_in_a_chat),
+    "list-of-entries": _on_log_probs(_in_entries),
+    "list-of-one-place": _on_log_probs(_of_one_place),
     "equal-texts": _on_log_probs(_equal_texts),  # chat only: the other form cannot say it
     # the envelope
     "other-model": lambda payload, telling: {**payload, "model": "somebody-else"},
@@ -1052,6 +1105,9 @@ _REFUSALS: dict[str, Callable[..., Any]] = {
     "200-html": _status(200, _HTML % (b"Please log in", b"Please log in")),
     "200-empty": _status(200, b""),
     "redirect": _status(307, b"", location="{fault.location}"),
+    "400": _status(
+        400, _error("The prompt is too long.", "invalid_request_error", "context_length_exceeded")
+    ),
     "400-filter": _status(
         400, _error("The prompt triggered the content filter.", "invalid_request_error", "content_filter")
     ),
@@ -1073,7 +1129,7 @@ _LOSSES: dict[str, Callable[..., Any]] = {
 FAULTS = {**_REFUSALS, **_LOSSES}
 BEFORE_GENERATION, AFTER_GENERATION = tuple(_REFUSALS), tuple(_LOSSES)
 """Faults that cost nothing, and faults that lose an answer that was generated and is billed."""
-FINAL = ("429-quota", "400-filter", "401", "403", "404", "redirect")
+FINAL = ("429-quota", "400", "400-filter", "401", "403", "404", "redirect")
 """Asking again does not help."""
 SLOW = ("stall", "trickle", "endless", "endless-fast", "429-hours")
 """Only the client's own patience ends these."""

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from biaskit.common.inputs import Inputs, parse_json, unpacked
+from biaskit.common.inputs import Inputs, unpacked
 from biaskit.errors import UsageError
 from biaskit.models.api.endpoint import Endpoint, clean
-from biaskit.models.api.trouble import BadAnswer, GaveUp, Trouble
-from biaskit.models.api.wire import Call, Reply, inside, read_reply
+from biaskit.models.api.trouble import BadAnswer, Blocked, GaveUp, Trouble
+from biaskit.models.api.wire import Call, Reply, answer_json, inside, read_reply
 
 T = TypeVar("T")
 _FILES = Inputs(UsageError, most=0)
@@ -77,7 +77,7 @@ class AnswerFiles:
     def _take(self, where: str, line: bytes) -> None:
         self.n_lines += 1
         try:
-            identifier, answer = _answer_of(parse_json(line), where)
+            identifier, answer = _answer_of(answer_json(line), where)
         except BadAnswer as trouble:
             self.refuse(str(trouble), where)
         except ValueError:
@@ -109,6 +109,9 @@ class AnswerFiles:
                 others = ", ".join(self.names)
                 raise BadAnswer(f"another model answered, {line.model!r}; the others are of {others}")
             answer = read(reply)
+        except Blocked as block:
+            block.by = line.model or next(iter(self.names), "")
+            raise
         except Trouble as trouble:
             self.refuse(str(trouble), line.where)
             raise GaveUp(str(trouble)) from None
@@ -132,7 +135,7 @@ def _answer_of(row: object, where: str) -> tuple[str, Line]:
         stated = response.get("status_code")
         status, body = stated if type(stated) is int else 200, response["body"]
     if isinstance(body, str):  # some services pass it on as text
-        body = parse_json(body)
+        body = answer_json(body)
     error = row.get("error")
     if error and not inside(body, "choices"):  # the reason may stand beside an answer or in its place
         body = body if isinstance(body, Mapping) and body.get("error") else {"error": error}

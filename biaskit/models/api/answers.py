@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from biaskit.models.api.endpoint import clean
-from biaskit.models.api.trouble import BadAnswer
-from biaskit.models.api.wire import Reply, inside
+from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
+from biaskit.models.api.wire import Reply, inside, names_block
 from biaskit.models.base import answered_now
 from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
 
@@ -21,14 +23,16 @@ UNLISTED = -9990.0
 """OpenAI writes -9999 for a token outside its list; no listed token is ever that improbable."""
 UNDECODED = ("\u0120", "\u010a", "\u2581")
 """How vocabularies write a space or a line feed; such a token never equals an expression."""
+_PROMPT_BLOCK = re.compile(r'"(block_?reason|filtered)": ("\w|true)', re.IGNORECASE)
+"""How an answer without choices says that a filter took the prompt (Gemini, Azure)."""
 THOUGHT, END_OF_THOUGHT = "<think>", "</think>"
 """Marks of thoughts in a text, from servers that do not separate them; some templates write the first."""
 FINISHES: Mapping[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
-    **dict.fromkeys(("content_filter", "safety", "recitation", "sensitive"), "filter"),
     "refusal": "refusal",
 }
+"""Reasons by their names in lower case; `names_block` knows those of filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class AnswerChoice:
     text: str
     finish: Finish
     data: Mapping[str, Any]
+    thinks: bool = False  # parts of it are thoughts, or the limit left no text: thoughts took it
 
 
 def answered(reply: Reply) -> Answered:
@@ -56,11 +61,15 @@ def answered(reply: Reply) -> Answered:
 def choices(reply: Reply, n: int) -> list[AnswerChoice]:
     """Return the texts of an answer, at most `n`, in the order of their index.
 
-    Of a repeated index the first choice counts; an index of `n` or more is left out. Raises `BadAnswer` if
-    no choice is left or one of them is not a text.
+    Of a repeated index the first choice counts; an index of `n` or more is left out. A choice that a filter
+    took is one without a text. Raises `BadAnswer` if no choice is left or one of them is not a text,
+    `Blocked` if a filter took the prompt.
     """
     listed = reply.data.get("choices")
     if not isinstance(listed, list) or not listed:
+        if _PROMPT_BLOCK.search(json.dumps(reply.data)):
+            by = str(reply.data.get("model") or "")
+            raise Blocked("the server's filter blocked the prompt", by=by)
         raise BadAnswer("the answer has no choices")
     by_index: dict[int, AnswerChoice] = {}
     for place, data in enumerate(listed):
@@ -73,33 +82,46 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             continue
         message = data.get("message")
         holder = message if isinstance(message, Mapping) else data
-        text, refusal = _joined(holder.get("content" if holder is message else "text")), holder.get("refusal")
+        name = "content" if holder is message else "text"
+        parts = content if isinstance(content := holder.get(name), list) else []
+        text, refusal = _joined(content), holder.get("refusal")
+        refusal = refusal or next(filter(None, (inside(part, "refusal") for part in parts)), None)
         reason = data.get("finish_reason")
         finish = FINISHES.get(reason.lower()) if isinstance(reason, str) else None
+        if names_block(reason) or names_block(data.get("native_finish_reason")):
+            finish = "filter"
         if isinstance(refusal, str) and refusal.strip() and not text:
             text, finish = refusal, "refusal"
         if finish is None and reason is None:
             raise BadAnswer("no finish reason: the text may not be whole")
         if finish is None:
             raise BadAnswer(f"the finish reason {clean(reason)!r}, which is none of a text")
-        if text is None and (finish in ("filter", "refusal") or _has_thoughts(message)):
-            text = ""  # a reasoning model may spend every token on its thoughts
-        if isinstance(text, list):
-            raise BadAnswer("a choice whose list of parts is not text alone")
+        # Nothing was said where its place is empty, or left out by a filter, by thoughts or at the limit.
+        left_out = finish in ("filter", "refusal") or (finish == "length" and holder is message)
+        if text is None and (name in holder or left_out or _has_thoughts(message)):
+            text = ""
         if not isinstance(text, str):
             raise BadAnswer("a choice without a text")
-        by_index[index] = AnswerChoice(index, text, finish, data)
+        thinks = any(str(inside(part, "type")).startswith(("think", "reason")) for part in parts)
+        # A limit that leaves no text at all was spent on thoughts that the server keeps to itself.
+        by_index[index] = AnswerChoice(index, text, finish, data, thinks or (finish == "length" and not text))
     if not by_index:
         raise BadAnswer("none of the choices has a number that was asked for")
     return [by_index[index] for index in sorted(by_index)]
 
 
 def _joined(content: Any) -> Any:
-    """Join the text parts in which some gateways give a text; leave everything else as it is."""
-    parts = content if isinstance(content, list) else []
-    texts = [inside(part, "text") for part in parts if inside(part, "type") == "text"]
-    whole = 0 < len(parts) == len(texts) and all(isinstance(text, str) for text in texts)
-    return "".join(texts) if whole else content
+    """Join the parts of text in which some servers give one, without thoughts and whatever else is none.
+
+    What is no list stays as it is. Raises `BadAnswer` for a part that does not say what it is.
+    """
+    if not isinstance(content, list):
+        return content
+    parts = [{"text": part} if isinstance(part, str) else part for part in content]
+    texts = [inside(part, "text") for part in parts if inside(part, "type") in (None, "text", "output_text")]
+    if not all(isinstance(text, str) for text in texts):
+        raise BadAnswer("a list of parts with one that cannot be read")
+    return "".join(texts)
 
 
 def _has_thoughts(message: object) -> bool:
@@ -138,20 +160,41 @@ def log_probability(value: object) -> float:
     return min(0.0, float(value))
 
 
-def listed_tokens(choice: AnswerChoice, *, chat: bool, k: int = 0) -> Listing:
-    """Return the tokens that a server lists for the first place of a choice, the most probable first.
+def _first_place(choice: AnswerChoice) -> tuple[Any, Any]:
+    """Return the sampled token of the first place, and the list or the dictionary beside it.
 
-    Entries at -9999 are left out. Raises `BadAnswer` if none is left, or they are no distribution.
-    `k`: how many were asked for; then the sampled token, which servers add to their list, is left out if it
-    may be an extra entry. Tokens of equal text (halves of a character) become one entry, so even a list of
-    `k` entries may include it; if it comes last, it bounds no other.
+    The shape says where they stand, not the path: llama-server answers completions in that of a chat,
+    Together a chat in that of completions.
     """
     block = choice.data.get("logprobs")
+    if not isinstance(block, Mapping) and choice.finish in ("filter", "refusal"):
+        raise Refused(f"no log-probabilities: the answer ends as {choice.finish}")
     if not isinstance(block, Mapping):
         raise BadAnswer("no log-probabilities")
-    in_chat = chat and "content" in block  # Together answers a chat in the shape of completions
-    listed = inside(block, "content", 0, "top_logprobs") if in_chat else inside(block, "top_logprobs", 0)
-    if not isinstance(listed, list if in_chat else Mapping):
+    if block.get("content"):
+        return inside(block, "content", 0, "token"), inside(block, "content", 0, "top_logprobs")
+    listed = block.get("top_logprobs")
+    first = inside(listed, 0)
+    of_places = isinstance(first, list) or (isinstance(first, Mapping) and "logprob" not in first)
+    return inside(block, "tokens", 0), first if of_places else listed
+
+
+def may_hide(choice: AnswerChoice, k: int) -> bool:
+    """Return whether a dictionary of tokens is shorter than `k`: two of one text may be one entry."""
+    _, listed = _first_place(choice)
+    return isinstance(listed, Mapping) and len(listed) < k
+
+
+def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
+    """Return the tokens that a server lists for the first place of a choice, the most probable first.
+
+    Entries at -9999 are left out. Raises `BadAnswer` if none is left, or they are no distribution, and
+    `Refused` if a filter took the answer. `k`: how many were asked for; then the sampled token, which
+    servers add to their list, is left out if it may be an extra entry. A list of `k` entries may include it
+    too, where the server gave one less; if it comes last, it bounds no other.
+    """
+    sampled, listed = _first_place(choice)
+    if not isinstance(listed, list | Mapping):
         raise BadAnswer("no list of the most probable tokens")
     if isinstance(listed, Mapping):
         listed = [{"token": token, "logprob": value} for token, value in listed.items()]
@@ -172,5 +215,4 @@ def listed_tokens(choice: AnswerChoice, *, chat: bool, k: int = 0) -> Listing:
     if any(token.startswith(UNDECODED) for token, _ in listing):
         raise BadAnswer("listed tokens as the vocabulary spells them, not as text")
     listing.sort(key=lambda pair: (-pair[1], pair[0]))
-    sampled = inside(block, "content", 0, "token") if in_chat else inside(block, "tokens", 0)
     return tuple(listing[:-1] if 1 < len(listing) <= k and listing[-1][0] == sampled else listing)

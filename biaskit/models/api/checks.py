@@ -76,10 +76,9 @@ class Checks(Doors):
         return self.capabilities
 
     async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
-        chat = path == CHATS
         body = self.body(path, FIRST[path], 1, temperature=temperature)
-        body |= {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
-        return await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0], chat=chat))
+        body |= {"logprobs": True, "top_logprobs": k} if path == CHATS else {"logprobs": k}
+        return await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0]))
 
     async def _listing(self, path: str) -> Listing:
         """Check how many tokens are listed, before or after temperature, and how far two lists differ."""

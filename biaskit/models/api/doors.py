@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from biaskit.models.api.answers import AnswerChoice, answered, choices, reasons_first
 from biaskit.models.api.capabilities import NEUTRAL, Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.trouble import GaveUp, Refused
+from biaskit.models.api.trouble import Blocked, GaveUp, Refused
 from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply, inside
 from biaskit.records import ANSWERED_SEPARATOR, Answered
 
@@ -126,7 +126,7 @@ class Doors:
             found = await self.ask(path, body, lambda reply: (reply, choices(reply, 2), answered(reply)))
             if isinstance(found, tuple):
                 return self._opened(path, settings, *found)
-            if isinstance(found, GaveUp) or not self._without(path, found, body, settings):
+            if isinstance(found, GaveUp | Blocked) or not self._without(path, found, body, settings):
                 why = found
                 break
         self.refused[path].clear()  # a closed door refuses no parameters
@@ -173,7 +173,7 @@ class Doors:
         self._drawn[path] = texts
         self.neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
         most = MOST_CHOICES if n == 2 else 1
-        thinks = path == CHATS and reasons_first(reply)
+        thinks = path == CHATS and (reasons_first(reply) or any(choice.thinks for choice in listed))
         earlier = self.capabilities
         values: dict[str, Any] = {
             "chat" if path == CHATS else "completions": True,

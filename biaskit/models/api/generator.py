@@ -12,8 +12,9 @@ from biaskit.models.api.answers import answered, choices, without_thoughts
 from biaskit.models.api.api_model import ApiModel
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
-from biaskit.models.api.trouble import GaveUp, Refused
+from biaskit.models.api.trouble import Blocked, GaveUp, Refused
 from biaskit.models.api.wire import Call, Reply
+from biaskit.models.base import answered_now
 from biaskit.records import Answered, Draw, DrawRequest, Failed, Plan, Prompt, PromptForm, Sampling
 
 CHOICES, SHORT_CHOICES, SHORT = 8, 20, 32
@@ -93,6 +94,10 @@ class ApiGenerator(ApiModel):
             try:
                 read = partial(self._read, batch=draws)
                 answers = await self.connection.controller.ask(self._question(draws), read)
+            except Blocked as block:  # the prompt, so all of its draws
+                by = block.by or self.capabilities.answered_by or self.connection.endpoint.model
+                rendered, origin = self.rendered(batch[0].prompt), answered_now(by, None, None)
+                answers = [Draw(draw.key, rendered, "", "filter", origin, seeded=False) for draw in draws]
             except (GaveUp, Refused, AskingStopped) as trouble:
                 if isinstance(trouble, AskingStopped) and not done:
                     raise  # else keep the answers that came before the stop

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from biaskit.common.sequences import cut
-from biaskit.models.api.answers import Listing, answered, choices, listed_tokens
+from biaskit.models.api.answers import Listing, answered, choices, listed_tokens, may_hide
 from biaskit.models.api.api_model import ApiModel, path_of
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
@@ -151,16 +151,18 @@ class ApiScorer(ApiModel):
         settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
         call = self.call(request.prompt, 1, settings, name=request.key, draws_anew=True)
 
-        def read(reply: Reply) -> tuple[Listing, Answered]:
-            listing = listed_tokens(choices(reply, 1)[0], chat=chat, k=k)
-            mass = math.fsum(math.exp(value) for _, value in listing)
-            if len(listing) < k - MERGED and mass < 1 - 1e-6:  # unless the list is complete
+        def read(reply: Reply) -> tuple[Listing, bool, Answered]:
+            [choice] = choices(reply, 1)
+            listing = listed_tokens(choice, k=k)
+            incomplete = math.fsum(math.exp(value) for _, value in listing) < 1 - 1e-6
+            if len(listing) < k - MERGED and incomplete:
                 raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
-            return listing, answered(reply)
+            return listing, incomplete and may_hide(choice, k), answered(reply)
 
-        listing, origin = await self.connection.controller.ask(call, read)
-        log_probs = tuple(bound_form(e, text, listing, k) for e, text in self._forms(request))
-        return replace(self._scored(request, "top-k", log_probs, [origin]), listed={"": listing})
+        listing, hides, origin = await self.connection.controller.ask(call, read)
+        log_probs = tuple(bound_form(e, text, listing, k, hides) for e, text in self._forms(request))
+        scored = self._scored(request, "top-k", log_probs, [origin])
+        return replace(scored, listed={"": listing}, may_hide=hides)
 
     async def _echoed(self, request: ScoreRequest) -> Scored:
         """Answer a cell by a call for each form; all must split the cell's prompt into the same tokens."""
@@ -223,14 +225,18 @@ class ApiScorer(ApiModel):
         )
 
 
-def bound_form(expression: Expression, text: str, listing: Listing, k: int) -> LogProb:
-    """Bound one form's log-probability by a list; groups have joint bounds (docs/methods.md#top-k-bounds)."""
+def bound_form(expression: Expression, text: str, listing: Listing, k: int, hides: bool = False) -> LogProb:
+    """Bound one form's log-probability by a list; groups have joint bounds (docs/methods.md#top-k-bounds).
+
+    `hides`: a token may stand for another of the same text, which has any part of what is not listed.
+    """
     values = [value for token, value in listing if token == text]
-    if values:
+    if values and not hides:
         return LogProb(expression.group, text, min(values), max(values))
     mass_unlisted = max(0.0, 1.0 - math.fsum(math.exp(value) for _, value in listing))
     ordered = sorted((value for _, value in listing), reverse=True)
-    unlisted = min(mass_unlisted, math.exp(ordered[min(k, len(ordered)) - 1]))
+    most = math.inf if hides else math.exp(ordered[min(k, len(ordered)) - 1])
+    unlisted = min(mass_unlisted, most)
     begun = math.fsum(math.exp(value) for token, value in listing if text.startswith(token))
     high = min(1.0, unlisted + begun)
     return LogProb(expression.group, text, None, math.log(high) if high > 0 else None)

@@ -50,5 +50,13 @@ class Refused(Trouble):
         self.status = status
 
 
+class Blocked(Refused):
+    """A content filter took the request or its answer: for a text an outcome, and nothing to ask again."""
+
+    def __init__(self, message: str, *, status: int = 200, by: str = "") -> None:
+        super().__init__(message, status=status)
+        self.by = by  # the model, where the server names one
+
+
 class Denied(Trouble):
     """The key is refused or the money is gone: nothing more will be answered."""

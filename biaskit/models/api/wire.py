@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import httpx2
 
 from biaskit.common.inputs import parse_json
 from biaskit.models.api.endpoint import Endpoint, basic, is_loopback
-from biaskit.models.api.trouble import BadAnswer, Denied, RateLimited, Refused, Unavailable
+from biaskit.models.api.trouble import BadAnswer, Blocked, Denied, RateLimited, Refused, Unavailable
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -34,6 +35,15 @@ HEADERS = {
     "user-agent": "biaskit",
 }
 """Headers that leave this machine, beside the host, the body's length and kind, and the key."""
+_BLOCK = re.compile(
+    "(?i)filter|block|safe|prohibited|recitation|spii|sensitive|toxic|moderat|guardrail|policy|inspect|armor"
+)
+"""What names of finish reasons and errors hold where a content filter stepped in; no two servers agree."""
+_SAYS_BLOCK = re.compile(
+    "(?i)content[ _-]?(filter|policy|management policy|moderation)|safety (system|filter)"
+    "|(input|prompt|content|output) (was|is|has been) (blocked|filtered|flagged)"
+)
+"""The same in the words of an error whose code says nothing, as gateways pass it on."""
 LOGGERS = (
     *("openai._base_client", "httpx2", "httpcore2.connection", "httpcore2.http11", "httpcore2.http2"),
     *("httpcore2.proxy", "httpcore2.socks"),
@@ -79,6 +89,27 @@ def inside(data: Any, *steps: str | int) -> Any:
         else:
             return None
     return data
+
+
+def names_block(name: object) -> bool:
+    """Return whether a finish reason or the code of an error names a content filter."""
+    return isinstance(name, str) and _BLOCK.search(name) is not None
+
+
+def answer_json(content: str | bytes) -> Any:
+    """Parse a server's JSON. Raises `ValueError`, and nothing else.
+
+    An object of numbers that names one thing twice becomes a list of {token, logprob}: it tells two tokens
+    of one text, and a dictionary would keep the last.
+    """
+
+    def made(pairs: list[tuple[str, Any]]) -> Any:
+        named = dict(pairs)
+        if len(named) == len(pairs) or not all(isinstance(value, int | float) for _, value in pairs):
+            return named
+        return [{"token": name, "logprob": value} for name, value in pairs]
+
+    return parse_json(content, object_pairs_hook=made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +262,7 @@ def read_reply(
     """
     data = None
     with contextlib.suppress(ValueError):
-        parsed = parse_json(content)
+        parsed = answer_json(content)
         data = parsed if isinstance(parsed, dict) else None
     if status == 200 and data is not None and not data.get("error"):
         # The server's name is stored with every row: it is foreign text like a message.
@@ -240,6 +271,8 @@ def read_reply(
         return Reply({**data, **cleaned})
     message, kind, parameter = _error_of(endpoint, data, content)
     reason = f"{status}: {message}" if message else f"status {status}"
+    if data is not None and _is_block(status, data.get("error", data), message):
+        raise Blocked(reason, status=status)
     if status == 200 and data is not None:
         raise BadAnswer(f"an error in place of an answer: {message}")
     if status == 200:
@@ -262,6 +295,13 @@ def read_reply(
         # A gateway may lose the answer of a request that was carried out.
         raise Unavailable(reason, billed=status in (408, 502, 504))
     raise Refused(reason, parameter=parameter, status=status)
+
+
+def _is_block(status: int, error: object, message: str) -> bool:
+    """Return whether an error says that a content filter took the prompt or the answer."""
+    codes = [inside(error, *path) for path in (("code",), ("type",), ("innererror", "code"))]
+    named = status != 403 and any(map(names_block, codes))  # of a network's policies too
+    return status in (200, 400, 403, 422, 451) and (named or _SAYS_BLOCK.search(message) is not None)
 
 
 def _error_of(

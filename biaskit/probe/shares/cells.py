@@ -17,6 +17,7 @@ from biaskit.records import Cell, CellShares
 from biaskit.stats.proportions import wilson
 
 COVERAGE_TOLERANCE = 1e-6
+MAY_HIDE = "a listed token may hide another of the same text"
 
 
 def cell_shares(
@@ -90,7 +91,8 @@ def _bounded(
         Sought(e["group"], e["text"], _as_tuple(e.get("tokens")), _as_tuple(e.get("token_ids")))
         for e in row["expressions"]
     ]
-    bounds = bound_masses(row["listed"], row["k"], sought, groups)
+    hides = row.get("may_hide", False)
+    bounds = bound_masses(row["listed"], row["k"], sought, groups, may_hide=hides)
     total = math.fsum(bounds.point)
     return CellShares(
         cell,
@@ -98,7 +100,7 @@ def _bounded(
         masses=bounds.point,
         coverage=min(1.0, total),
         shares=tuple(mass / total for mass in bounds.point) if total else None,
-        reason=None if total else "nothing listed",
+        reason=(MAY_HIDE if hides else None) if total else "nothing listed",
         share_ends=tuple(bounds.share_ends(group) for group in groups),
         coverage_ends=bounds.coverage_ends(),
         difference_ends=bounds.difference_ends(*contrast) if contrast else None,

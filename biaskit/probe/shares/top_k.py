@@ -155,7 +155,12 @@ class MassBounds:
 
 
 def bound_masses(
-    listed: Mapping[str, Listing], k: int, expressions: Sequence[Sought], groups: Sequence[str]
+    listed: Mapping[str, Listing],
+    k: int,
+    expressions: Sequence[Sought],
+    groups: Sequence[str],
+    *,
+    may_hide: bool = False,
 ) -> MassBounds:
     """Bound the mass of each group by what was listed after the prompt and after some beginnings.
 
@@ -163,14 +168,15 @@ def bound_masses(
     prompt itself); a longer text was reached by tokens listed before it, and is not used where they reach it
     in two ways. `k` is how many of the most probable tokens a list was asked for; one entry more is the
     sampled token's. Ids have no texts: an expression with ids and no `tokens` has known tokens only where it
-    is one token.
+    is one token. `may_hide`: a listed token may stand for another of the same text, which is then unlisted
+    and as probable as all that is left.
     """
     by_token: dict[str, dict[str, list[float]]] = {}  # text → token after it → its probabilities, ascending
     for text, listing in listed.items():
         of_token = by_token.setdefault(text, {})
         for token, probability in sorted(_probabilities(listing), key=lambda pair: pair[1]):
             of_token.setdefault(token, []).append(probability)
-    walk = _Walk(by_token, dict(listed), k)
+    walk = _Walk(by_token, dict(listed), k, may_hide)
     first = {token for token, _ in listed.get("", ())}
     walk.go(tuple(_with_known_tokens(e, first) for e in expressions), (), 1.0, frozenset([None]), None)
     return MassBounds(
@@ -218,6 +224,7 @@ class _Walk:
     by_token: dict[str, dict[str, list[float]]]
     entries: dict[str, Listing]
     k: int
+    may_hide: bool
     point: defaultdict[str | None, list[float]] = field(default_factory=lambda: defaultdict(list))
     listed: defaultdict[Owners, list[float]] = field(default_factory=lambda: defaultdict(list))
     rests: list[Rest] = field(default_factory=list)
@@ -249,7 +256,7 @@ class _Walk:
                 owners_after, guess_after = owners, guess
                 if completed is not None:
                     # Of tokens with equal texts one is the expression's: it has at least the least of them.
-                    sure = completed.tokens is not None and i == 0
+                    sure = completed.tokens is not None and i == 0 and not self.may_hide
                     owners_after = frozenset([completed.group]) | (frozenset() if sure else owners)
                     guess_after = completed.group if i == 0 else guess
                 if longer and token and text + token in self.by_token and self.ways[text + token] == 1:
@@ -269,9 +276,9 @@ class _Walk:
         unlisted: defaultdict[object, set[str]] = defaultdict(set)
         for e in here:
             # Unless its tokens are known it may begin with an unlisted one, whatever is listed.
-            if e.tokens is None or e.tokens[len(path)] not in listed:
+            if self.may_hide or e.tokens is None or e.tokens[len(path)] not in listed:
                 unlisted[e.next_token(path)].add(e.group)
-        most = most_unlisted(self.entries.get(text, ()), self.k)
+        most = mass if self.may_hide else most_unlisted(self.entries.get(text, ()), self.k)
         tokens = tuple(frozenset(groups) for groups in unlisted.values())
         self.rests.append(Rest(weight * mass, weight * most, owners, tokens))
         self.point[guess].append(weight * mass)

@@ -161,6 +161,16 @@ SHAPES = {
         continued=TEXTS,
         known={"reasoning": True},
     ),
+    "thoughts in parts of their own": Shape(
+        {"completions": False, "lies": "thoughts-in-parts"},
+        raw=(),
+        continued=TEXTS,
+        known={"reasoning": True},
+    ),
+    "llama-server": Shape(
+        {"echo": "ignored", "lies": "list-as-in-a-chat"}, raw=LISTED, known={"completions_k": 20}
+    ),
+    "lists of entries": Shape({"echo": "ignored", "lies": "list-of-entries"}, raw=LISTED),
     "no usage": Shape({"usage": "missing"}, known={"takes_system": True}, said=("token counts: none",)),
     "usage is null": Shape({"usage": "null"}, known={"takes_system": True}, said=("token counts: none",)),
     "usage is zero": Shape({"usage": "zero"}, known={"takes_system": True}, said=("token counts: none",)),

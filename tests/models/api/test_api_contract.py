@@ -182,7 +182,7 @@ def test_answers_come_after_one_that_failed(case: Case) -> None:
             ids = body.get("prompt") if path in GENERATION else None
             if isinstance(ids, list) and not isinstance(ids[0], str):
                 text = MODEL.decode([i for one in ids for i in (one if isinstance(one, list) else [one])])
-            return "400-filter" if "plumber" in text else None
+            return "404" if "plumber" in text else None
 
         opened.server.script(plumbers_fail)
         answers = {answer.key: answer for answer in opened.answers(requests)}
@@ -190,7 +190,7 @@ def test_answers_come_after_one_that_failed(case: Case) -> None:
             failed = "plumber" in request.prompt.text
             assert failed is isinstance(answers[request.key], Failed)
         reasons = {answer.reason for answer in answers.values() if isinstance(answer, Failed)}
-        assert reasons == {"400: The prompt triggered the content filter."}
+        assert reasons == {"404: The model does not exist or you have no access."}
         # A failure is no end: the same backend answers what is asked again.
         opened.server.script(None)
         again = [request for request in requests if isinstance(answers[request.key], Failed)]

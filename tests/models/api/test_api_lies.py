@@ -141,6 +141,7 @@ def only(server: ApiServer, kind: str) -> None:
 # --- the table -----------------------------------------------------------------------------------------
 
 RIGHT = ("right", "right")
+BLOCKED = ("the server's filter blocked the prompt",) * 2
 TOLD = ("as told", "as told")  # a text is what the server says it is
 
 
@@ -163,10 +164,10 @@ READING = {  # whatever is asked
     "wrong-index": again("none of the choices has a number that was asked for"),
     "finish-null": again("no finish reason: the text may not be whole"),
     "finish-unknown": again("the finish reason 'eos_token_found', which is none of a text"),
-    "text-null": again("a choice without a text"),
     "text-not-string": again("a choice without a text"),
     "text-in-parts": RIGHT,
-    "part-not-text": again("a choice whose list of parts is not text alone"),
+    "part-not-text": RIGHT,
+    "thoughts-in-parts": RIGHT,
     "text-missing": again("a choice without a text"),
     "other-model": RIGHT,  # its name stands in the row, and the engine stops
     "model-missing": again("the answer names no model"),
@@ -176,12 +177,16 @@ READING = {  # whatever is asked
     "usage-huge": RIGHT,
     "usage-text": RIGHT,
 }
-TEXTS = ("content-filter", "refusal", "text-empty", "lone-surrogate", "control-characters", "huge-text")
+TEXTS = (
+    *("content-filter", "refusal", "text-empty", "lone-surrogate", "control-characters", "huge-text"),
+    *("text-null", "limit-spent", "blocked", "prompt-blocked"),
+)
 """Lies about a text and nothing else."""
 NUMBERS = (
     *("logprobs-null", "logprobs-missing", "logprobs-values-null", "logprobs-positive", "logprobs-nan"),
     *("logprobs-infinite", "logprobs-text", "logprobs-zero", "logprobs-sum", "other-tokenisation"),
     *("other-spelling", "unequal-lists", "equal-texts", "other-ids"),
+    *("list-as-in-a-chat", "list-of-entries", "list-of-one-place"),
 )
 """Lies about log-probabilities and nothing else."""
 LISTS = {
@@ -206,11 +211,13 @@ OWN = {
     },
     "echo": {
         **dict.fromkeys(TEXTS, RIGHT),
+        "prompt-blocked": BLOCKED,
         **LISTS,
         "logprobs-null": again("no log-probabilities of the prompt came back"),
         "logprobs-missing": again("no log-probabilities of the prompt came back"),
         "logprobs-values-null": again("every log-probability of the prompt is 0"),
         "logprobs-zero": again("every log-probability of the prompt is 0"),
+        "list-as-in-a-chat": again("no log-probabilities of the prompt came back"),
         "logprobs-sum": RIGHT,  # it changes the lists alone
         "other-tokenisation": again("a token spans the end of the prompt before 'man'"),
         "other-spelling": again("the echoed tokens do not spell the prompt"),
@@ -219,20 +226,26 @@ OWN = {
     },
     "selected-ids": {
         **dict.fromkeys(TEXTS, RIGHT),
+        "prompt-blocked": BLOCKED,
         **LISTS,
         "logprobs-values-null": again("the chosen token ids do not come back"),
         "logprobs-zero": again("token ids that are more probable together than everything"),
         "logprobs-sum": again("token ids that are more probable together than everything"),
         "other-ids": again("the chosen token ids do not come back"),
+        **dict.fromkeys(
+            ("list-as-in-a-chat", "list-of-entries", "list-of-one-place"), again("no log-probabilities")
+        ),
         "other-model": ("two models answered the calls of one cell", "right"),
     },
     "top-k, completions": {
         **dict.fromkeys(TEXTS, RIGHT),
+        "prompt-blocked": BLOCKED,
         **LISTS,
         "other-spelling": again("listed tokens as the vocabulary spells them, not as text"),
     },
     "top-k, chat": {
         **dict.fromkeys(TEXTS, RIGHT),
+        "prompt-blocked": BLOCKED,
         **LISTS,
         "other-spelling": again("a listed token whose bytes spell another text"),
         "unequal-lists": again("no list of the most probable tokens"),
@@ -303,9 +316,9 @@ def test_a_server_that_refuses_so_many_choices_is_asked_for_fewer(
 
 def test_a_refusal_that_has_nothing_to_do_with_choices_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     with ApiServer(MODEL) as server, generating(server, policy=ONE_BY_ONE) as generator:
-        server.script(lambda number, path, body: "400-filter")
+        server.script(lambda number, path, body: "400")
         answers = generate(generator, draws(20, tokens=12))
-        assert {"400: The prompt triggered the content filter."} == {
+        assert {"400: The prompt is too long."} == {
             answer.reason for answer in answers if isinstance(answer, Failed)
         }
         assert 20 == len(answers)
@@ -327,27 +340,6 @@ def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.M
         assert 6 < server.calls
 
 
-SHE_IS, A_NURSE = {"type": "text", "text": "She is"}, {"type": "text", "text": " a nurse."}
-
-
-@pytest.mark.parametrize(
-    ("choice", "text", "finish"),
-    [
-        ({"text": "She", "finish_reason": "eos"}, "She", "stop"),
-        ({"text": "She", "finish_reason": "STOP"}, "She", "stop"),
-        ({"message": {"content": None}, "finish_reason": "content_filter"}, "", "filter"),
-        ({"message": {"content": None, "refusal": "No."}, "finish_reason": None}, "No.", "refusal"),
-        ({"message": {"content": "", "refusal": ""}, "finish_reason": "stop"}, "", "stop"),
-        ({"message": {"content": [SHE_IS, A_NURSE]}, "finish_reason": "stop"}, "She is a nurse.", "stop"),
-        # A reasoning model that spent every token on its thoughts.
-        ({"message": {"content": None, "reasoning_content": "Hm"}, "finish_reason": "length"}, "", "length"),
-    ],
-)
-def test_choices_of_several_servers(choice: dict[str, Any], text: str, finish: str) -> None:
-    (found,) = choices(Reply({"choices": [choice]}), 1)
-    assert (text, finish) == (found.text, found.finish)
-
-
 @pytest.mark.parametrize(
     "listed",
     [
@@ -357,27 +349,13 @@ def test_choices_of_several_servers(choice: dict[str, Any], text: str, finish: s
         [{"text": "She", "finish_reason": "stop", "index": -1}],
         [{"text": "She", "finish_reason": "tool_calls"}],
         [{"text": "She"}],
-        [{"text": None, "finish_reason": "stop"}],
-        [{"message": {"content": None}, "finish_reason": "stop"}],
+        [{"message": {"role": "assistant"}, "finish_reason": "stop"}],
         [{"message": "She", "finish_reason": "stop"}],
     ],
 )
 def test_what_is_no_choice(listed: Any) -> None:
     with pytest.raises(BadAnswer):
         choices(Reply({"choices": listed}), 1)
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        *([], ["She"], [None], [{"type": "text"}], [{"type": "text", "text": None}], [{"text": "She"}]),
-        [SHE_IS, {"type": "image_url", "image_url": {"url": "data:,"}}],
-        [{"type": "refusal", "refusal": "No."}, A_NURSE],
-    ],
-)
-def test_parts_that_are_not_text_alone(parts: list[Any]) -> None:
-    with pytest.raises(BadAnswer, match="list of parts"):
-        choices(Reply({"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}), 1)
 
 
 # --- log-probabilities ---------------------------------------------------------------------------------
@@ -404,7 +382,7 @@ def test_log_probabilities_as_servers_write_them(value: float, read: float) -> N
 
 def listing(*entries: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     block = {"content": [{"token": "x", "logprob": -1.0, "top_logprobs": list(entries)}]}
-    return listed_tokens(AnswerChoice(0, "x", "length", {"logprobs": block}), chat=True)
+    return listed_tokens(AnswerChoice(0, "x", "length", {"logprobs": block}))
 
 
 def test_half_a_character_is_no_contradiction() -> None:
