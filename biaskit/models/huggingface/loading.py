@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,11 +17,14 @@ from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
+from biaskit.models.huggingface.gguf_file import FACTORS, check_all_read, complete_config
 
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
 
 MODEL_FILES = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt"]
+_UNUSED = re.compile(r"vision|visual|image|audio|multi_modal|inv_freq|masked_bias|(^|\.)(mtp|pooler|cls)\.")
+"""Tensors that say nothing of the next word: of other senses, tasks and heads, and tables made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +188,23 @@ def load_config(folder: ModelFolder) -> Any:
         raise ModelError(
             f"{folder.path} ({what}) is not a causal language model: it cannot say what follows a prompt."
         )
+    if folder.gguf_file:
+        complete_config(folder.path / folder.gguf_file, config)
     return config
 
 
 def load_model(folder: ModelFolder, placement: Placement) -> Any:
     """Load the causal model in evaluation mode on its device."""
-    if placement.device == "map":
-        return load_weights("AutoModelForCausalLM", folder, placement.dtype, device_map="auto")
-    return load_weights("AutoModelForCausalLM", folder, placement.dtype).to(placement.device)
+    spread = {"device_map": "auto"} if placement.device == "map" else {}
+    own = {"config": load_config(folder)} if folder.gguf_file else {}
+    model = load_weights("AutoModelForCausalLM", folder, placement.dtype, **spread, **own)
+    if folder.gguf_file:
+        check_all_read(folder.path / folder.gguf_file, model)
+    if factors := getattr(model.config.get_text_config(decoder=True), FACTORS, None):
+        for name, frequencies in model.named_buffers():
+            if name.endswith("inv_freq") and len(frequencies) == len(factors):
+                frequencies /= frequencies.new_tensor(factors)
+    return model if spread else model.to(placement.device)
 
 
 def load_weights(
@@ -224,6 +237,11 @@ def load_weights(
         raise ModelError(
             f"{folder.path}: its weights lack {len(lacking)} tensors that config.json asks for, first"
             f" {lacking[0]}. Save or download the {what} again."
+        )
+    if unread := sorted(name for name in loaded["unexpected_keys"] if not _UNUSED.search(name)):
+        raise ModelError(
+            f"{folder.path}: its weights hold {len(unread)} tensors that config.json leaves out, first"
+            f" {unread[0]}: the model would be another. Save or download the {what} again."
         )
     return model.eval()
 

@@ -1,0 +1,153 @@
+"""What a GGUF file says that transformers does not read: honoured, or the file is refused."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import ModelError
+
+FREQUENCIES = "rope_freqs.weight"
+FACTORS = "rope_frequency_factors"
+"""Name in the configuration of the numbers by which the frequencies of positions are divided."""
+_CHANGES = re.compile(
+    "alibi|clamp|causal|eps|factor|freq|func|gating|groups?|key_length|multiplier|residual|rope|scal|sink"
+    "|softcap|temperature|value_length|window"
+)
+"""What names of metadata hold that change the computation; sizes and layouts show in the tensors' shapes."""
+_MEANS = {
+    "freq_base": "theta|base_freq",
+    "length|dimension_count": "head_dim",
+    "eps": "eps",
+    "softcap": "softcap",
+    "window": "window",
+    "scal|multiplier|factor": "scal|multiplier|factor",
+}
+"""Words of a name here → of those of transformers that may state the same number."""
+
+
+def read_gguf(path: Path) -> Any:
+    """Open a GGUF file by its own library. Raises `ModelError` of one line."""
+    from gguf import GGUFReader
+
+    try:
+        return GGUFReader(path)
+    except Exception as error:  # a damaged file fails in many ways
+        raise ModelError(f"{path} cannot be read as GGUF: {str(error)[:200]}. Download it again.") from error
+
+
+def complete_config(path: Path, config: Any) -> None:
+    """Write into a configuration what transformers left out of the file's metadata.
+
+    Scaled positions (linear, yarn, a factor per frequency) and biases. Raises `ModelError` naming the first
+    other key that would change the computation.
+    """
+    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING as known_of
+
+    reader = read_gguf(path)
+    prefix = str(reader.fields["general.architecture"].contents()) + "."
+    told = {k.removeprefix(prefix): f.contents() for k, f in reader.fields.items() if k.startswith(prefix)}
+    names = (prefix[:-1], config.model_type, config.model_type.removesuffix("_text"))
+    known = next((known_of[name] for name in names if name in known_of), {})
+    rope, scaling = {}, {k: v for k, v in told.items() if k.startswith(("rope.scaling.", "rope.scale_linear"))}
+    rope = _rope(path, scaling)
+    if rope:
+        parts = config.rope_parameters or {}
+        of_part = parts.get("full_attention") or parts  # sliding layers keep their positions
+        of_part.update(rope)
+    stated = list(_numbers(config.to_dict()))
+    for key, value in told.items():
+        if known.get(key) is None and key not in scaling and _CHANGES.search(key):
+            words = next((means for word, means in _MEANS.items() if re.search(word, key)), None)
+            same = words and any(re.search(words, name) and _equal(value, number) for name, number in stated)
+            if not same and not _is_neutral(key, value):
+                raise ModelError(
+                    f"{path}: its {prefix}{key} = {value!r} changes what the model computes, and transformers"
+                    " does not read it. Take the model as a folder of safetensors: hf:ORG/NAME."
+                )
+    tensors = {tensor.name: tensor for tensor in reader.tensors}
+    for kind, name in (("attention_bias", "attn_q.bias"), ("mlp_bias", "ffn_down.bias")):
+        if hasattr(config, kind) and any(tensor.endswith(name) for tensor in tensors):
+            setattr(config, kind, True)
+    if FREQUENCIES in tensors:
+        setattr(config, FACTORS, tensors[FREQUENCIES].data.astype(float).tolist())
+
+
+def _rope(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what scales positions, in transformers' names."""
+    said = {key.removeprefix("rope.").removeprefix("scaling."): value for key, value in told.items()}
+    kind, factor = said.pop("type", "linear"), said.pop("factor", said.pop("scale_linear", None))
+    said.pop("finetuned", None)
+    original = said.pop("original_context_length", None)
+    of_yarn = {name: said.pop(name, said.pop(f"yarn_{name}", None)) for name in ("beta_fast", "beta_slow")}
+    for key, value in said.items():
+        if not _is_neutral(key, value):
+            raise ModelError(
+                f"{path}: its rope.scaling.{key} = {value!r} changes what the model computes, and transformers"
+                " does not read it. Take the model as a folder of safetensors: hf:ORG/NAME."
+            )
+    if kind == "none" or factor in (None, 0.0, 1.0):
+        return {}
+    if kind == "linear":
+        return {"rope_type": "linear", "factor": float(factor)}
+    if kind == "yarn" and original:
+        given = {name: float(value) for name, value in of_yarn.items() if value is not None}
+        return {
+            "rope_type": "yarn",
+            "factor": float(factor),
+            "original_max_position_embeddings": int(original),
+            **given,
+        }
+    raise ModelError(
+        f"{path}: positions scaled by {kind!r} are not read from GGUF. Take the model as a folder of"
+        " safetensors: hf:ORG/NAME."
+    )
+
+
+def _is_neutral(key: str, value: Any) -> bool:
+    """Return whether a value leaves the computation as it is without it."""
+    if value in (None, False, 0, "", []):
+        return True
+    return (value == 1 and re.search("scal|factor|multiplier|causal|log_mul", key) is not None) or (
+        key.endswith("causal") and value is True
+    )
+
+
+def _numbers(config: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every number of a configuration with the path of its names."""
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{under}{name}.")
+        else:
+            yield f"{under}{name}", value
+
+
+def _equal(value: Any, number: Any) -> bool:
+    numbers = all(isinstance(one, int | float) for one in (value, number))
+    return math.isclose(value, number, rel_tol=1e-5) if numbers else bool(value == number)
+
+
+def check_all_read(path: Path, model: Any) -> None:
+    """Refuse a file with more numbers than the model took. Raises `ModelError` naming a tensor."""
+    from transformers.modeling_gguf_pytorch_utils import (
+        TENSOR_PROCESSORS,
+        TensorProcessor,
+        get_gguf_hf_weights_map,
+    )
+
+    tensors = {t.name: int(t.n_elements) for t in read_gguf(path).tensors if t.name != FREQUENCIES}
+    if model.get_output_embeddings().weight is model.get_input_embeddings().weight:
+        tensors.pop("output.weight", None)
+    taken = {p.data_ptr(): p.numel() for p in model.state_dict().values()}
+    if sum(tensors.values()) <= sum(taken.values()):
+        return
+    processor = TENSOR_PROCESSORS.get(model.config.model_type, TensorProcessor)(config={})
+    mapped = get_gguf_hf_weights_map(model, processor)
+    unread = [name for name in tensors if name not in mapped] or ["of an unknown name"]
+    raise ModelError(
+        f"{path}: {len(unread)} of its tensors are read by nothing, first {unread[0]}: the model would be"
+        " another than the file's. Take it as a folder of safetensors: hf:ORG/NAME."
+    )
