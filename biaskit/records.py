@@ -188,6 +188,7 @@ class Scored:
     listed: Mapping[str, tuple[tuple[str, float], ...]] | None = None
     """top-k: for each asked prefix ("": the prompt itself) the listed (token, log-probability) pairs."""
     may_hide: bool = False  # top-k: whether a listed token may stand for another of the same text
+    left_out: tuple[tuple[str, str], ...] = ()  # (group, text) that the model's tokens cannot tell or write
     listed_next: tuple[ListedToken, ...] | None = None  # exact: the most probable first tokens, in order
     draws: int | None = None  # sampling: how many were drawn
     counts: Mapping[str, int] | None = None  # sampling: expression's text → draws that say it

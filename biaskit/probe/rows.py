@@ -28,6 +28,8 @@ def row_of(
         "prompt_tokens": answer.answered.prompt_tokens,
         "expressions": [_expression(e, answer.estimator) for e in answer.log_probs],
     }
+    if answer.left_out:
+        row["left_out"] = [list(group_and_text) for group_and_text in answer.left_out]
     if answer.listed is not None:
         row |= {
             "k": estimator.k,
@@ -81,6 +83,7 @@ class _Points(_Stored):
     estimator: Literal["exact", "selected-ids", "echo"]
     prompt: str
     expressions: list[_Expression]
+    left_out: list[Annotated[tuple[str, str], Strict(False)]] = []
     listed_next: list[Annotated[tuple[str, _LogProb, int], Strict(False)]] = []
 
 
@@ -114,7 +117,7 @@ def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | No
     except ValidationError as error:
         place = error.errors(include_url=False, include_input=False)[0]["loc"]
         return f"its {'.'.join(str(part) for part in place) or 'estimator'} is not what a row holds there"
-    forms = sorted((e.group, e.text) for e in stored.expressions)
+    forms = sorted([*((e.group, e.text) for e in stored.expressions), *getattr(stored, "left_out", ())])
     # Each form once, after the word boundary, without it, or both (models/conversation.py).
     spaces = [space for space in ("", " ") if (expected[0].group, space + expected[0].text) in forms]
     if not spaces or forms != sorted((e.group, space + e.text) for e in expected for space in spaces):

@@ -19,13 +19,13 @@ from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import transpose_output
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
+from biaskit.models.huggingface.rendering import ANCHOR_TOKENS
 from biaskit.models.options import LocalOptions
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
 
 MOST_TEXTS = 96  # of a batch
 WARM_UP_TOKENS = 6
-ANCHOR_TOKENS = 8  # prompt tokens decoded before an answer, so that it keeps its leading space
 
 
 class TransformersGenerator(LocalModel):
@@ -90,7 +90,8 @@ class TransformersGenerator(LocalModel):
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer the planned batches one after another."""
-        self._load()
+        with self._forward():
+            self._load()
         for batch in batches:
             yield self._in_parts(batch, "text", self._draw)
 
@@ -148,7 +149,7 @@ class TransformersGenerator(LocalModel):
         self._model = self._weights()
         transpose_output(self._model.get_output_embeddings())
         stated = getattr(self._model.generation_config, "eos_token_id", None)
-        self._ends = end_ids(stated, self._renderer.tokenizer)
+        self._ends = end_ids(stated, self._renderer)
         # generate() takes settings that a call leaves open from the model's own file: a repetition penalty
         # or a list of suppressed tokens there would change every distribution.
         self._model.generation_config = GenerationConfig()

@@ -45,16 +45,17 @@ def complete_config(path: Path, config: Any) -> None:
     Scaled positions (linear, yarn, a factor per frequency) and biases. Raises `ModelError` naming the first
     other key that would change the computation.
     """
-    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING as known_of
+    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING
 
     reader = read_gguf(path)
     prefix = str(reader.fields["general.architecture"].contents()) + "."
     told = {k.removeprefix(prefix): f.contents() for k, f in reader.fields.items() if k.startswith(prefix)}
     names = (prefix[:-1], config.model_type, config.model_type.removesuffix("_text"))
-    known = next((known_of[name] for name in names if name in known_of), {})
-    rope, scaling = {}, {k: v for k, v in told.items() if k.startswith(("rope.scaling.", "rope.scale_linear"))}
-    rope = _rope(path, scaling)
-    if rope:
+    known: dict[str, Any] = next(
+        (GGUF_CONFIG_MAPPING[name] for name in names if name in GGUF_CONFIG_MAPPING), {}
+    )
+    scaling = {k: v for k, v in told.items() if k.startswith(("rope.scaling.", "rope.scale_linear"))}
+    if rope := _rope(path, scaling):
         parts = config.rope_parameters or {}
         of_part = parts.get("full_attention") or parts  # sliding layers keep their positions
         of_part.update(rope)
@@ -64,10 +65,9 @@ def complete_config(path: Path, config: Any) -> None:
             words = next((means for word, means in _MEANS.items() if re.search(word, key)), None)
             same = words and any(re.search(words, name) and _equal(value, number) for name, number in stated)
             if not same and not _is_neutral(key, value):
-                raise ModelError(
-                    f"{path}: its {prefix}{key} = {value!r} changes what the model computes, and transformers"
-                    " does not read it. Take the model as a folder of safetensors: hf:ORG/NAME."
-                )
+                raise _unread(path, key, value)
+    if (eot := reader.fields.get("tokenizer.ggml.eot_token_id")) is not None:
+        config.eos_token_id = [config.eos_token_id, int(eot.contents())]
     tensors = {tensor.name: tensor for tensor in reader.tensors}
     for kind, name in (("attention_bias", "attn_q.bias"), ("mlp_bias", "ffn_down.bias")):
         if hasattr(config, kind) and any(tensor.endswith(name) for tensor in tensors):
@@ -85,10 +85,7 @@ def _rope(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     of_yarn = {name: said.pop(name, said.pop(f"yarn_{name}", None)) for name in ("beta_fast", "beta_slow")}
     for key, value in said.items():
         if not _is_neutral(key, value):
-            raise ModelError(
-                f"{path}: its rope.scaling.{key} = {value!r} changes what the model computes, and transformers"
-                " does not read it. Take the model as a folder of safetensors: hf:ORG/NAME."
-            )
+            raise _unread(path, f"rope.scaling.{key}", value)
     if kind == "none" or factor in (None, 0.0, 1.0):
         return {}
     if kind == "linear":
@@ -101,9 +98,13 @@ def _rope(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
             "original_max_position_embeddings": int(original),
             **given,
         }
-    raise ModelError(
-        f"{path}: positions scaled by {kind!r} are not read from GGUF. Take the model as a folder of"
-        " safetensors: hf:ORG/NAME."
+    raise _unread(path, "rope.scaling.type", kind)
+
+
+def _unread(path: Path, key: str, value: Any) -> ModelError:
+    return ModelError(
+        f"{path}: its metadata {key} = {value!r} change what the model computes, and transformers does not"
+        " read them. Take the model as a folder of safetensors: hf:ORG/NAME."
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import psutil
@@ -82,16 +83,18 @@ class LocalModel:
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
 
     def _deviating_ends(self) -> dict[str, str]:
-        """Return the ids that end a text, if generation_config.json differs from config and tokenizer.
+        """Return the ids that end a text, if they are not those of config and tokenizer.
 
-        Those two are in the fingerprint already.
+        These two are in the fingerprint already; generation_config.json and the chat template may add some.
         """
-        if self.purpose == "scoring" or self._folder.generation is None:
+        if self.purpose == "scoring":
             return {}
         configs = (self._config, self._text_config)
         usual = next((ids for c in configs if (ids := getattr(c, "eos_token_id", None)) is not None), None)
-        stated = self._folder.generation.get("eos_token_id")
-        ends, expected = (set(end_ids(ids, self._renderer.tokenizer)) for ids in (stated, usual))
+        generation = self._folder.generation
+        stated = usual if generation is None else generation.get("eos_token_id")
+        ends = {*end_ids(stated, self._renderer)}
+        expected = {*_listed(usual), *_listed(self._renderer.tokenizer.eos_token_id)}
         return {} if ends == expected else {"ends": ",".join(map(str, sorted(ends)))}
 
     @property
@@ -141,7 +144,8 @@ class LocalModel:
         while len(answers) < len(batch):
             part = batch[len(answers) : len(answers) + max(1, self._batch_size)]
             try:
-                answers += answer(part)
+                with self._forward():
+                    answers += answer(part)
             except torch.OutOfMemoryError as error:
                 if len(part) == 1:
                     raise ModelError(
@@ -151,6 +155,17 @@ class LocalModel:
                 self._batch_size = len(part) // 2
                 torch.cuda.empty_cache()
         return answers
+
+    @contextlib.contextmanager
+    def _forward(self) -> Iterator[None]:
+        """Say in one line whatever a model's own forward raises: each architecture fails in its own way."""
+        try:
+            yield
+        except (BiaskitError, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
+            raise ModelError(f"{self.identity.label}: the model's own forward fails ({why}).") from error
 
     def _answered(self, prompt_tokens: int, new_tokens: int) -> Answered:
         by = f"{self.identity.details['architecture']} {self.identity.fingerprint[:12]}"
@@ -187,7 +202,12 @@ def _spare_threads(usual: int) -> int:
     return max(1, usual - round(sum(busy[i] for i in allowed if i < len(busy)) / 100))
 
 
-def end_ids(stated: Any, tokenizer: Any) -> list[int]:
-    """Return the ids that end a text: those stated (one, several or none), and the tokenizer's."""
-    listed = [*stated] if isinstance(stated, list | tuple) else [stated]
-    return list(dict.fromkeys(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None))
+def end_ids(stated: Any, renderer: Renderer) -> list[int]:
+    """Return the ids that end a text: those stated, the tokenizer's, and what ends a turn in the template."""
+    ends = (*_listed(stated), *_listed(renderer.tokenizer.eos_token_id), *renderer.turn_ends())
+    return list(dict.fromkeys(ends))
+
+
+def _listed(ids: Any) -> list[int]:
+    """List ids that a configuration gives as one, several or none."""
+    return [int(i) for i in (ids if isinstance(ids, list | tuple) else [ids]) if i is not None]

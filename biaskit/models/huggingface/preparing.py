@@ -9,7 +9,7 @@ from biaskit.common.sequences import cut
 from biaskit.errors import TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
-from biaskit.models.huggingface.rendering import Continuation, Renderer
+from biaskit.models.huggingface.rendering import Continuation, LeftOut, Renderer
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie, shortest_extensions
 from biaskit.records import Expression, ScoreRequest
 
@@ -27,6 +27,7 @@ class Prepared:
     ids: TokenIds
     continuations: tuple[Continuation, ...]
     trie: TokenTrie
+    left_out: LeftOut = ()
 
 
 def prepare(
@@ -54,14 +55,17 @@ def prepare(
             with naming(request):
                 if not ids:
                     raise TokenizationError("the prompt is empty for this tokenizer: nothing to condition on")
-                continuations = renderer.continuations(text, ids, forms, [next(joint) for _ in forms])
+                joined = [next(joint) for _ in forms]
+                continuations, left_out = renderer.continuations(text, ids, forms, joined)
             sequences = tuple(c.ids for c in continuations)
             if sequences not in tries:
                 trie = build_trie(sequences, ends=ends)
                 if prompts_only:
                     trie = replace(trie, nodes=((),), parents=(-1,), levels=(), steps=())
                 tries[sequences] = trie
-            prepared[request.key] = Prepared(request.key, text, ids, continuations, tries[sequences])
+            prepared[request.key] = Prepared(
+                request.key, text, ids, continuations, tries[sequences], left_out
+            )
     return prepared
 
 
@@ -76,6 +80,17 @@ def _encode_prompts(
             with naming(request):
                 renderer.encode([text])
         raise
+
+
+def name_misread(renderer: Renderer) -> tuple[str, ...]:
+    """Return a note for each form that the tokenizer writes as another text, or cannot write."""
+    return tuple(
+        f"this model's tokenizer cannot write {text!r}: it is left out"
+        if read_as is None
+        else f"this model's tokenizer writes {text!r} as {read_as!r}"
+        for text, read_as in renderer.misread.items()
+        if read_as != text
+    )
 
 
 def name_prefixes(prepared: Iterable[Prepared], *, refuse: bool) -> tuple[str, ...]:

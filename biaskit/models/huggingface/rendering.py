@@ -16,7 +16,13 @@ from biaskit.models.matching import starts_new_word
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
+SENTINEL = "Sentinel7"
+ANCHOR_TOKENS = 8  # prompt tokens decoded before an answer, so that it keeps its leading space
 CLOCK = "strftime_now"  # the function that a chat template calls for today's date
+
+
+LeftOut = tuple[tuple[str, str], ...]
+"""(group, text) of forms that are not scored: equal to another in this model's tokens, or not writable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +45,13 @@ class Renderer:
         self._date = template_date
         self.reads_clock = CLOCK in self._source  # a template can only call names in its source
         self.takes_system = self.has_template and self._reaches("system")
+        self.misread: dict[str, str | None] = {}  # form → as its tokens read, None: unknown to the tokenizer
 
     def _reaches(self, role: str) -> bool:
         """Return whether a message of this role appears in the template's output at all."""
-        probe = "Sentinel7"
-        messages = [{"role": role, "content": probe}, {"role": "user", "content": "Hello"}]
+        messages = [{"role": role, "content": SENTINEL}, {"role": "user", "content": "Hello"}]
         try:
-            return probe in self._template(messages)
+            return SENTINEL in self._template(messages)
         except ModelError:  # a template may refuse a role in any way
             return False
 
@@ -71,6 +77,17 @@ class Renderer:
         if prompt.form in ("raw", "completion"):
             return prompt.text
         return self._template(messages_of(prompt, takes_system=self.takes_system)) + prompt.prefill
+
+    def turn_ends(self) -> tuple[int, ...]:
+        """Return the special token that the chat template writes after an answer; empty if there is none."""
+        turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": SENTINEL}]
+        try:
+            after = self._template(turns).rpartition(SENTINEL)[2].lstrip() if self.has_template else ""
+        except ModelError:
+            return ()
+        ids = self.tokenizer(after, add_special_tokens=False)["input_ids"][:1]
+        special = {*self.tokenizer.all_special_ids, *self.tokenizer.added_tokens_decoder}
+        return tuple(i for i in ids if i in special)
 
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:
         """Encode rendered strings, each after exactly the BOS that the tokenizer puts before plain text."""
@@ -101,13 +118,15 @@ class Renderer:
         prompt_ids: TokenIds,
         texts: Sequence[tuple[Expression, str]],
         joint: Sequence[TokenIds],
-    ) -> tuple[Continuation, ...]:
+    ) -> tuple[tuple[Continuation, ...], LeftOut]:
         """Return the expressions' ids after one prompt, cut from the ids of (prompt + expression).
 
-        Raises `TokenizationError` if a token spans the boundary, since P(expression | prompt) then cannot
-        be read from these tokens.
+        Forms of one group with equal ids count once, and forms with the unknown token not at all: these are
+        returned beside. Raises `TokenizationError` if a token spans the boundary, since P(expression |
+        prompt) then cannot be read from these tokens, or if nothing of a group can be written.
         """
         by_ids: dict[TokenIds, Continuation] = {}
+        left_out: list[tuple[str, str]] = []
         for (expression, text), ids in zip(texts, joint, strict=True):
             added = ids[len(prompt_ids) :]
             if ids[: len(prompt_ids)] != prompt_ids or not added:
@@ -115,13 +134,35 @@ class Renderer:
                     f"the expression {text!r} does not begin at a token boundary after"
                     f" {rendered[-40:]!r}: the tokens of both together do not begin with those of the prompt"
                 )
+            if text not in self.misread:
+                self._read_back(text, prompt_ids, added)
+            if self.misread[text] is None:
+                left_out.append((expression.group, text))
+                continue
             first = by_ids.setdefault(added, Continuation(expression.group, text, added))
+            if first.text != text:
+                left_out.append((expression.group, text))
             if first.group != expression.group:
                 raise TokenizationError(
                     f"the expressions {first.text!r} ({first.group}) and {text!r} ({expression.group})"
                     " are the same tokens: one probability cannot count for two groups"
                 )
-        return tuple(by_ids.values())
+        written = {c.group for c in by_ids.values()}
+        if lost := next(((group, text) for group, text in left_out if group not in written), None):
+            raise TokenizationError(
+                f"this model's tokenizer cannot write {lost[1]!r}, nor any other expression of {lost[0]!r}:"
+                " it reads unknown tokens. Take other expressions"
+            )
+        return tuple(by_ids.values()), tuple(left_out)
+
+    def _read_back(self, text: str, prompt_ids: TokenIds, added: TokenIds) -> None:
+        """Note how a form's tokens read: as it stands, as another text, or not at all (None)."""
+        tokenizer, anchor = self.tokenizer, list(prompt_ids[-ANCHOR_TOKENS:])
+        before, after = (
+            tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in (anchor, [*anchor, *added])
+        )
+        unknown = tokenizer.unk_token_id is not None and tokenizer.unk_token_id in added
+        self.misread[text] = None if unknown else after.removeprefix(before)
 
 
 def _template_source(tokenizer: Any) -> str:

@@ -17,7 +17,7 @@ from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import ListedTokens, OutputHead, TopTokens
 from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
-from biaskit.models.huggingface.preparing import Prepared, name_prefixes, prepare
+from biaskit.models.huggingface.preparing import Prepared, name_misread, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import boundary_vocabulary
 from biaskit.models.huggingface.states import NodeStates, Windows, windows_of
 from biaskit.models.options import LocalOptions, ScoringOptions
@@ -79,7 +79,8 @@ class TransformersScorer(NodeStates):
         ends = self.scoring.word_boundary == "word"
         self._prepared = prepare(self._renderer, requests, ends=ends, prompts_only=self._top_k is not None)
         prepared = self._in_order = [self._prepared[request.key] for request in requests]
-        notes = name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
+        notes = name_misread(self._renderer)
+        notes += name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
         longest = max((len(p.ids) + len(p.trie.levels) for p in prepared), default=0)
         most = self._most_positions()
         if most is not None and most < longest:
@@ -136,7 +137,9 @@ class TransformersScorer(NodeStates):
         first = batches[0]
         started = time.perf_counter()
         block, rows = self._rows_of[first[0].key]
-        self._ready = {first[0].key: self._answer(rows, self._prefix_cache(block))}
+        with self._forward():
+            cache = self._prefix_cache(block)
+        self._ready = {first[0].key: self._answer(rows, cache)}
         seconds = time.perf_counter() - started
         return seconds * sum(self._work(batch) for batch in batches[1:]) / self._work(first)
 
@@ -159,7 +162,8 @@ class TransformersScorer(NodeStates):
                 continue
             block, rows = self._rows_of[batch[0].key]
             if block is not block_in_cache:
-                block_in_cache, cache = block, self._prefix_cache(block)
+                with self._forward():
+                    block_in_cache, cache = block, self._prefix_cache(block)
             yield self._answer(rows, cache)
 
     def _answer(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
@@ -199,7 +203,11 @@ class TransformersScorer(NodeStates):
             names = named_tokens([token for token, _ in tokens], prepared.continuations, self._texts)
             listed_next = tuple(ListedToken(names[token], value, token) for token, value in tokens)
         answered = self._answered(len(prepared.ids), 0)
-        return Scored(prepared.key, prepared.rendered, "exact", log_probs, answered, listed_next=listed_next)
+        return Scored(
+            *(prepared.key, prepared.rendered, "exact", log_probs, answered),
+            left_out=prepared.left_out,
+            listed_next=listed_next,
+        )
 
     def _listed(self, prepared: Prepared, tokens: ListedTokens | None) -> Scored | Failed:
         """Answer a prompt by its listed tokens (estimator top-k)."""
@@ -207,7 +215,11 @@ class TransformersScorer(NodeStates):
             return Failed(prepared.key, NOT_FINITE)
         log_probs, listed = as_listed(prepared.continuations, tokens, self._texts)
         answered = self._answered(len(prepared.ids), 0)
-        return Scored(prepared.key, prepared.rendered, "top-k", log_probs, answered, {"": listed})
+        return Scored(
+            *(prepared.key, prepared.rendered, "top-k", log_probs, answered),
+            listed={"": listed},
+            left_out=prepared.left_out,
+        )
 
     def _load(self) -> None:
         if self._model is not None:
@@ -215,15 +227,15 @@ class TransformersScorer(NodeStates):
         model = self._weights()
         try:
             self._take(model)
-        except (AttributeError, IndexError, KeyError, TypeError, RuntimeError) as error:
+        except (ModelError, MemoryError, torch.OutOfMemoryError):
+            self.close()
+            raise
+        except Exception as error:  # whatever a stranger's code raises
             self.close()
             raise ModelError(
                 f"{self.identity.label}: {self.identity.details['architecture']} is built in a way that"
                 f" biaskit does not know ({str(error)[:120]!r}). Please report this architecture."
             ) from error
-        except ModelError:
-            self.close()
-            raise
 
     def _take(self, model: Any) -> None:
         """Use a loaded model, after checking head and cache against its own plain forward."""
