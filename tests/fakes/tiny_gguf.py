@@ -6,7 +6,9 @@ position, a matter of milliseconds. Logits are spread wide: near zero every mist
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import gguf
 import numpy as np
@@ -41,8 +43,18 @@ SPREAD = 2.5  # standard deviation of logits
 LIKELY, RARE, END = 2.0, -6.0, -1.0  # added to the logits of words, single bytes and the end of a text
 
 
-def write_tiny_gguf(path: Path, *, seed: int = 5, bos: bool = True) -> None:
-    """Write the model; `bos`: whether a text begins with a token of its own, as most models' do."""
+def write_tiny_gguf(
+    path: Path,
+    *,
+    seed: int = 5,
+    bos: bool = True,
+    keys: Mapping[str, object] = MappingProxyType({}),
+    more: Mapping[str, np.ndarray] = MappingProxyType({}),
+) -> None:
+    """Write the model; `bos`: whether a text begins with a token of its own, as most models' do.
+
+    `keys`: more of the architecture's metadata; `more`: tensors beside its own.
+    """
     writer = gguf.GGUFWriter(path, "llama")
     pieces, kinds = _vocabulary()
     writer.add_name("tiny")
@@ -68,7 +80,15 @@ def write_tiny_gguf(path: Path, *, seed: int = 5, bos: bool = True) -> None:
     writer.add_add_eos_token(False)
     writer.add_add_space_prefix(False)
     writer.add_chat_template(CHAT_TEMPLATE)
-    for name, values in _weights(pieces, kinds, np.random.default_rng(seed)).items():
+    for key, value in keys.items():
+        add = {
+            str: writer.add_string,
+            bool: writer.add_bool,
+            int: writer.add_uint32,
+            float: writer.add_float32,
+        }
+        add[type(value)](key if key.startswith("tokenizer") else f"llama.{key}", value)
+    for name, values in {**_weights(pieces, kinds, np.random.default_rng(seed)), **more}.items():
         writer.add_tensor(name, values.astype(np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -17,6 +17,8 @@ from biaskit.stats.verdict import bounds_of
 from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined, where
 from biaskit.tables.reasons import NOT_ENGLISH
 
+MANY_CUT = 1 / 5
+"""A larger part of texts that the limit cut is said on the page."""
 MANY_WITHOUT = 1 / 3
 """A larger part of texts without a gender is said on the page."""
 
@@ -34,6 +36,14 @@ def write(content: Content) -> Iterator[Said]:
                 text = sentence(
                     "{none} % of {whose} name no gender; the shares leave them out.",
                     none=percent(n_none / n),
+                    whose=whose(part, model, n),
+                )
+                yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
+            n, n_cut = (sum(row[name] or 0 for row in rows) for name in ("n_texts", "n_cut"))
+            if n and n_cut > MANY_CUT * n:
+                text = sentence(
+                    "{cut} % of {whose} were cut at their limit of tokens.",
+                    cut=percent(n_cut / n),
                     whose=whose(part, model, n),
                 )
                 yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
