@@ -31,7 +31,7 @@ from transformers import DynamicCache
 from biaskit.models.huggingface import prefixes, scorer, states
 from biaskit.models.huggingface.head import OutputHead
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
-from biaskit.models.huggingface.rendering import Continuation, Renderer
+from biaskit.models.huggingface.rendering import Continuation, LeftOut, Renderer
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.huggingface.states import last_hidden_states
 from biaskit.models.token_trie import TokenIds, TokenTrie
@@ -279,13 +279,14 @@ def leave_out_the_bos(monkeypatch: Patch) -> type[TransformersScorer]:
 def _tokenise_alone(monkeypatch: Patch, form: Callable[[str], str]) -> None:
     def continuations(
         self: Renderer, rendered: str, prompt_ids: TokenIds, texts: Sequence[Any], joint: Sequence[TokenIds]
-    ) -> tuple[Continuation, ...]:
-        return tuple(
+    ) -> tuple[tuple[Continuation, ...], LeftOut]:
+        alone = (
             Continuation(
                 e.group, text, tuple(self.tokenizer(form(text), add_special_tokens=False)["input_ids"])
             )
             for e, text in texts
         )
+        return tuple(alone), ()
 
     monkeypatch.setattr(Renderer, "continuations", continuations)
 
