@@ -74,6 +74,7 @@ def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Sco
         draws=len(drawn),
         counts=counts,
         answers=tuple((draw.text, draw.finish) for draw in drawn),
+        raw=tuple(draw.raw for draw in drawn) if any(draw.raw is not None for draw in drawn) else None,
     )
 
 
