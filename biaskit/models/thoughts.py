@@ -19,14 +19,15 @@ _SIGNS = (
 )
 _WORDS = ("think", "thinking", "thought", "thoughts", "reasoning", "seed:think", "longcat_think")
 _ANALYSIS, _FINAL = "<|channel|>analysis<|message|>", "<|channel|>final<|message|>"
-MARKS: tuple[tuple[str, str], ...] = (
+_LOWER = (
     *((first.format(word), last.format(word)) for word in _WORDS for first, last in _SIGNS),
     ("<|channel>thought", "<channel|>"),
     ("<unused94>thought", "<unused95>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     (_ANALYSIS, _FINAL),
 )
-"""Opening and closing mark of each way to write a thought; upper and lower case are alike."""
+MARKS: tuple[tuple[str, str], ...] = (*_LOWER, *((first.upper(), last.upper()) for first, last in _LOWER))
+"""Opening and closing mark of each way to write a thought; any case is read."""
 FIELDS = ("reasoning_content", "reasoning", "thinking")
 """Where servers put thoughts that they part from the text themselves."""
 SWITCHES: Mapping[str, Mapping[str, object]] = {
@@ -42,7 +43,7 @@ _PATTERNS = {  # the other channel, or a recipient, may stand inside the marks o
     _FINAL: r"(?:<\|end\|>)?\s*(?:<\|start\|>assistant)?<\|channel\|>final[^<]*<\|message\|>",
 }
 _PAIRS = (
-    *(tuple(_PATTERNS.get(mark, re.escape(mark)) for mark in pair) for pair in MARKS),
+    *(tuple(_PATTERNS.get(mark, re.escape(mark)) for mark in pair) for pair in _LOWER),
     # Marks of channels are special tokens, which decoders leave out: their names stay, glued to the words.
     (r"(?-i:\Aanalysis(?=\w|.*?assistantfinal))", r"(?-i:assistantfinal|\Afinal(?=[A-Z]))"),
     ("Here is my thought process:", "Here is my response:"),
@@ -52,7 +53,7 @@ _OPENING = "|".join(first for first, _ in _PAIRS)
 _CLOSED = re.compile(rf"^[ \t]*(?:{'|'.join(f'{first}.*?{last}' for first, last in _PAIRS)})", _FLAGS)
 _UNCLOSED = re.compile(rf"(?:\A\s*(?:{_OPENING})|^[ \t]*(?:{_OPENING})[ \t]*$).*", _FLAGS)
 _CLOSING = re.compile("|".join(f"({last})" for _, last in _PAIRS[:-1]), _FLAGS)
-_OPENED = re.compile("|".join(f"({re.escape(first)})" for first, _ in MARKS), re.IGNORECASE)
+_OPENED = re.compile("|".join(f"({re.escape(first)})" for first, _ in _LOWER), re.IGNORECASE)
 _IN_SENTENCE = re.compile(r"(?:[\w,;] |[(`\"'“‘] ?)\0(?: [a-z]| ?[)`\"'”’,;.])")
 _WRAP = (
     r"<[/|]*(?:answer|response|output|begin_of_solution|end_of_solution|start_response|end_response|end)\|?>"
@@ -122,7 +123,7 @@ def in_mark(token: str) -> bool:
 
 def closing(opened: str, marks: tuple[str, str]) -> str:
     """Return what a prompt needs so that the answer comes next: the end of its thought, or an empty one."""
-    first, last = next((pair for pair in MARKS if pair[0].casefold() == opened.casefold()), marks)
+    first, last = next((pair for pair in MARKS if pair[0] == opened), marks)
     if last == _FINAL:
         return f"<|end|><|start|>assistant{last}" if opened else last
     return f"\n{last}\n\n" if opened else f"{first}\n\n{last}\n\n"

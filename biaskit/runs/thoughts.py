@@ -26,7 +26,7 @@ class Thoughts:
         for (text, finish), said in zip(drawn, raw if isinstance(raw, list) else repeat(raw), strict=False):
             self.answers[row["model"]] += 1
             self.after[row["model"]] += said is not None and bool(text)
-            self.cut[row["model"]] += finish == "length" and not text.strip()
+            self.cut[row["model"]] += said is not None and finish == "length" and not text
 
     def counting(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yield the same rows, counted as they go by."""

@@ -136,7 +136,8 @@ class ApiGenerator(ApiModel):
             prompt_tokens = None if draws else origin.prompt_tokens  # counted once, with the first text
             by = Answered(origin.by, origin.at, prompt_tokens, origin.new_tokens if alone else None)
             draw = Draw(batch[choice.index].key, rendered, choice.text, choice.finish, by, seeded)
-            draws.append(
-                replace(draw, raw=f"{choice.thought}\n\n{draw.text}") if choice.thought else parted(draw)
-            )
+            if choice.thought or (not choice.text and choice.finish == "length"):  # parted, or kept back
+                draws.append(replace(draw, raw="\n\n".join(filter(None, (choice.thought, choice.text)))))
+            else:
+                draws.append(parted(draw))
         return draws

@@ -32,7 +32,7 @@ from biaskit.models.token_trie import TokenIds
 from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
 
 MOST_TEXTS = 96  # of a batch
-WARM_UP_TOKENS = 6
+WARM_UP, WARM_UP_TOKENS = "warm-up", 6  # key and length of its texts
 MARK_TOKENS = 16  # tokens that hold a mark of thoughts, however it is split
 ANCHOR_TOKENS = 8  # prompt tokens decoded before an answer, so that it keeps its leading space
 
@@ -74,7 +74,7 @@ class TransformersGenerator(LocalModel):
 
     def _room(self, request: DrawRequest) -> int:
         """Return the most tokens that thoughts get beside the answer's: those that the positions leave."""
-        if request.prompt.form in ("raw", "completion"):
+        if request.prompt.form in ("raw", "completion") or request.key == WARM_UP:
             return 0
         left = (self._most_positions() or math.inf) - len(self._prompts[request.prompt][1])
         return int(min(self._thought_tokens, left - request.sampling.max_new_tokens))
@@ -102,7 +102,7 @@ class TransformersGenerator(LocalModel):
             return 0.0
         self._load()
         prompt, sampling = next(iter(self._prompts)), Sampling(max_new_tokens=WARM_UP_TOKENS)
-        texts = [DrawRequest("warm-up", prompt, sampling, seed) for seed in range(self._batch_size)]
+        texts = [DrawRequest(WARM_UP, prompt, sampling, seed) for seed in range(self._batch_size)]
         self._in_parts(texts, "text", self._sample)  # sets up kernels, and halves a batch that is too large
         started = time.perf_counter()
         self._sample(texts[: self._batch_size])
@@ -115,16 +115,16 @@ class TransformersGenerator(LocalModel):
             yield self._in_parts(batch, "text", self._draw)
 
     def _draw(self, batch: Sequence[DrawRequest]) -> list[Draw | Failed]:
-        texts = self._sample(batch, min(map(self._room, batch)))
+        texts = self._sample(batch)
         return [self._result(request, new) for request, new in zip(batch, texts, strict=True)]
 
-    def _sample(self, batch: Sequence[DrawRequest], room: int = 0) -> list[TokenIds | None]:
+    def _sample(self, batch: Sequence[DrawRequest]) -> list[TokenIds | None]:
         """Return each draw's new token ids, end of text included; None if its logits were not finite.
 
         The batch keeps its shape until its last text ends: a smaller one would round differently, and a
         draw would depend on when its neighbours end.
         """
-        sampling, ends = batch[0].sampling, self._ends
+        sampling, ends, room = batch[0].sampling, self._ends, min(map(self._room, batch))
         noise = GumbelNoise([request.seed for request in batch], sampling, ends)
         config = GenerationConfig(
             max_new_tokens=sampling.max_new_tokens + room,
