@@ -17,6 +17,7 @@ EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
 TEMPLATE_DATE = "2024-07-26"
 """What a chat template that asks for today's date is told; Llama 3.x's own where it cannot ask."""
+THOUGHT_TOKENS = 2_000  # that a model which thinks gets before its answer
 PROBE_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 """The forms in which a probability can be asked for, the papers' own first."""
 
@@ -193,6 +194,7 @@ class Scored:
     draws: int | None = None  # sampling: how many were drawn
     counts: Mapping[str, int] | None = None  # sampling: expression's text → draws that say it
     answers: tuple[tuple[str, Finish], ...] | None = None  # sampling: what each draw said, in their order
+    raw: tuple[str | None, ...] | None = None  # sampling: each draw's `raw`, where one has thoughts
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,7 @@ class Draw:
     finish: Finish
     answered: Answered
     seeded: bool = True  # whether the request's seed was this draw's own; else its row holds none
+    raw: str | None = None  # all that was said, where thoughts stand before `text`
 
 
 @dataclass(frozen=True, slots=True)

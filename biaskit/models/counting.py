@@ -74,6 +74,7 @@ def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Sco
         draws=len(drawn),
         counts=counts,
         answers=tuple((draw.text, draw.finish) for draw in drawn),
+        raw=tuple(draw.raw for draw in drawn) if any(draw.raw is not None for draw in drawn) else None,
     )
 
 
@@ -94,7 +95,9 @@ class SampledScorer:
             raise UsageError(f"{draws} draws are too few for an interval: give at least {FEWEST_DRAWS}.")
         identity = generator.identity
         forms = set(identity.forms)
-        if "chat" in forms:
+        if "chat" in forms and identity.details.get("thinking") == "on":
+            forms.add("chat-continue")  # an answer that has begun leaves no place for thoughts
+        elif "chat" in forms:
             # A local model continues the beginning of an answer; a server lists that form if it does.
             forms |= {"chat-continue"} if identity.where == "api" else {"chat-prefill", "chat-continue"}
         self.identity = replace(identity, forms=tuple(form for form in PROBE_FORMS if form in forms))

@@ -19,6 +19,7 @@ from biaskit.models.api.stream import LoopThread
 from biaskit.models.base import answered_now
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import Account
+from biaskit.models.thoughts import parted
 from biaskit.records import Draw, DrawRequest, Failed, Finish, ModelIdentity, Plan, Prompt
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class InspectGenerator:
         finish = FINISHES.get(str(output.stop_reason), "length")
         answered = answered_now(clean(output.model or self._name), *(used or (None, None)))
         # Nobody knows which providers take a seed, so no row claims that its seed was used.
-        return [Draw(request.key, shown, output.completion, finish, answered, seeded=False)]
+        return [parted(Draw(request.key, shown, output.completion, finish, answered, seeded=False))]
 
     async def _generate(self, request: DrawRequest) -> ModelOutput:
         from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, GenerateConfig

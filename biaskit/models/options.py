@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from biaskit.errors import UsageError, nearest
-from biaskit.records import TEMPLATE_DATE, EstimatorName
+from biaskit.models.thoughts import Thinking
+from biaskit.records import TEMPLATE_DATE, THOUGHT_TOKENS, EstimatorName
 
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 EstimatorChoice = Literal["auto", EstimatorName]
@@ -23,6 +24,8 @@ class LocalOptions:
     dtype: Dtype = "auto"
     batch_size: int | None = None  # None: auto
     template_date: str = TEMPLATE_DATE  # YYYY-MM-DD: the clock of chat templates
+    thinking: Thinking = "auto"
+    thought_tokens: int = THOUGHT_TOKENS
 
     def __post_init__(self) -> None:
         _check("dtype", self.dtype, get_args(Dtype))

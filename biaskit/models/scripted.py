@@ -13,6 +13,7 @@ from biaskit.common.provenance import digest
 from biaskit.common.sequences import cut
 from biaskit.errors import ModelError
 from biaskit.models.base import answered_now
+from biaskit.models.thoughts import parted
 from biaskit.records import (
     Answered,
     Draw,
@@ -183,7 +184,7 @@ class ScriptedGenerator(_Scripted):
             return Failed(request.key, str(line["fail"]))
         texts = line["texts"]
         text = str(texts[request.number % len(texts)])
-        return Draw(request.key, rendered, text, line.get("finish", "stop"), self._answered())
+        return parted(Draw(request.key, rendered, text, line.get("finish", "stop"), self._answered()))
 
 
 def rendered_plainly(prompt: Prompt) -> str:

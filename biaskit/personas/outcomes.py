@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from biaskit.personas.texts.documents import SPECIFIED, TextDocument
+from biaskit.personas.texts.outcomes import CUT
 from biaskit.stats.proportions import proportion
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import NOT_ENGLISH
@@ -41,8 +42,9 @@ def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
     for text in texts:
         if text.specified_gender is not None:
             tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
-            tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(text.empty))
-            if not (text.refused or text.empty) and text.read and text.outcome:
+            empty = text.empty and text.outcome != CUT
+            tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(empty))
+            if not (text.refused or empty) and text.read and text.outcome:
                 tally[IN_WORDS[_BY_RULE.get(text.outcome, text.outcome)]] += 1
     rows: list[Row] = []
     for key, tally in tallies.items():

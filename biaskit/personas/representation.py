@@ -57,7 +57,11 @@ def representation_rows(
         of_text = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
         tally = tallies.setdefault(of_text, Counter())
         tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
-        tally.update(n_refused=int(text.refused), n_empty=int(text.empty), n_cut=int(text.finish == "length"))
+        tally.update(
+            n_refused=int(text.refused),
+            n_empty=int(text.empty and text.finish != "length"),
+            n_cut=int(text.finish == "length"),
+        )
     listed = {(*block, o, t) for block in blocks for o in occupations for t in templates}
     if strangers := tallies.keys() - listed:
         raise ValueError(f"Texts of {min(strangers, key=repr)} are not among what is represented.")

@@ -42,6 +42,8 @@ def row_of(
     if answer.counts is not None:
         row |= {"round": number, "draws": answer.draws, "counts": dict(answer.counts)}
         row["answers"] = [list(text_and_end) for text_and_end in answer.answers or ()]
+    if answer.raw is not None:
+        row["raw"] = list(answer.raw)
     return row
 
 
@@ -100,6 +102,7 @@ class _Counts(_Points):
     draws: Annotated[int, Field(ge=1)]
     counts: dict[str, _Whole]
     answers: list[Annotated[tuple[str, str], Strict(False)]] = []
+    raw: list[str | None] = []
 
 
 _ROW: TypeAdapter[_Points | _Lists | _Counts] = TypeAdapter(

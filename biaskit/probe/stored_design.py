@@ -78,6 +78,7 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
         "instruction_place": study.instruction_place,
         "instruction_position": study.instruction_position,
         "system_prompt": study.system_prompt,
+        "thinking": study.thinking,
         "articles": study.articles,
         **({"article of": articles} if articles else {}),
         **({"frame of": frames} if frames else {}),

@@ -82,6 +82,7 @@ def sign_design(
             "study": study.name,
             "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
             "form": ",".join(forms),
+            "thinking": "" if study.thinking == "auto" else study.thinking,
             **shown,
             **stated_choices(study),
             **shown,  # again: the engine's own wording of a key goes before the plain value

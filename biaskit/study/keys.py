@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from biaskit.records import TEMPLATE_DATE
+from biaskit.records import TEMPLATE_DATE, THOUGHT_TOKENS
 
 MOST_SEED = 2**32 - 1  # the largest seed that every generator of random numbers takes
 MOST_C = 1e6  # the greatest strength of a prior; beyond it every word is as in the prior
@@ -106,6 +106,12 @@ class _Study(_Strict):
     system_prompt: str | None = key(None, "a system prompt's text (--system-prompt FILE)")
     template_date: Annotated[str, AfterValidator(_is_date)] = key(
         TEMPLATE_DATE, "what a chat template that asks for today is told, YYYY-MM-DD"
+    )
+    thinking: Literal["auto", "on", "off"] = key(
+        "auto", "whether a model that can think does so before it answers; auto: as it does by itself"
+    )
+    thought_tokens: int = key(
+        THOUGHT_TOKENS, "most tokens of a thought, beside those of the answer", ge=1, le=1_000_000
     )
     articles: Literal["as-published", "grammatical"] = key(
         "as-published", "'a electrician' as the papers print it, or 'an electrician'"
@@ -309,7 +315,7 @@ PERSONAS_ANALYSIS_KEYS = frozenset(PersonasStudy.model_fields) - frozenset(
     {
         *("name", "engine", "models", "task", "occupations", "templates", "wording", "articles", "specified"),
         *("instructions", "per_gender", "batch", "max_draws", "fill", "max_new_tokens", "temperature"),
-        *("top_p", "prompt_form", "system_prompt", "template_date", "seed"),
+        *("top_p", "prompt_form", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
     }
 )
 """What `analyze` takes; the seed changes draws, so it stays the run's."""
@@ -322,7 +328,7 @@ ANALYSIS_KEYS: Mapping[str, frozenset[str]] = MappingProxyType(
 DISPLAY_KEYS = frozenset({"summary", "papers", "table", "reference", "report", "lock"})
 """Analysis keys on which no number of a table depends: titles, the page, how the folder is locked."""
 
-LATER_KEYS = frozenset({"template_date"})
+LATER_KEYS = frozenset({"template_date", "thinking", "thought_tokens"})
 """Keys that are younger than the first runs, and change nothing at their default."""
 
 WORD_FILES = frozenset({"drop_words", "categories"})  # analysis keys that name a list

@@ -16,6 +16,7 @@ from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label
 from biaskit.progress import Watcher, watching
+from biaskit.records import THOUGHT_TOKENS
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import read_shard
@@ -125,7 +126,12 @@ class CallOptions:
     dry_run: bool = False
     watcher: Watcher | None = None
 
-    def api(self, models: Mapping[str, str], watcher: Watcher) -> ApiOptions:
+    def local(self, study: Study, batch_size: int | None) -> LocalOptions:
+        """Say how a study's local models run."""
+        thoughts = study.thinking, study.thought_tokens
+        return LocalOptions(self.device, self.dtype, batch_size, study.template_date, *thoughts)
+
+    def api(self, models: Mapping[str, str], watcher: Watcher, study: Study | None = None) -> ApiOptions:
         """Say how the API models among these are reached. Raises `UsageError`."""
         from biaskit.models.api.options import ApiOptions
         from biaskit.models.api.prices import parse_price
@@ -141,6 +147,8 @@ class CallOptions:
             max_cost=self.max_cost,
             price=parse_price(self.price) if self.price is not None else None,
             note=watcher.detail,
+            thinking="auto" if study is None else study.thinking,
+            thought_tokens=THOUGHT_TOKENS if study is None else study.thought_tokens,
         )
 
 
@@ -170,11 +178,11 @@ def run_study(
         run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs)], call.out)
         if call.out is None:
             run = run.with_name(shard.named(run.name))
-        api = call.api(specs, watcher)
+        api = call.api(specs, watcher, study)
 
         def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
             batch_size = call.batch_size or known.get("batch_size")
-            local = LocalOptions(call.device, call.dtype, batch_size, study.template_date).as_before(known)
+            local = call.local(study, batch_size).as_before(known)
             options = replace(api, offline=session.outcome.offline)
             how |= {"local": local, "api": options, "known": known, "account": account}
             return open_model(spec, label=label, **how)

@@ -23,7 +23,7 @@ from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
-from biaskit.models.options import Dtype, LocalOptions
+from biaskit.models.options import Dtype
 from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.open_draws import draw_finder
@@ -369,12 +369,11 @@ def _ask(
 def _open(
     design: Design, label: str, spec: str, entry: Mapping[str, Any], call: CallOptions, watcher: Watcher
 ) -> Any:
-    """Open the model as the run had it: with its dtype, its estimator and its template's date."""
+    """Open the model as the run had it: with its dtype, its estimator, its template's date and thoughts."""
     batch_size = entry["batch_size"] if isinstance(design, PersonasDesign) else None
-    local = LocalOptions(call.device, call.dtype, batch_size, template_date=design.study.template_date)
-    options: dict[str, Any] = {"label": label, "local": local.as_before(entry)}
+    options: dict[str, Any] = {"label": label, "local": call.local(design.study, batch_size).as_before(entry)}
     if is_api(spec):
-        options |= {"api": call.api({label: spec}, watcher), "known": entry}
+        options |= {"api": call.api({label: spec}, watcher, design.study), "known": entry}
     if isinstance(design, PersonasDesign):
         return open_generator(spec, **options)
     scoring, estimator = replace(scoring_of(design), next_tokens=0, estimator="auto"), entry["estimator"]

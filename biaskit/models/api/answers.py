@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from biaskit.models.api.endpoint import clean
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Reply, inside, names_block
 from biaskit.models.base import answered_now
+from biaskit.models.thoughts import FIELDS, begins_thought, without_thoughts
 from biaskit.records import ANSWERED_SEPARATOR, Answered, Finish
 
 Listing = tuple[tuple[str, float], ...]
@@ -25,8 +26,6 @@ UNDECODED = ("\u0120", "\u010a", "\u2581")
 """How vocabularies write a space or a line feed; such a token never equals an expression."""
 _PROMPT_BLOCK = re.compile(r'"(block_?reason|filtered)": ("\w|true)', re.IGNORECASE)
 """How an answer without choices says that a filter took the prompt (Gemini, Azure)."""
-THOUGHT, END_OF_THOUGHT = "<think>", "</think>"
-"""Marks of thoughts in a text, from servers that do not separate them; some templates write the first."""
 FINISHES: Mapping[str, Finish] = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "end", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "model_length"), "length"),
@@ -43,7 +42,7 @@ class AnswerChoice:
     text: str
     finish: Finish
     data: Mapping[str, Any]
-    thinks: bool = False  # parts of it are thoughts, or the limit left no text: thoughts took it
+    thought: str = ""  # what the server parted from the text
 
 
 def answered(reply: Reply) -> Answered:
@@ -96,15 +95,14 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             raise BadAnswer("no finish reason: the text may not be whole")
         if finish is None:
             raise BadAnswer(f"the finish reason {clean(reason)!r}, which is none of a text")
+        thought = _thought(message) or "\n\n".join(filter(None, map(_thought_part, parts)))
         # Nothing was said where its place is empty, or left out by a filter, by thoughts or at the limit.
         left_out = finish in ("filter", "refusal") or (finish == "length" and holder is message)
-        if text is None and (name in holder or left_out or _has_thoughts(message)):
+        if text is None and (name in holder or left_out or thought):
             text = ""
         if not isinstance(text, str):
             raise BadAnswer("a choice without a text")
-        thinks = any(str(inside(part, "type")).startswith(("think", "reason")) for part in parts)
-        # A limit that leaves no text at all was spent on thoughts that the server keeps to itself.
-        by_index[index] = AnswerChoice(index, text, finish, data, thinks or (finish == "length" and not text))
+        by_index[index] = AnswerChoice(index, text, finish, data, thought)
     if not by_index:
         raise BadAnswer("none of the choices has a number that was asked for")
     return [by_index[index] for index in sorted(by_index)]
@@ -124,26 +122,30 @@ def _joined(content: Any) -> Any:
     return "".join(texts)
 
 
-def _has_thoughts(message: object) -> bool:
-    thoughts = [inside(message, name) for name in ("reasoning_content", "reasoning")]
-    return any(isinstance(thought, str) and thought for thought in thoughts)
+def _thought(message: object) -> str:
+    thoughts = (inside(message, name) for name in FIELDS)
+    return next((thought for thought in thoughts if isinstance(thought, str) and thought), "")
 
 
-def reasons_first(reply: Reply) -> bool:
+def _thought_part(part: object) -> str:
+    """Return what a part of a content holds of a thought; empty for any other part."""
+    if not str(inside(part, "type")).startswith(("think", "reason")):
+        return ""
+    held = next(filter(None, (inside(part, name) for name in (*FIELDS, "text", "content"))), "")
+    return held if isinstance(held, str) else json.dumps(held)
+
+
+def reasons_first(reply: Reply, listed: Sequence[AnswerChoice]) -> bool:
     """Return whether the model thought before it answered, so that its first token is not the answer's."""
     tokens = inside(reply.data, "usage", "completion_tokens_details", "reasoning_tokens")
     if isinstance(tokens, int) and tokens > 0:
         return True
-    message = inside(reply.data, "choices", 0, "message")
-    text = str(_joined(inside(message, "content")) or "")
-    return _has_thoughts(message) or text.lstrip().startswith(THOUGHT) or END_OF_THOUGHT in text
-
-
-def without_thoughts(text: str) -> str:
-    """Return the answer without the thoughts shown before it; empty if the thoughts never ended."""
-    if END_OF_THOUGHT in text:
-        return text.rpartition(END_OF_THOUGHT)[2].lstrip()
-    return "" if text.lstrip().startswith(THOUGHT) else text
+    return any(
+        choice.thought
+        or without_thoughts(choice.text) != choice.text
+        or (choice.finish == "length" and not choice.text)
+        for choice in listed
+    )
 
 
 def log_probability(value: object) -> float:
@@ -215,4 +217,7 @@ def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
     if any(token.startswith(UNDECODED) for token, _ in listing):
         raise BadAnswer("listed tokens as the vocabulary spells them, not as text")
     listing.sort(key=lambda pair: (-pair[1], pair[0]))
+    first = listing[0][0]
+    if begins_thought(first) or (begins_thought(first) is None and len(first.strip()) > 2):
+        raise BadAnswer(f"the most probable token {first!r} begins a thought: it is none of the answer's")
     return tuple(listing[:-1] if 1 < len(listing) <= k and listing[-1][0] == sampled else listing)

@@ -11,6 +11,7 @@ from biaskit.models.api.connection import Connection
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.api.wire import CHATS, COMPLETIONS, Call
 from biaskit.models.conversation import messages_of
+from biaskit.models.thoughts import for_template
 from biaskit.records import ModelIdentity, Plan, Prompt, PromptForm
 
 R = TypeVar("R")
@@ -85,7 +86,7 @@ class ApiModel:
         if path == COMPLETIONS:
             body |= {"prompt": prompt.text, "max_tokens": new_tokens}
         else:
-            body |= {"messages": self._messages(prompt)}
+            body |= {"messages": self._messages(prompt), **for_template(self.connection.options.thinking)}
             body |= CONTINUED if prompt.prefill and capabilities.prefill == "flagged" else {}
             body |= {capabilities.chat_limit: new_tokens}
         body |= {name: value for name, value in settings.items() if name not in capabilities.refused}

@@ -14,6 +14,7 @@ from biaskit.models.api.capabilities import NEUTRAL, Capabilities, CapabilityFin
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.trouble import Blocked, GaveUp, Refused
 from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply, inside
+from biaskit.models.thoughts import for_template
 from biaskit.records import ANSWERED_SEPARATOR, Answered
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class Doors:
         self.official = connection.endpoint.host.name == "api.openai.com"
         self.clean = connection.endpoint.clean
         self.controller = connection.controller
+        self.of_template = for_template(connection.options.thinking)
         self.capabilities = Capabilities()
         self.refused: dict[str, set[str]] = {COMPLETIONS: set(), CHATS: set()}
         self.neutral: dict[str, Any] = {}
@@ -83,7 +85,7 @@ class Doors:
             return {"model": self.model, "prompt": text, "max_tokens": new_tokens, **settings}
         messages = [{"role": "user", "content": text}]
         limit = {self.capabilities.chat_limit: new_tokens}
-        return {"model": self.model, "messages": messages, **limit, **settings}
+        return {"model": self.model, "messages": messages, **limit, **self.of_template, **settings}
 
     async def examine_doors(self) -> None:
         """Ask every question that texts need."""
@@ -173,7 +175,7 @@ class Doors:
         self._drawn[path] = texts
         self.neutral |= {name: settings[name] for name in NEUTRAL if name in settings}
         most = MOST_CHOICES if n == 2 else 1
-        thinks = path == CHATS and (reasons_first(reply) or any(choice.thinks for choice in listed))
+        thinks = path == CHATS and reasons_first(reply, listed)
         earlier = self.capabilities
         values: dict[str, Any] = {
             "chat" if path == CHATS else "completions": True,

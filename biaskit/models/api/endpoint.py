@@ -45,11 +45,12 @@ class Endpoint:
     spec: str = field(repr=False)
     key: str | None = field(default=None, repr=False)
     key_variable: str | None = None  # shown where the key is not
+    told: Mapping[str, object] = field(default_factory=dict)  # what else decides how a model answers
 
     @property
     def fingerprint(self) -> str:
         """Digest for keys of the model's and the endpoint's name; with `--endpoint-name` no port is in it."""
-        return digest({"api": self.model, "endpoint": self.name})
+        return digest({"api": self.model, "endpoint": self.name, **self.told})
 
     def clean(self, text: object) -> str:
         """Clean foreign text to be shown and stored: no key, no control characters, 500 characters."""

@@ -8,19 +8,19 @@ from functools import partial
 
 from biaskit.common.sequences import cut
 from biaskit.errors import AskingStopped, ModelError
-from biaskit.models.api.answers import answered, choices, without_thoughts
+from biaskit.models.api.answers import answered, choices
 from biaskit.models.api.api_model import ApiModel
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.connection import Connection
 from biaskit.models.api.trouble import Blocked, GaveUp, Refused
 from biaskit.models.api.wire import Call, Reply
 from biaskit.models.base import answered_now
+from biaskit.models.thoughts import parted
 from biaskit.records import Answered, Draw, DrawRequest, Failed, Plan, Prompt, PromptForm, Sampling
 
 CHOICES, SHORT_CHOICES, SHORT = 8, 20, 32
 """Most texts of one request, SHORT_CHOICES if of at most SHORT tokens: a lost answer loses all of them."""
 LONG = 120  # characters from which equal texts of one answer are one draw sent twice
-THOUGHTS = 2_000  # tokens that a reasoning model gets before its answer
 
 
 class ApiGenerator(ApiModel):
@@ -72,7 +72,9 @@ class ApiGenerator(ApiModel):
         return self._plan(batches, len(batches), prompt_tokens, new_tokens)
 
     def _new_tokens(self, sampling: Sampling) -> int:
-        return sampling.max_new_tokens + (THOUGHTS if self.capabilities.reasoning else 0)
+        options = self.connection.options
+        thinks = self.capabilities.reasoning or options.thinking == "on"
+        return sampling.max_new_tokens + (options.thought_tokens if thinks else 0)
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Return None: how many requests a server bears at once shows only when it is asked."""
@@ -128,8 +130,6 @@ class ApiGenerator(ApiModel):
 
     def _read(self, reply: Reply, batch: Sequence[DrawRequest]) -> list[Draw]:
         listed = choices(reply, len(batch))
-        if self.capabilities.reasoning:
-            listed = [replace(choice, text=without_thoughts(choice.text)) for choice in listed]
         alone, origin, rendered = len(batch) == 1, answered(reply), self.rendered(batch[0].prompt)
         seeded = alone and "seed" not in self.capabilities.refused
         draws: list[Draw] = []
@@ -140,5 +140,9 @@ class ApiGenerator(ApiModel):
             seen.add(choice.text)
             prompt_tokens = None if draws else origin.prompt_tokens  # counted once, with the first text
             by = Answered(origin.by, origin.at, prompt_tokens, origin.new_tokens if alone else None)
-            draws.append(Draw(batch[choice.index].key, rendered, choice.text, choice.finish, by, seeded))
+            draw = Draw(batch[choice.index].key, rendered, choice.text, choice.finish, by, seeded)
+            if choice.thought or (not choice.text and choice.finish == "length"):  # parted, or kept back
+                draws.append(replace(draw, raw="\n\n".join(filter(None, (choice.thought, choice.text)))))
+            else:
+                draws.append(parted(draw))
         return draws

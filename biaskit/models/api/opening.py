@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from biaskit.errors import ModelError, UsageError
@@ -15,6 +16,7 @@ from biaskit.models.api.offline import assumed_capabilities
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import NEW, Account, ScoringOptions
+from biaskit.records import THOUGHT_TOKENS
 
 
 def open_api_scorer(
@@ -73,6 +75,9 @@ def _open(
     endpoint = open_endpoint(
         spec, label=label, keys=options.keys, endpoint_name=name, with_key=offline is None
     )
+    told: dict[str, object] = {} if options.thinking == "auto" else {"thinking": options.thinking}
+    told |= {"thought_tokens": options.thought_tokens} if options.thought_tokens != THOUGHT_TOKENS else {}
+    endpoint = replace(endpoint, told=told)
     connection = Connection(endpoint, options, account)
     if offline is None and options.max_cost is not None and connection.price is None:
         raise UsageError(
@@ -89,7 +94,13 @@ def _open(
         official = endpoint.host.shown == OPENAI_URL
         return connection, assumed_capabilities(offline.form, scoring, texts, official=official)
     try:
-        return connection, measure(connection, scores=scoring is not None)
+        capabilities = measure(connection, scores=scoring is not None)
+        if options.thinking == "off" and capabilities.reasoning:
+            raise ModelError(
+                f"{label}: told not to think, the model thinks all the same: its server does not pass"
+                " chat_template_kwargs on, or its template has no such switch. Leave thinking at auto."
+            )
+        return connection, capabilities
     except BaseException:
         connection.close()
         raise

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.meter import Purse
 from biaskit.models.api.prices import Price
+from biaskit.models.thoughts import Thinking
+from biaskit.records import THOUGHT_TOKENS
 
 if TYPE_CHECKING:
     from biaskit.models.api.offline import Offline
@@ -24,6 +26,8 @@ class ApiOptions:
     purse: Purse = field(default_factory=Purse)  # their spending
     price: Price | None = None  # replaces the table of prices
     policy: Policy = field(default_factory=Policy)
+    thinking: Thinking = "auto"
+    thought_tokens: int = THOUGHT_TOKENS
     note: Callable[[str], None] | None = None  # --verbose
     offline: Offline | None = None  # no server is asked: requests are written, or answers read
     transport: Any = None  # replaces the network in a test

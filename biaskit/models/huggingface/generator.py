@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList
+from transformers import (
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    StoppingCriteria,
+    StoppingCriteriaList,
+)
 
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.base import naming
@@ -21,11 +28,13 @@ from biaskit.models.huggingface.head import transpose_output
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
 from biaskit.models.huggingface.rendering import ANCHOR_TOKENS
 from biaskit.models.options import LocalOptions
+from biaskit.models.thoughts import begins_thought, holds_closing, parted, thought_ended
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
 
 MOST_TEXTS = 96  # of a batch
-WARM_UP_TOKENS = 6
+WARM_UP, WARM_UP_TOKENS = "warm-up", 6  # key and length of its texts
+MARK_TOKENS = 16  # tokens that hold a mark of thoughts, however it is split
 
 
 class TransformersGenerator(LocalModel):
@@ -39,6 +48,7 @@ class TransformersGenerator(LocalModel):
         super().__init__(folder, label=label, spec=spec, local=local)
         self._ends: list[int] = []  # ids that end a text
         self._prompts: dict[Prompt, tuple[str, TokenIds]] = {}  # prompt → rendered text, its ids
+        self._thought_tokens = local.thought_tokens
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
         """Plan batches of prompts of one length: their rows need no padding and no mask."""
@@ -49,15 +59,25 @@ class TransformersGenerator(LocalModel):
             together.setdefault((length, request.sampling), []).append(request)
         if not self._batch_size:
             # Keys and values of every layer, and four float32 rows: logits, a copy, noise, the sum of both.
-            tokens = (len(self._prompts[r.prompt][1]) + r.sampling.max_new_tokens for r in requests)
+            tokens = (len(self._prompts[r.prompt][1]) + self._most_new(r) for r in requests)
             each = max(tokens, default=0) * 2 * self._n_layers()
             vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
             most = self._affordable(each, 16 * vocabulary, MOST_TEXTS)
             self._batch_size = most if requests else MOST_TEXTS
         batches = tuple(batch for listed in together.values() for batch in _evenly(listed, self._batch_size))
         prompt_tokens = sum(len(self._prompts[request.prompt][1]) for request in requests)
-        new_tokens = sum(request.sampling.max_new_tokens for request in requests)
+        new_tokens = sum(map(self._most_new, requests))
         return Plan(batches, len(batches), prompt_tokens, new_tokens, cost_max=0.0)
+
+    def _most_new(self, request: DrawRequest) -> int:
+        return request.sampling.max_new_tokens + (self._room(request) if self._renderer.thinks else 0)
+
+    def _room(self, request: DrawRequest) -> int:
+        """Return the most tokens that thoughts get beside the answer's: those that the positions leave."""
+        if request.prompt.form in ("raw", "completion") or request.key == WARM_UP:
+            return 0
+        left = (self._most_positions() or math.inf) - len(self._prompts[request.prompt][1])
+        return int(min(self._thought_tokens, left - request.sampling.max_new_tokens))
 
     def _n_prompt_tokens(self, request: DrawRequest) -> int:
         """Store a prompt's ids and return their number. Raises `ModelError` if the answer has no room."""
@@ -82,7 +102,7 @@ class TransformersGenerator(LocalModel):
             return 0.0
         self._load()
         prompt, sampling = next(iter(self._prompts)), Sampling(max_new_tokens=WARM_UP_TOKENS)
-        texts = [DrawRequest("warm-up", prompt, sampling, seed) for seed in range(self._batch_size)]
+        texts = [DrawRequest(WARM_UP, prompt, sampling, seed) for seed in range(self._batch_size)]
         self._in_parts(texts, "text", self._sample)  # sets up kernels, and halves a batch that is too large
         started = time.perf_counter()
         self._sample(texts[: self._batch_size])
@@ -105,10 +125,10 @@ class TransformersGenerator(LocalModel):
         The batch keeps its shape until its last text ends: a smaller one would round differently, and a
         draw would depend on when its neighbours end.
         """
-        sampling, ends = batch[0].sampling, self._ends
+        sampling, ends, room = batch[0].sampling, self._ends, min(map(self._room, batch))
         noise = GumbelNoise([request.seed for request in batch], sampling, ends)
         config = GenerationConfig(
-            max_new_tokens=sampling.max_new_tokens,
+            max_new_tokens=sampling.max_new_tokens + room,
             do_sample=False,
             eos_token_id=ends or None,
             pad_token_id=ends[0] if ends else 0,
@@ -116,23 +136,28 @@ class TransformersGenerator(LocalModel):
         )
         prompts = [self._prompts[request.prompt][1] for request in batch]
         tokens = torch.tensor(prompts, device=self._model.device)
+        opened = [self._renderer.opened(r.prompt, self._prompts[r.prompt][0]) for r in batch]
+        limit = AnswerLimit(len(prompts[0]), sampling.max_new_tokens, self._renderer.marked, opened)
         with torch.inference_mode():
             out = self._model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
                 generation_config=config,
                 logits_processor=LogitsProcessorList([noise]),
+                stopping_criteria=StoppingCriteriaList([limit] if room else []),
             )
         texts: list[TokenIds | None] = []
-        for row, broken in zip(out[:, tokens.shape[1] :].tolist(), noise.broken, strict=True):
+        rows = out[:, tokens.shape[1] :].tolist()
+        for row, most, broken in zip(rows, limit.lengths, noise.broken, strict=True):
             last = next((k for k, token in enumerate(row) if token in ends), len(row))  # padding follows
-            texts.append(None if broken else tuple(row[: last + 1]))
+            texts.append(None if broken else tuple(row[: last + 1][:most]))
         return texts
 
     def _result(self, request: DrawRequest, new: TokenIds | None) -> Draw | Failed:
         if new is None:
             return Failed(request.key, "the model's logits are not finite (NaN or infinite)")
         rendered, ids = self._prompts[request.prompt]
+        opened = self._renderer.opened(request.prompt, rendered)
         finish: Finish = "stop" if new and new[-1] in self._ends else "length"
         # SentencePiece drops the space before a first token: decoding after the prompt's end keeps it.
         tokenizer = self._renderer.tokenizer
@@ -141,7 +166,12 @@ class TransformersGenerator(LocalModel):
         before = tokenizer.decode(anchor, **options)
         joined = tokenizer.decode([*anchor, *new], **options)
         text = joined[len(before) :] if joined.startswith(before) else tokenizer.decode(new, **options)
-        return Draw(request.key, rendered, str(text), finish, self._answered(len(ids), len(new)))
+        answered = self._answered(len(ids), len(new))
+        # Marks of thoughts may be special tokens, which that text lacks.
+        marked = parted(Draw(request.key, rendered, self._renderer.marked(new), finish, answered), opened)
+        if marked.raw is not None:
+            return marked
+        return Draw(request.key, rendered, str(text), finish, answered)
 
     def _load(self) -> None:
         if self._model is not None:
@@ -159,6 +189,38 @@ class TransformersGenerator(LocalModel):
         except ModelError:
             self.close()
             raise
+
+
+class AnswerLimit(StoppingCriteria):  # type: ignore[misc]  # transformers has no types
+    """Ends a text whose answer has its tokens; those of a thought before it do not count."""
+
+    def __init__(
+        self, n_prompt: int, most: int, decode: Callable[[Sequence[int]], str], opened: Sequence[str]
+    ) -> None:
+        self._n_prompt, self._most, self._decode, self._opened = n_prompt, most, decode, opened
+        self.lengths: list[int | None] = [None] * len(opened)  # None: not known yet
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **_: Any) -> torch.Tensor:  # noqa: ARG002
+        """Return for each row whether it ends here."""
+        n = input_ids.shape[1] - self._n_prompt
+        if n >= self._most:
+            for i, new in enumerate(input_ids[:, self._n_prompt :].tolist()):
+                if self.lengths[i] is None and (
+                    n < self._most + MARK_TOKENS or holds_closing(self._decode(new[-MARK_TOKENS:]))
+                ):
+                    start = self._start(new, self._opened[i])
+                    self.lengths[i] = None if start is None else start + self._most
+        ended = [length is not None and n >= length for length in self.lengths]
+        return torch.tensor(ended, device=input_ids.device)
+
+    def _start(self, new: Sequence[int], opened: str) -> int | None:
+        """Return how many tokens stand before the answer; None while a thought goes on."""
+        if not opened and begins_thought(self._decode(new)) is False:
+            return 0
+        start = bisect_left(
+            range(1, len(new) + 1), True, key=lambda k: thought_ended(self._decode(new[:k]), opened)
+        )
+        return start + 1 if start < len(new) else None
 
 
 class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no types

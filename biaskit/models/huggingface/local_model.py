@@ -18,7 +18,7 @@ from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.loading import free_memory, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
-from biaskit.records import Answered, ModelIdentity, Prompt, PromptForm
+from biaskit.records import THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptForm
 
 Purpose = Literal["scoring", "generation"]
 FORMS: Mapping[tuple[Purpose, bool], tuple[PromptForm, ...]] = {
@@ -52,7 +52,17 @@ class LocalModel:
     def _open(self, folder: ModelFolder, *, label: str, spec: str, local: LocalOptions) -> None:
         self._config = load_config(folder)
         self._text_config = self._config.get_text_config(decoder=True)
-        self._renderer = Renderer(load_tokenizer(folder), local.template_date)
+        self._renderer = Renderer(load_tokenizer(folder), local.template_date, local.thinking)
+        thinks, thinking, room = self._renderer.thinks, local.thinking, local.thought_tokens
+        if thinking == "on" and not thinks:
+            raise ModelError(f"{label}: its template and tokenizer know no thoughts: leave thinking at auto.")
+        without: Mapping[str, tuple[PromptForm, ...]] = {
+            "on": ("raw", "completion", "chat-prefill"),  # no template, or an answer that has begun
+            "off": ("raw", "completion"),
+        }
+        forms = FORMS[self.purpose, self._renderer.has_template]
+        if thinks:
+            forms = tuple(form for form in forms if form not in without.get(thinking, ()))
         self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
         # Everything that a number can depend on.
         parts = {
@@ -60,6 +70,8 @@ class LocalModel:
             "tokenizer": folder.tokenizer_digest,
             "dtype": self.placement.dtype,
             **({"template_date": local.template_date} if self._renderer.reads_clock else {}),
+            **({"thinking": thinking} if thinks and thinking != "auto" else {}),
+            **({"thought_tokens": str(room)} if thinks and room != THOUGHT_TOKENS else {}),
             **self._deviating_ends(),
         }
         architectures = getattr(self._config, "architectures", None) or []
@@ -69,7 +81,7 @@ class LocalModel:
             fingerprint=digest(parts),
             tuning="instruct" if self._renderer.has_template else "base",
             where="local",
-            forms=FORMS[self.purpose, self._renderer.has_template],
+            forms=forms,
             takes_system=self._renderer.takes_system,
             details={
                 **parts,

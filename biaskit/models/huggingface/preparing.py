@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from biaskit.common.sequences import cut
-from biaskit.errors import TokenizationError
+from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
 from biaskit.models.huggingface.rendering import Continuation, LeftOut, Renderer
+from biaskit.models.thoughts import inside_thought
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie, shortest_extensions
 from biaskit.records import Expression, ScoreRequest
 
@@ -48,6 +49,8 @@ def prepare(
                         "nothing is asked after this prompt: give at least one expression"
                     )
                 text = renderer.render(request.prompt)
+                if mark := renderer.opened(request.prompt, text):
+                    raise ModelError(inside_thought(f"the prompt ends inside a thought ({mark})"))
                 rendered.append((text, forms_of(request, text)))
         prompts = _encode_prompts(renderer, chunk, [text for text, _ in rendered])
         joint = iter(renderer.encode([text + form for text, forms in rendered for _, form in forms]))

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from jinja2 import meta
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
 from biaskit.common.foreign import visible
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.conversation import messages_of
 from biaskit.models.matching import starts_new_word
+from biaskit.models.thoughts import MARKS, SWITCHES, Thinking, closing, in_mark, opened_by
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
@@ -37,13 +39,24 @@ class Continuation:
 class Renderer:
     """A tokenizer that renders and encodes prompts, and the abilities of its chat template."""
 
-    def __init__(self, tokenizer: Any, template_date: str = TEMPLATE_DATE) -> None:
+    def __init__(
+        self, tokenizer: Any, template_date: str = TEMPLATE_DATE, thinking: Thinking = "auto"
+    ) -> None:
         self.tokenizer = tokenizer
         self.lead = _leading_special_tokens(tokenizer)
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
         self._source = _template_source(tokenizer) if self.has_template else ""
         self._date = template_date
         self.reads_clock = CLOCK in self._source  # a template can only call names in its source
+        self._thinking = thinking
+        self._switch = _switch_of(self._source)
+        of_template = [pair for pair in MARKS if pair[0] in self._source or pair[1] in self._source]
+        of_tokens = [pair for pair in MARKS if _is_token(pair[0], tokenizer)]
+        self._marks = next(iter(of_template or of_tokens), None)
+        added = {i: token.content for i, token in tokenizer.added_tokens_decoder.items() if token.special}
+        special = added | dict(zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True))
+        self._special = {i for i, text in special.items() if not in_mark(text)}
+        self.thinks = self.has_template and (self._marks or self._switch) is not None  # it may, at least
         self.takes_system = self.has_template and self._reaches("system")
         self.misread: dict[str, str | None] = {}  # form → as its tokens read, None: unknown to the tokenizer
 
@@ -61,6 +74,8 @@ class Renderer:
             raise ModelError("the model has no chat template. Use --prompt-form raw.")
         try:
             how: dict[str, Any] = {"add_generation_prompt": True}
+            if self._switch and self._thinking in SWITCHES[self._switch]:
+                how[self._switch] = SWITCHES[self._switch][self._thinking]
             if not self.reads_clock:
                 how |= {"chat_template": self._source, "tokenize": False}
                 return str(self.tokenizer.apply_chat_template(messages, **how))
@@ -76,7 +91,29 @@ class Renderer:
         """Render a prompt as the string whose continuation is scored."""
         if prompt.form in ("raw", "completion"):
             return prompt.text
-        return self._template(messages_of(prompt, takes_system=self.takes_system)) + prompt.prefill
+        head = self._template(messages_of(prompt, takes_system=self.takes_system))
+        opened = self.opened(prompt, head)
+        if self._thinking == "off" and self._marks and (opened or not self._switch):
+            head, opened = head + closing(opened, self._marks), ""
+        if prompt.prefill and (opened or (self.thinks and self._thinking == "on")):
+            raise ModelError(
+                "the beginning of an answer that is given leaves no place for its thoughts: use --prompt-form"
+                " chat-continue, or --set thinking=off"
+            )
+        return head + prompt.prefill
+
+    def opened(self, prompt: Prompt, rendered: str) -> str:
+        """Return the mark of the thought inside which a rendered prompt ends; empty if there is none."""
+        if prompt.form in ("raw", "completion"):
+            mark = opened_by(rendered)
+            return mark if rendered.rstrip().endswith(mark) else ""
+        return opened_by(rendered.rpartition(prompt.text.strip())[2])  # what the template writes of an answer
+
+    def marked(self, ids: Sequence[int]) -> str:
+        """Decode tokens of an answer with those special tokens that are marks of thoughts."""
+        kept = [i for i in ids if i not in self._special]
+        options = {"clean_up_tokenization_spaces": False, "spaces_between_special_tokens": False}
+        return str(self.tokenizer.decode(kept, skip_special_tokens=False, **options))
 
     def turn_ends(self) -> tuple[int, ...]:
         """Return the special token that the chat template writes after an answer; empty if there is none."""
@@ -173,6 +210,20 @@ def _template_source(tokenizer: Any) -> str:
     if not isinstance(source, str):
         raise ModelError(f"the model's chat template is no text but a {type(source).__name__}.")
     return source
+
+
+def _switch_of(source: str) -> str | None:
+    """Return the variable by which a template turns thoughts on and off, if it has one."""
+    try:
+        environment: Any = _compile_jinja_template(source).environment
+        names = meta.find_undeclared_variables(environment.parse(source))
+    except Exception:  # foreign code; a conversation will say what is wrong with it
+        return None
+    return next((name for name in SWITCHES if name in names), None)
+
+
+def _is_token(text: str, tokenizer: Any) -> bool:
+    return tokenizer.convert_tokens_to_ids(text) not in (None, tokenizer.unk_token_id)
 
 
 def _leading_special_tokens(tokenizer: Any) -> TokenIds:

@@ -21,6 +21,7 @@ from biaskit.models.huggingface.preparing import Prepared, name_misread, name_pr
 from biaskit.models.huggingface.rendering import boundary_vocabulary
 from biaskit.models.huggingface.states import NodeStates, Windows, windows_of
 from biaskit.models.options import LocalOptions, ScoringOptions
+from biaskit.models.thoughts import begins_thought, inside_thought
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
 from biaskit.records import Estimator, Failed, ListedToken, LogProb, Plan, PromptForm, Scored, ScoreRequest
 
@@ -29,6 +30,7 @@ HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 MOST_PROMPTS = 64  # of a batch
+MOST_OF_MARK = 8  # tokens of an opening mark that is none of the vocabulary's
 HEAD_CHECKED = 64  # tokens of the prompt that the output head is checked on
 MOST_CHECKED = 1024
 """Tokens of the longest prompt that the trie's forward is checked on: more than a window that an
@@ -175,10 +177,13 @@ class TransformersScorer(NodeStates):
         with torch.inference_mode():
             hidden = self._hidden_states(rows, [p.ids for p in prepared], trie, cache)
             # The first rows are the ends of the prompts (`_hidden_states`): only these are listed.
-            k = self._top_k or self.scoring.next_tokens
-            listing = TopTokens(len(rows), k) if k else None
+            listing = TopTokens(len(rows), self._top_k or max(1, self.scoring.next_tokens))
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.token_ids), self._boundary, listing)
-        lists = listing.tokens() if listing else [None] * len(rows)
+        lists = listing.tokens()
+        for row, tokens in zip(prepared, lists, strict=True):
+            if tokens and self._thinks_after(row.ids, tokens[0][0]):
+                first = self._texts[tokens[0][0]]
+                raise ModelError(inside_thought(f"after the prompt the model begins a thought ({first!r})"))
         if self._top_k is not None:
             return [self._listed(*row) for row in zip(prepared, lists, strict=True)]
         shape = (len(trie.nodes), len(rows), len(trie.token_ids))
@@ -199,7 +204,7 @@ class TransformersScorer(NodeStates):
             for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True)
         )
         listed_next = None
-        if tokens is not None:
+        if tokens is not None and self.scoring.next_tokens:
             names = named_tokens([token for token, _ in tokens], prepared.continuations, self._texts)
             listed_next = tuple(ListedToken(names[token], value, token) for token, value in tokens)
         answered = self._answered(len(prepared.ids), 0)
@@ -208,6 +213,15 @@ class TransformersScorer(NodeStates):
             left_out=prepared.left_out,
             listed_next=listed_next,
         )
+
+    def _thinks_after(self, ids: TokenIds, token: int) -> bool:
+        """Tell whether the most probable token, with those that follow it, opens a thought."""
+        said = [token]
+        while (begins := begins_thought(self._renderer.marked(said))) is None and len(said) < MOST_OF_MARK:
+            tokens = torch.tensor([[*ids, *said]], device=self._model.device)
+            with torch.inference_mode():
+                said.append(int(self._model(input_ids=tokens).logits[0, -1].argmax()))
+        return begins is True
 
     def _listed(self, prepared: Prepared, tokens: ListedTokens | None) -> Scored | Failed:
         """Answer a prompt by its listed tokens (estimator top-k)."""

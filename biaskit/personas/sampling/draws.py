@@ -210,6 +210,7 @@ class DrawWork(Work[str | None]):
             "prompt": answer.prompt,
             "system": series.prompt.system,
             "text": answer.text,
+            **({} if answer.raw is None else {"raw": answer.raw}),
             "finish_reason": answer.finish,
             "n_tokens": answer.answered.new_tokens,
             "prompt_tokens": answer.answered.prompt_tokens,

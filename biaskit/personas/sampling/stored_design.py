@@ -31,7 +31,7 @@ def compatibility(design: PersonasDesign) -> dict[str, Any]:
     }
     texts |= {f"template {t.id}": [t.question, t.opening] for t in design.templates}
     texts |= {f"instruction {i.id}": i.text for i in design.instructions if i is not None}
-    stated = {name: getattr(study, name) for name in ("task", "articles", "system_prompt")}
+    stated = {name: getattr(study, name) for name in ("task", "articles", "system_prompt", "thinking")}
     sampling = asdict(design.sampling)
     return {"study": study.name, **stated, "sampling": sampling, "seed": study.seed, "texts": texts}
 

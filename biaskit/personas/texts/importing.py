@@ -19,6 +19,7 @@ from biaskit.common.provenance import ROW_FORMAT, key_of
 from biaskit.common.wording import count
 from biaskit.corpora.sources import check_label, shown
 from biaskit.errors import CorpusError
+from biaskit.models.thoughts import without_thoughts
 from biaskit.personas.texts.files import UNNAMED, TextSource, open_file, open_frame
 from biaskit.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
 
@@ -96,7 +97,8 @@ def read_texts(
     models = Counter(row["model"] for row in rows)
     labels = {"occupation": Counter(row["occupation"] for row in rows), "model": models, "group": groups}
     n_empty = sum(not row["text"].strip() for row in rows)
-    notes = tuple(_notes(source, codes, reading, n_empty, labels))
+    n_thoughts = sum("raw" in row for row in rows)
+    notes = tuple(_notes(source, codes, reading, n_empty, n_thoughts, labels))
     return ImportedTexts(source.where, source.digest, models, groups, notes, rows)
 
 
@@ -105,6 +107,7 @@ def _notes(
     codes: Counter[str],
     reading: GenderCodes,
     n_empty: int,
+    n_thoughts: int,
     labels: Mapping[str, Counter[str]],
 ) -> Iterator[str]:
     """Note what a careful reader wants to know of an import that went well."""
@@ -121,6 +124,8 @@ def _notes(
             f"{shown(code)} as {reading[code] or 'not specified'} ({codes[code]:,})" for code in sorted(codes)
         ]
         yield f"gender codes were read: {', '.join(readings)}"
+    if n_thoughts:
+        yield f"texts that hold a model's thoughts: {n_thoughts:,}; what follows their marks is read"
     if n_empty:
         yield f"texts that are empty: {n_empty:,}"
     for what, counts in labels.items():
@@ -160,6 +165,7 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
                 half = "holds half of a character (a lone surrogate). Correct it."
                 raise CorpusError(f"{what} {shown(label)} {half}")
             accepted.add(label)
+        answer = without_thoughts(cells["text"])
         yield {
             "key": key_of([ROW_FORMAT, source.digest, number]),
             "model": cells.get("model", source.label),
@@ -168,7 +174,7 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
             "specified_gender": cells.get("gender", "").strip(),
             "draw": number,
             **dict.fromkeys(("seed", "prompt_form", "prompt")),
-            "text": cells["text"],
+            **({"text": answer} if answer == cells["text"] else {"text": answer, "raw": cells["text"]}),
             **dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at")),
             **({"group": cells["group"] if cells["group"].strip() else None} if "group" in cells else {}),
         }
