@@ -275,7 +275,7 @@ def test_a_list_that_begins_a_thought_is_no_list_of_answers(token: str) -> None:
     data = {"logprobs": {"content": [{"token": token, "top_logprobs": tops}]}}
     choice = choices(reply("She"), 1)[0]
     with pytest.raises(BadAnswer, match="begins a thought"):
-        listed_tokens(type(choice)(0, "She", "stop", data), chat=True)
+        listed_tokens(type(choice)(0, "She", "stop", data))
 
 
 # --- rows, notes, tables ----------------------------------------------------------------------------------

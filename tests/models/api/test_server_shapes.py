@@ -14,7 +14,7 @@ from fakes.api_cases import MODEL, ONE_BY_ONE, cells, draws, generate, generatin
 from fakes.api_server import LIES, ApiServer, Behaviour
 
 from biaskit.models.api.answer_files import AnswerFiles
-from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, may_hide
+from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, may_hide, reasons_first
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Call, Reply, answer_json, read_reply
@@ -73,7 +73,9 @@ def test_a_text_is_read_in_every_shape(case: str) -> None:
     choice, text, finish = TEXTS[case]
     (found,) = choices(Reply({"choices": [choice]}), 1)
     assert (text, finish) == (found.text, found.finish)
-    assert found.thinks == (case in ("a thought and a text", "a reason with a text") or finish == "length")
+    shown = case in ("a thought and a text", "a reason with a text")
+    assert bool(found.thought) == (shown or case in ("a thought alone", "all tokens in thoughts"))
+    assert reasons_first(Reply({}), [found]) == (shown or bool(found.thought) or finish == "length")
 
 
 @pytest.mark.parametrize("parts", [[None], [{"type": "text"}], [{"type": "text", "text": None}]])
