@@ -112,7 +112,7 @@ class Answerers:
         """Write a sentence for each API model and each that thinks, and a warning for several models."""
         sentences = []
         for label, of_model in self._thoughts.items():
-            n, after, cut = (of_model[name] for name in ("n", "after", "cut"))
+            n, after, cut = of_model["n"], of_model["after"], of_model["cut"]
             if after:
                 sentences.append(f"{label}: {after:,} of {n:,} answers come after thoughts, left out here")
             if cut:
@@ -120,8 +120,8 @@ class Answerers:
                 if entry.get("where") == "api" and not (entry.get("found") or {}).get("reasoning"):
                     key = "max_new_tokens" if study.engine == "personas" else "continuation_tokens"
                 sentences.append(
-                    f"{label}: in {cut:,} of {n:,} answers thoughts took the whole limit, so there is none; how"
-                    f" long they would be nobody knows: --set {key}={2 * getattr(study, key)} doubles it, in"
+                    f"{label}: in {cut:,} of {n:,} answers thoughts took the whole limit, so there is none;"
+                    f" how long they would be nobody knows: --set {key}={2 * getattr(study, key)} doubles it, in"
                     " another run"
                 )
         for label, entry in models.items():
