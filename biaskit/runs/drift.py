@@ -120,9 +120,8 @@ class Answerers:
                 if entry.get("where") == "api" and not (entry.get("found") or {}).get("reasoning"):
                     key = "max_new_tokens" if study.engine == "personas" else "continuation_tokens"
                 sentences.append(
-                    f"{label}: in {cut:,} of {n:,} answers thoughts took the whole limit, so there is none;"
-                    f" how long they would be nobody knows: --set {key}={2 * getattr(study, key)} doubles it, in"
-                    " another run"
+                    f"{label}: in {cut:,} of {n:,} answers thoughts took the whole limit; how long they would"
+                    f" be nobody knows: --set {key}={2 * getattr(study, key)} doubles it, in another run"
                 )
         for label, entry in models.items():
             names = self._rows.get(label)
