@@ -45,7 +45,6 @@ from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.runs.thoughts import Thoughts
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH
@@ -86,15 +85,13 @@ def analyse_texts(
     manifest, tables = read_manifest(run), TableSet(run)
     design = read_design(manifest["resolved"], overrides)
     reading, answerers = Reading(), Answerers()
-    thoughts = Thoughts()
-    documents = texts_of(run, manifest, design, reading, answerers, thoughts)
+    documents = texts_of(run, manifest, design, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
     results = _make_tables(documents, design, forms, watcher or Silent())
     for name in TABLE_NAMES:
         if rows := results.tables.get(name):  # a table that was not made is absent
             tables.add(name, rows, scoped=bool(design.templates))
-    notes = [*reading.notes, *answerers.notes(manifest["models"])]
-    notes += [*thoughts.notes(manifest["models"], design.study), *results.notes]
+    notes = [*reading.notes, *answerers.notes(manifest["models"], design.study), *results.notes]
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
     tables.notes += notes
@@ -123,7 +120,6 @@ def texts_of(
     design: PersonasDesign,
     reading: Reading | None = None,
     answerers: Answerers | None = None,
-    thoughts: Thoughts | None = None,
 ) -> TextDocuments:
     """Read the texts of a run that its question needs; without any: `RunError`."""
     path = rows_file(run, "personas")
@@ -133,7 +129,8 @@ def texts_of(
         )
     reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
     rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
-    rows = (thoughts or Thoughts()).counting((answerers or Answerers()).counting(rows))
+    answerers = answerers or Answerers()
+    rows = answerers.counting(rows, answers=True)
     if imported := manifest["resolved"].get("imported"):
         documents = read_imported(design, rows, imported.get("group_col"))
     else:

@@ -25,7 +25,6 @@ from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.runs.thoughts import Thoughts
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.study.keys import ProbeStudy
@@ -45,8 +44,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     design = read_design(manifest["resolved"], overrides)
     reading = Reading()
     answerers = Answerers()
-    thoughts = Thoughts()
-    stored = _read_cells(run, manifest, design, reading, answerers, thoughts)
+    stored = _read_cells(run, manifest, design, reading, answerers)
     cells, study = stored.cells, design.study
     rows_by_table = effect_tables(
         cells,
@@ -63,7 +61,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     in_order = [x.cell for x in cells]
     rows_by_table["probe_next"] = stored.said_next.rows(in_order)
     answers = stored.answers
-    n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading, thoughts)
+    n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading, answerers)
     rows_by_table["probe_outcomes"], outcome_tests = outcome_rows(answers, in_order)
     if answers.cells:
         rows_of_cells = zip(rows_by_table["probe_cells"], in_order, strict=True)
@@ -76,8 +74,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
-    notes = [*reading.notes, *answerers.notes(manifest["models"])]
-    notes += thoughts.notes(manifest["models"], study)
+    notes = [*reading.notes, *answerers.notes(manifest["models"], study)]
     notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
     if n_unused:
         notes.append(f"{n_unused} stored rows are not part of this question and were not used")
@@ -112,12 +109,7 @@ class _StoredCells:
 
 
 def _read_cells(
-    run: Path,
-    manifest: Mapping[str, Any],
-    design: ProbeDesign,
-    reading: Reading,
-    answerers: Answerers,
-    thoughts: Thoughts,
+    run: Path, manifest: Mapping[str, Any], design: ProbeDesign, reading: Reading, answerers: Answerers
 ) -> _StoredCells:
     """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
     path, study = rows_file(run, "probe"), design.study
@@ -148,7 +140,7 @@ def _read_cells(
         if fault is not None:
             reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
             continue
-        thoughts.add(row)
+        answerers.add_answers(row)
         for i in answered:
             wording = cells[i].model, cells[i].bias_type, cells[i].template_id
             expressions.setdefault(wording, row["expressions"])

@@ -24,11 +24,11 @@ from biaskit.probe.stored_design import design_signature
 from biaskit.progress import ModelPlan
 from biaskit.records import Failed, PromptForm, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
+from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import write_manifest
 from biaskit.runs.session import Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_file
-from biaskit.runs.thoughts import Thoughts
 
 ROWS = "continuations"
 _ROUND = 5
@@ -169,7 +169,7 @@ class _ContinuationWork(CellWork):
 
 
 def read_continuations(
-    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading, thoughts: Thoughts
+    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading, answerers: Answerers
 ) -> int:
     """Replace what short draws of these models said by what their continuations say.
 
@@ -197,7 +197,7 @@ def read_continuations(
         if fault is not None:
             reading.refuse(path, fault, skip_bad=skip_bad)
             continue
-        thoughts.add(row)
+        answerers.add_answers(row)
         for i in answered:
             seen.add((i, row["round"]))
             answers.add(cells[i], answers.read(cells[i], row))

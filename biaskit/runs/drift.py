@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import repeat, takewhile
 from typing import Any, TypeVar
 
 from biaskit.errors import AskingStopped
 from biaskit.records import ANSWERED_SEPARATOR, Draw, ModelIdentity, Scored
+from biaskit.study.keys import Study
 
 A = TypeVar("A")
 
@@ -66,9 +67,10 @@ def _name_of(answer: object) -> str | None:
 
 
 class Answerers:
-    """Which models answered, from when to when, read off the rows: for the notes beside the tables."""
+    """Which models answered, from when to when, after which thoughts: for the notes beside the tables."""
 
     def __init__(self) -> None:
+        self._thoughts: dict[str, Counter[str]] = {}  # model → its answers, those after or inside thoughts
         self._rows: dict[str, dict[str, Counter[str]]] = {}
         self._dates: dict[str, tuple[str, str]] = {}
 
@@ -82,11 +84,22 @@ class Answerers:
         first, last = self._dates.get(label, (at, at))
         self._dates[label] = min(first, at), max(last, at)
 
-    def counting(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield the same rows, counted as they go by."""
+    def counting(self, rows: Iterable[dict[str, Any]], *, answers: bool = False) -> Iterator[dict[str, Any]]:
+        """Yield the same rows, counted as they go by; `answers`: theirs too."""
         for row in rows:
             self.add(row)
+            if answers:
+                self.add_answers(row)
             yield row
+
+    def add_answers(self, row: Mapping[str, Any]) -> None:
+        """Count the answers in a row of either engine that was believed; one of probabilities has none."""
+        drawn = row.get("answers", [(row["text"], row["finish_reason"])] if "text" in row else [])
+        raw = row.get("raw")
+        for (text, finish), said in zip(drawn, raw if isinstance(raw, list) else repeat(raw), strict=False):
+            thinks = said is not None
+            of_model = self._thoughts.setdefault(row["model"], Counter())
+            of_model.update(n=1, after=thinks and bool(text), cut=thinks and finish == "length" and not text)
 
     def record(self) -> dict[str, dict[str, Any]]:
         """Say by label who answered, and the days of the first and the last answer; for analysis.json."""
@@ -95,9 +108,21 @@ class Answerers:
             for label, (first, last) in self._dates.items()
         }
 
-    def notes(self, models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-        """Write a sentence for each API model, and a warning where its answers are of several models."""
+    def notes(self, models: Mapping[str, Mapping[str, Any]], study: Study) -> list[str]:
+        """Write a sentence for each API model and each that thinks, and a warning for several models."""
         sentences = []
+        for label, of_model in self._thoughts.items():
+            n, after, cut = of_model["n"], of_model["after"], of_model["cut"]
+            if after:
+                sentences.append(f"{label}: {after:,} of {n:,} answers come after thoughts, left out here")
+            if cut:
+                entry, key = models.get(label, {}), "thought_tokens"
+                if entry.get("where") == "api" and not (entry.get("found") or {}).get("reasoning"):
+                    key = "max_new_tokens" if study.engine == "personas" else "continuation_tokens"
+                sentences.append(
+                    f"{label}: in {cut:,} of {n:,} answers thoughts took the whole limit; how long they would"
+                    f" be nobody knows: --set {key}={2 * getattr(study, key)} doubles it, in another run"
+                )
         for label, entry in models.items():
             names = self._rows.get(label)
             if entry.get("where") != "api" or not names:

@@ -26,7 +26,7 @@ from biaskit.personas.texts.documents import TextDocument
 from biaskit.personas.texts.importing import read_texts
 from biaskit.personas.texts.outcomes import text_outcome
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling, ScoreRequest
-from biaskit.runs.thoughts import Thoughts
+from biaskit.runs.drift import Answerers
 from biaskit.study.keys import PersonasStudy, ProbeStudy
 
 HIM = "He thinks; maybe he is tall."
@@ -338,7 +338,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
             PersonasStudy(name="s", engine="personas", max_new_tokens=120),
             [{"text": "", "raw": "<think>he", "finish_reason": "length"}],
             {"where": "api", "found": {"reasoning": False}},
-            ["--max-new-tokens 240"],
+            ["max_new_tokens=240"],
         ),
         (
             ProbeStudy(name="s", jobs={"source": "j"}, templates={"source": "t"}),
@@ -356,10 +356,10 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
 def test_thoughts_are_counted_and_said(
     study: Any, rows: Sequence[dict[str, Any]], entry: dict[str, Any], said: Sequence[str]
 ) -> None:
-    thoughts = Thoughts()
+    answerers = Answerers()
     for row in rows:
-        thoughts.add({"model": "m", **row})
-    notes = "\n".join(thoughts.notes({"m": entry}, study))
+        answerers.add_answers({"model": "m", **row})
+    notes = "\n".join(answerers.notes({"m": entry}, study))
     assert all(part in notes for part in said), notes
 
 

@@ -124,6 +124,8 @@ class Renderer:
             return ()
         ids = self.tokenizer(after, add_special_tokens=False)["input_ids"][:1]
         special = {*self.tokenizer.all_special_ids, *self.tokenizer.added_tokens_decoder}
+        if _is_token("<|channel|>", self.tokenizer):  # there <|end|> ends a thought as well as an answer
+            return ()
         return tuple(i for i in ids if i in special)
 
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:

@@ -57,7 +57,8 @@ def test_of_labelled_texts_those_decline_that_the_rules_say() -> None:
         ("You should know that", "length", "no-person"),
         ("She", "length", "person"),
         ("Stereotypes", "length", "lectures"),
-        ("", "length", "cut"),
+        ("", "length", "cut"),  # thoughts took the whole limit
+        ("", "stop", "empty"),
     ],
 )
 def test_a_text_is_cut_where_the_limit_came_before_any_rule_found_something(
