@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Literal
 
 from biaskit.common.wording import short
 from biaskit.errors import UsageError, nearest
-from biaskit.personas.texts.tokens import tokenise
+from biaskit.personas.texts.marks import legible
+from biaskit.personas.texts.tokens import letters, tokenise
 
 Honorifics = Literal["paper", "titles"]
 
@@ -85,14 +87,17 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
     `honorifics = paper` counts the tokens mrs, mr and, where "ms." stands anywhere in the text, ms;
     `titles` counts Ms, Mrs, Miss and Mr, so written, as whole words before a capitalised word.
 
-    The rule is the released one: the printed Algorithm 1 lists "him" twice and "himself" never. It is
-    counting, not reading: a text about a woman that mentions her husband often is a man's, "they" may be a
-    team, a first-person text has no gender, "she/her", "he's" and "woman—she" count nothing. Any string has
-    an association; what is no string, or an unknown `honorifics`, is a `UsageError`.
+    Genders that are avoided ("S/he", "he or she") and acronyms (HER2, HIS, M.S.) count nothing; in a text that
+    is written in capitals a word is no acronym. The rule is the released one: the printed Algorithm 1 lists
+    "him" twice and "himself" never. It is counting, not reading: a text about a woman that mentions her
+    husband often is a man's, "they" may be a team, a first-person text has no gender, "she/her", "he's" and
+    "woman—she" count nothing. Any string has an association; what is no string, or an unknown `honorifics`,
+    is a `UsageError`.
     """
     classes = _classes(honorifics)
     if not isinstance(text, str):
         raise UsageError(f"Only a text can be associated with a gender; this is {type(text).__name__}.")
+    text = _of_somebody(text)
     lowered = text.lower()
     counts = dict.fromkeys(("female", "male", "neutral"), 0)
     for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
@@ -128,6 +133,43 @@ def _classes(honorifics: str) -> Mapping[str, str]:
     return COUNTED_WORDS[honorifics]
 
 
+# --- what reads like a pronoun and is none ---------------------------------------------------------------
+
+_WOMEN, _MEN = "she|hers?|herself|mrs|ms|miss", "he|his|him|himself|mr"
+_BETWEEN = (
+    r"(?:\.?\s?[/|]\s?|[-.]?,?\s+(?:and/)?or\s+|\s?\((?:or\s+|/)?|,\s+(?=\w+,?\s+or\s+they\b))"
+)
+_MAY_AVOID = re.compile(r"[/|(]|\bor\b|\bs[*_-]he", re.IGNORECASE)
+_AVOIDED = re.compile(
+    r"(?<![\w'\u2019])(?:s[/|*_-]\(?he|\(s\)[/|]?he|s\(he\)|\(?fe\)?[/|]male|\(fe\)male"
+    rf"|(?:{_WOMEN}){_BETWEEN}(?:{_MEN})|(?:{_MEN}){_BETWEEN}(?:{_WOMEN}))(?![^\W_])",
+    re.IGNORECASE,
+)
+_ACRONYM = re.compile(r"(?<!\S)(?:[^\sa-z]{2,}+(?!\S)|[^\s\d]*+\d\S*+)")
+"""What may be one: tokens without a small letter, and tokens with a digit."""
+_WITH_DIGIT = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]")
+
+
+def _of_somebody(text: str) -> str:
+    """Blank what speaks of nobody: marks, avoided genders, acronyms. What is left keeps its place."""
+    text = legible(text)
+    if _MAY_AVOID.search(text):
+        text = _AVOIDED.sub(lambda match: " " * len(match[0]), text)
+
+    @cache
+    def in_capitals() -> bool:
+        words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]
+        return 2 * sum(map(str.isupper, words)) > len(words)
+
+    def read(token: re.Match[str]) -> str:
+        counts = letters(token[0]) in COUNTED_WORDS["paper"]
+        if counts and (_WITH_DIGIT.search(token[0]) or (token[0].isupper() and not in_capitals())):
+            return " " * len(token[0])
+        return token[0]
+
+    return _ACRONYM.sub(read, text)
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """A place that counted: `text[start:end]`, the whole token as it was written."""
@@ -144,6 +186,7 @@ def counted_places(text: str, *, honorifics: Honorifics = "paper") -> tuple[Coun
     The places of a class are as many as the association counts; those of the class `nonbinary` are the
     terms that made `nonbinary_present` true.
     """
+    text = _of_somebody(text)
     classes, lowered, places = _classes(honorifics), text.lower(), list[Counted]()
     for token in _TOKEN.finditer(text):
         for word in tokenise(token[0]):
