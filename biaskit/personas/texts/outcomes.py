@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from biaskit.corpora.outcome_rules import OutcomeRules, load_outcome_rules, plain
+from biaskit.personas.texts.marks import legible
 from biaskit.records import Finish
 
 OUTCOMES = ("person", "no-person", "declines", "lectures", "empty")
@@ -37,7 +38,7 @@ def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
     `finish`: why it ended. Where no other rule fires and the token limit came within what is read, the text
     is cut: nobody knows what it would have become.
     """
-    cased = plain(text, LOOKED_AT)
+    cased = plain(legible(text), LOOKED_AT)
     lowered = cased.lower()
     readings = {"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)}
     match = text_rules().first(readings)
