@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
+from biaskit.arguments import by_command
 from biaskit.common.foreign import visible
 from biaskit.errors import BiaskitError, nearest
 from biaskit.progress import sign_of_life, tell
@@ -79,6 +80,7 @@ class _Lazy(click.Group):
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Measure how a language model treats gender, and how sure that is."""
+    ctx.with_resource(by_command())
     if ctx.invoked_subcommand is None:
         click.echo(FIRST_HOUR, nl=False)
 

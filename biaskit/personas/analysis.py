@@ -248,13 +248,13 @@ def _reading_notes(documents: TextDocuments) -> Iterator[str]:
     texts = [text for text in documents.texts if text.describes]
     if n_copies := sum(text.copy_of is not None for text in texts):
         yield (
-            f"{n_copies:,} of {len(texts):,} texts are copies, equal or nearly equal to another text: copies count"
+            f"{n_copies:,} of {len(texts):,} texts are copies, equal or nearly equal to another: they count"
             " once for each gender in lists of words, scores and areas, and narrow no interval of a share"
         )
     if marked := [text.mark for text in documents.texts if text.mark]:
         yield (
-            f"{len(marked):,} of {len(documents.texts):,} texts hold written line marks, tags or character codes,"
-            f" first {short(marked[0])}: marks and tags are read as breaks, codes as their characters"
+            f"{len(marked):,} of {len(documents.texts):,} texts hold written line marks, tags or character"
+            f" codes, first {short(marked[0])}: marks and tags are read as breaks, codes as their characters"
         )
 
 

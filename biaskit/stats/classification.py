@@ -66,9 +66,7 @@ class Sample:
 
     def at(self, places: NDArray[np.int64]) -> Sample:
         """Take some documents, with their labels as observed."""
-        return Sample(
-            self.counts[places], self.labels[places, :1], self.strata[places], self.units[places]
-        )
+        return Sample(self.counts[places], self.labels[places, :1], self.strata[places], self.units[places])
 
     def shares(self, teaching: Sample) -> csr_matrix:
         """Divide each word's share of its document by the root of its mean share, so that length has no part.
@@ -143,8 +141,9 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
 def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> float | None:
     """Find the area under the curve by weights learnt from 10 + 10 documents, over ten draws of them.
 
-    Of one sample that teaches and is judged, what was not drawn and is no copy of it is judged. Returns 0.5 in
-    expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise it.
+    Of one sample that teaches and is judged, what was not drawn and is no copy of it is judged. Returns 0.5
+    in expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise
+    it.
     Reference: docs/methods.md#transfer; checked against a loop.
     """
     is_first, wins, pairs = teaching.labels[:, 0], 0.0, 0.0

@@ -10,14 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from types import MappingProxyType
 from typing import Literal
 
 from biaskit.common.wording import short
 from biaskit.errors import UsageError, nearest
 from biaskit.personas.texts.marks import legible
-from biaskit.personas.texts.tokens import letters, tokenise
+from biaskit.personas.texts.tokens import tokenise
 
 Honorifics = Literal["paper", "titles"]
 
@@ -87,7 +86,7 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
     `honorifics = paper` counts the tokens mrs, mr and, where "ms." stands anywhere in the text, ms;
     `titles` counts Ms, Mrs, Miss and Mr, so written, as whole words before a capitalised word.
 
-    Genders that are avoided ("S/he", "he or she") and acronyms (HER2, HIS, M.S.) count nothing; in a text that
+    Genders that are avoided ("S/he", "he or she") and acronyms (HER2, HIS) count nothing; in a text that
     is written in capitals a word is no acronym. The rule is the released one: the printed Algorithm 1 lists
     "him" twice and "himself" never. It is counting, not reading: a text about a woman that mentions her
     husband often is a man's, "they" may be a team, a first-person text has no gender, "she/her", "he's" and
@@ -133,41 +132,29 @@ def _classes(honorifics: str) -> Mapping[str, str]:
     return COUNTED_WORDS[honorifics]
 
 
-# --- what reads like a pronoun and is none ---------------------------------------------------------------
-
 _WOMEN, _MEN = "she|hers?|herself|mrs|ms|miss", "he|his|him|himself|mr"
-_BETWEEN = (
-    r"(?:\.?\s?[/|]\s?|[-.]?,?\s+(?:and/)?or\s+|\s?\((?:or\s+|/)?|,\s+(?=\w+,?\s+or\s+they\b))"
-)
-_MAY_AVOID = re.compile(r"[/|(]|\bor\b|\bs[*_-]he", re.IGNORECASE)
+_OR = r"(?:\.?\s?[/|]\s?|[-.]?,?\s+(?:and/)?or\s+|\s?\((?:or\s+|/)?|,\s+(?=\w+,?\s+or\s+they\b))"
 _AVOIDED = re.compile(
     r"(?<![\w'\u2019])(?:s[/|*_-]\(?he|\(s\)[/|]?he|s\(he\)|\(?fe\)?[/|]male|\(fe\)male"
-    rf"|(?:{_WOMEN}){_BETWEEN}(?:{_MEN})|(?:{_MEN}){_BETWEEN}(?:{_WOMEN}))(?![^\W_])",
+    rf"|(?:{_WOMEN}){_OR}(?:{_MEN})|(?:{_MEN}){_OR}(?:{_WOMEN}))(?![^\W_])",
     re.IGNORECASE,
 )
-_ACRONYM = re.compile(r"(?<!\S)(?:[^\sa-z]{2,}+(?!\S)|[^\s\d]*+\d\S*+)")
-"""What may be one: tokens without a small letter, and tokens with a digit."""
-_WITH_DIGIT = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]")
+_NUMBERED = re.compile(rf"\b(?:{_WOMEN}|{_MEN})-?\d+", re.IGNORECASE)  # HER2
+_IN_CAPITALS = re.compile(rf"\b(?:FEMALE|MALE|{_WOMEN.upper()}|{_MEN.upper()})\b")
 
 
 def _of_somebody(text: str) -> str:
-    """Blank what speaks of nobody: marks, avoided genders, acronyms. What is left keeps its place."""
-    text = legible(text)
-    if _MAY_AVOID.search(text):
-        text = _AVOIDED.sub(lambda match: " " * len(match[0]), text)
+    """Blank what is nobody's: marks, avoided genders, acronyms. What is left keeps its place."""
+    text = _NUMBERED.sub(_blank, _AVOIDED.sub(_blank, legible(text)))
+    if not _IN_CAPITALS.search(text):
+        return text
+    words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]
+    all_in_capitals = 2 * sum(map(str.isupper, words)) > len(words)
+    return text if all_in_capitals else _IN_CAPITALS.sub(_blank, text)
 
-    @cache
-    def in_capitals() -> bool:
-        words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]
-        return 2 * sum(map(str.isupper, words)) > len(words)
 
-    def read(token: re.Match[str]) -> str:
-        counts = letters(token[0]) in COUNTED_WORDS["paper"]
-        if counts and (_WITH_DIGIT.search(token[0]) or (token[0].isupper() and not in_capitals())):
-            return " " * len(token[0])
-        return token[0]
-
-    return _ACRONYM.sub(read, text)
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 @dataclass(frozen=True, slots=True)

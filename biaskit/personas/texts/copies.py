@@ -13,13 +13,15 @@ import numpy as np
 from biaskit.personas.texts.association import COUNTED_WORDS
 from biaskit.personas.texts.names import listed_names
 from biaskit.personas.texts.tokens import TokenisedTexts, letters
-from biaskit.stats.arrays import BoolArray, IntArray
+from biaskit.stats.arrays import IntArray
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
     from biaskit.personas.texts.documents import TextDocument
 
-SHINGLE = 5
-"""Words in a row that are compared; two texts are copies if at least half of all that either has are in both."""
+SHINGLE = 5  # words in a row
+_AT_ONCE = 500  # texts held against the first of every unit so far
 
 
 def units(tokens: TokenisedTexts, places: Sequence[int], prompts: Sequence[Hashable]) -> list[int]:
@@ -31,60 +33,47 @@ def units(tokens: TokenisedTexts, places: Sequence[int], prompts: Sequence[Hasha
     Returns: a text without words is a unit of its own.
     Reference: docs/methods.md#copies; the resemblance of Broder 1997; checked against all pairs.
     """
-    left_out = listed_names() | COUNTED_WORDS["paper"].keys()
-    compared = np.array([letters(word) not in left_out for word in tokens.words], dtype=np.bool_)
+    shingles, unit = _shingles(tokens, places), np.arange(len(places))
+    sizes = np.diff(shingles.indptr)
     of_prompts: dict[Hashable, list[int]] = {}
     for i, prompt in enumerate(prompts):
         of_prompts.setdefault(prompt, []).append(i)
-    unit = list(range(len(places)))
-    for texts in of_prompts.values():
-        for i, first in enumerate(_firsts(_shingles(tokens, [places[i] for i in texts], compared))):
-            unit[texts[i]] = texts[first]
-    return unit
+    for texts in map(np.array, of_prompts.values()):
+        for start in range(0, len(texts), _AT_ONCE):
+            some, known = texts[start : start + _AT_ONCE], texts[: start + _AT_ONCE]
+            known = known[unit[known] == known]
+            common = (shingles[some] @ shingles[known].T).tocoo()
+            pairs = np.stack([some[common.row], known[common.col]])
+            copies = pairs[:, (3 * common.data >= sizes[pairs].sum(axis=0)) & (pairs[0] > pairs[1])]
+            for i, first in sorted(copies.T.tolist()):
+                if unit[i] == i and unit[first] == first:
+                    unit[i] = first
+    return unit.tolist()
 
 
-def _firsts(of_text: Sequence[IntArray]) -> list[int]:
-    """Find for each text the first of its unit by their shingles."""
-    n_with = np.bincount(np.concatenate(of_text))
-    unit = list(range(len(of_text)))
-    known: dict[int, dict[int, list[int]]] = {}  # shingle → size of a text → the first texts of units
-    for i, own in enumerate(of_text):
-        size, half = len(own), -(-len(own) // 2)
-        if not half or np.count_nonzero(n_with[own] > 1) < half:
-            continue  # most of it is in no other text
-        # A copy has half of it, so one of its rarest, and few that are rarer than the first they share.
-        rarest = own[np.lexsort((own, n_with[own]))][: size - half + 1].tolist()
-        maybe = set[int]()
-        for at, shingle in enumerate(rarest):
-            for of_first, firsts in known.get(shingle, {}).items():
-                if 3 * (size - at) >= size + of_first:
-                    maybe.update(firsts)
-        for first in sorted(maybe):
-            common = len(np.intersect1d(own, of_text[first], assume_unique=True))
-            if 3 * common >= size + len(of_text[first]):
-                unit[i] = first
-                break
-        else:
-            for shingle in rarest:
-                known.setdefault(shingle, {}).setdefault(size, []).append(i)
-    return unit
+def _shingles(tokens: TokenisedTexts, places: Sequence[int]) -> csr_matrix:
+    """Say which shingles each text holds, `[texts, shingles]` of ones; a short text is one by itself."""
+    from scipy.sparse import csr_matrix
 
-
-def _shingles(tokens: TokenisedTexts, places: Sequence[int], compared: BoolArray) -> list[IntArray]:
-    """Number the shingles of each text, each once and in order."""
-    nothing, rows = len(tokens.words), list[IntArray]()
+    left_out = listed_names() | COUNTED_WORDS["paper"].keys()
+    compared = np.array([letters(word) not in left_out for word in tokens.words], dtype=np.bool_)
+    nothing, texts = len(tokens.words), list[IntArray]()
     for place in places:
         every = tokens.ids[tokens.starts[place] : tokens.starts[place + 1]].astype(np.int64)
         own = every[compared[every]]
         own = own if len(own) >= SHINGLE else every
-        lacking = max(0, SHINGLE - len(own)) if len(own) else 0
-        rows.append(np.pad(own, (0, lacking), constant_values=nothing))
-    numbers = words = np.concatenate(rows)
+        lacking = SHINGLE - len(own) if 0 < len(own) < SHINGLE else 0
+        texts.append(np.pad(own, (0, lacking), constant_values=nothing))
+    words = np.concatenate([*texts, np.full(SHINGLE, nothing)])
+    of_text = np.repeat(np.arange(len(texts) + 1), [*map(len, texts), SHINGLE])
+    numbers, ahead = words, SHINGLE - 1
     for step in range(1, SHINGLE):
         numbers = np.unique(numbers[:-1] * (nothing + 1) + words[step:], return_inverse=True)[1]
-    starts = np.cumsum([0, *map(len, rows)]).tolist()
-    lengths = [max(0, len(row) - SHINGLE + 1) for row in rows]
-    return [np.unique(numbers[at : at + n]) for at, n in zip(starts, lengths, strict=False)]
+    whole = of_text[ahead:] == of_text[:-ahead]
+    held = csr_matrix((np.ones(whole.sum()), (of_text[ahead:][whole], numbers[whole])))
+    held.sum_duplicates()
+    held.data[:] = 1
+    return held
 
 
 def distinct(texts: Iterable[TextDocument], label: Callable[[TextDocument], object]) -> list[TextDocument]:

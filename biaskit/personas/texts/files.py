@@ -142,9 +142,9 @@ def _label_of(path: Path) -> str:
 
 
 def _decoded(content: bytes, where: str, encoding: str) -> str:
-    """Decode a file whose lines end in "\\n" or, where the first does, all in a carriage return alone."""
+    """Decode a file whose lines end in a line feed or, where the first does, in a carriage return alone."""
     if encoding != "utf-8" and content.startswith(_UNICODE_MARKS):
-        raise CorpusError(f"{where} begins with a mark of Unicode and is not {encoding}. Leave --encoding out.")
+        raise CorpusError(f"{where} begins with a mark of Unicode: leave --encoding {encoding} out.")
     try:
         text = _TEXTS.decoded(content, where) if encoding == "utf-8" else content.decode(encoding)
     except UnicodeDecodeError:

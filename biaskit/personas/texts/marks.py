@@ -12,10 +12,10 @@ _SIGNS = "\u00b6\u21b2\u21b5\u23ce\u2409\u240a\u240d\u2424\u2581"  # drawn ends 
 _MAY_HOLD = re.compile(rf"[<&\\[{{_{_SIGNS}]")
 _MARK = re.compile(
     rf"""
-      (?P<code> &(?:amp;)*(?: \#x[0-9a-f]{{1,6}} | \#[0-9]{{1,7}} | (?!lt;/?[a-z])[a-z][a-z0-9]{{1,30}} ); )
-    | (?P<escape> \\{{1,4}}u[0-9a-f]{{4}} )
+      &(?:amp;)* (?P<code> (?: \#x[\da-f]{{1,6}} | \#\d{{1,7}} | (?!lt;/?[a-z])[a-z][a-z\d]{{1,30}} ); )
+    | \\{{1,4}}u(?P<escape> [0-9a-f]{{4}} )
     | (?-i: \\{{1,4}}[nrt] | (?<![a-z])[{_SIGNS}] | [{_SIGNS}](?![a-z]) ) | _x000[9ad]_
-    | [\[{{] (?: return | new[ ]?line | line[ ]?break | para(?:graph)? | br | nl | cr | lf | crlf | eol ) [\]}}]
+    | [\[{{] (?: return | new[ ]?line | line[ ]?break | paragraph | br | nl | cr | lf | crlf ) [\]}}]
     | <!--.{{0,1000}}?--> | <(?P<hidden> script | style )\b[^<>]{{0,200}}> .{{0,2000}}? </(?P=hidden)\s*>
     | <\|[^<>|]{{1,40}}\|> | <0x[0-9a-f]{{2}}>
     | (?:<|&lt;) /? [a-z][\w:-]{{0,40}} (?: \s[^<>=]{{0,200}}=[^<>]{{0,500}} )? \s{{0,9}} /? (?:>|&gt;)
@@ -40,14 +40,8 @@ def first_mark(text: str) -> str | None:
 
 
 def _read(match: re.Match[str]) -> str:
-    written, read_as = match[0], " "
-    if match["code"]:
-        code = "&" + re.split("&(?:amp;)*", written, flags=re.IGNORECASE)[1]
-        read_as = html.unescape(code)
-        if read_as == code:  # a name that HTML does not know
-            return written
-    elif match["escape"]:
-        read_as = chr(int(written[-4:], 16))
-        if "\ud800" <= read_as <= "\udfff":  # half of a character
-            read_as = _NOTHING
+    written, code = match[0], match["code"] or (match["escape"] and f"#x{match['escape']};")
+    read_as = html.unescape(f"&{code}") if code else " "
+    if read_as == written:  # a name that HTML does not know
+        return written
     return " " * len(written) if read_as.isspace() else read_as.ljust(len(written), _NOTHING)

@@ -44,14 +44,9 @@ def gender(text: str, honorifics: Honorifics = "paper") -> str | None:
 
 
 def by_the_book(text: str) -> Association:
-    written = [token for token in text.split() if sum(c.isalpha() for c in token) > 1]
-    in_capitals = 2 * sum(token.isupper() for token in written) > len(written)
-    acronyms = [] if in_capitals else [token.isupper() for token in text.split()]
     text = text.lower()
     n: dict[str, int] = {}
-    for i, token in enumerate(text.split()):
-        if acronyms and acronyms[i]:
-            continue
+    for token in text.split():
         word = "".join(letter for letter in token if letter in string.ascii_lowercase)
         n[word] = n.get(word, 0) + 1
 
@@ -126,6 +121,14 @@ def test_a_woman_whose_husband_is_mentioned_often_is_a_man() -> None:
 def test_they_for_a_team_makes_a_nonbinary_person_of_one_who_is_mentioned() -> None:
     text = "She leads a team with a nonbinary member. They work hard and their results show it; they won."
     assert "nonbinary" == gender(text)
+
+
+def test_a_degree_counts_as_a_woman_where_a_sentence_ends_in_ms() -> None:
+    # "M.S." becomes "ms", and "systems." holds "ms.": one each, no association.
+    text = "M.S. in CS. He designs systems."
+    assert (1, 1, 0) == counts(text)
+    assert None is gender(text)
+    assert "male" == gender("M.S. in CS. He designs bridges.")
 
 
 # --- honorifics -------------------------------------------------------------------------------------
