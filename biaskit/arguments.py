@@ -119,7 +119,7 @@ _SETTING = r"--set (?:'[^'=]+=[^']*'|[\w.-]+=[^\s',;]*[^\s',;.])"
 _OPTION = re.compile(
     rf"`[^`]*`|biaskit [a-z]+ (?:\.\.\.|[^.;])*|(?P<settings>{_SETTING}(?: or {_SETTING})*)"
     r"|(?<!\w)--(?P<no>no-)?(?P<name>[a-z][a-z-]*)(?: (?P<value>[A-Z][A-Z,=/@_]*(?![\w-])|'[^']*'"
-    r"|[a-z]*\d[\d,.]*(?<![,.])|(?!out\b|gives\b)[a-z][a-z./-]*(?=[.,;)]|$| uses)))?"
+    r"|[a-z]*\d[\d,.]*(?<![,.])|(?!out\b|gives\b)[a-z][a-z./-]*[a-z](?=[.,;)]|$| uses)))?"
 )
 _ARGUMENTS = {"continue": "continuations", "group": "groups", "set": "settings"}
 _ARGUMENTS |= {f"{name}-col": name for name in ("text", "gender", "occupation", "model")}
