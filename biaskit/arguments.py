@@ -6,14 +6,13 @@ Messages name options as a command takes them; to a caller from Python they name
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from contextvars import ContextVar
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
@@ -102,18 +101,8 @@ def checked(**kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-_BY_COMMAND: ContextVar[bool] = ContextVar("by_command", default=False)
-
-
-@contextlib.contextmanager
-def by_command() -> Iterator[None]:
-    """Leave the options in messages as they are: a command asks."""
-    token = _BY_COMMAND.set(True)
-    try:
-        yield
-    finally:
-        _BY_COMMAND.reset(token)
-
+BY_COMMAND = ContextVar("by_command", default=False)
+"""Whether a command asks, so that options stay as they are in messages."""
 
 _SETTING = r"--set (?:'[^'=]+=[^']*'|[\w.-]+=[^\s',;]*[^\s',;.])"
 _OPTION = re.compile(
@@ -126,10 +115,9 @@ _ARGUMENTS |= {f"{name}-col": name for name in ("text", "gender", "occupation", 
 
 
 def as_called(message: str) -> str:
-    """Write the options that a message names as its caller gives them: a command as they are, Python so.
+    """Write the options that a message names as its caller gives them; a whole command stays one.
 
-    `--set gender_codes.1=VALUE` is settings={"gender_codes": {"1": "VALUE"}}, `--no-texts` is texts=False,
-    `--price IN,OUT` is price="IN,OUT". A whole command stays one.
+    In Python `--set lock=none` is settings={"lock": "none"}, `--price IN,OUT` is price="IN,OUT".
     """
 
     def named(match: re.Match[str]) -> str:
@@ -147,4 +135,4 @@ def as_called(message: str) -> str:
         name = _ARGUMENTS.get(match["name"], match["name"].replace("-", "_"))
         return f"{name}={'False' if match['no'] else value if is_number else json.dumps(value)}"
 
-    return message if _BY_COMMAND.get() else _OPTION.sub(named, message)
+    return message if BY_COMMAND.get() else _OPTION.sub(named, message)

@@ -52,10 +52,7 @@ class Sample:
         n_shuffles: int,
         units: Sequence[str] | None = None,
     ) -> Sample:
-        """Shuffle the labels of documents within their strata `n_shuffles` times.
-
-        `units`: equal for documents that are copies, by default none are.
-        """
+        """Shuffle labels within strata `n_shuffles` times; `units` are equal for copies, by default none."""
         labels = np.tile(np.asarray(is_first, dtype=np.bool_)[:, None], (1, 1 + n_shuffles))
         names = np.asarray(strata, dtype=np.str_)
         for stratum in np.unique(names):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import biaskit as bk
-from biaskit.arguments import as_called, by_command
+from biaskit.arguments import BY_COMMAND, as_called
 from biaskit.errors import BiaskitError
 from biaskit.personas.texts import copies
 from biaskit.personas.texts.association import COUNTED_WORDS, associate_gender, counted_places
@@ -267,8 +267,9 @@ def test_files_say_what_is_in_the_way(content: bytes, encoding: str, said: str, 
 )
 def test_a_message_names_what_its_caller_gives(option: str, argument: str) -> None:
     assert argument == as_called(option)
-    with by_command():
-        assert option == as_called(option)
+    asked = BY_COMMAND.set(True)
+    assert option == as_called(option)
+    BY_COMMAND.reset(asked)
 
 
 def test_errors_and_warnings_of_python_name_arguments(tmp_path: Path) -> None:
