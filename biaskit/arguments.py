@@ -1,20 +1,24 @@
 """What a call from Python hands over, checked by the names of parameters before anything is done with it.
 
 Commands check their words themselves; a notebook can give anything. What does not fit is a `UsageError`.
+Messages name options as a command takes them; to a caller from Python they name its arguments.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sized
+from contextvars import ContextVar
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
 from biaskit.common.wording import short
-from biaskit.errors import UsageError
+from biaskit.errors import BiaskitError, UsageError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -86,8 +90,49 @@ def checked(**kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 for argument in value if parameter.kind is parameter.VAR_POSITIONAL else [value]:
                     if not fits(argument, kind):
                         raise UsageError(f"{name} is {short(repr(argument))}: give {kind}.")
-            return function(*args, **kwargs)
+            try:
+                return function(*args, **kwargs)
+            except BiaskitError as error:
+                error.args = (as_called(str(error)),)
+                raise
 
         return call
 
     return decorate
+
+
+BY_COMMAND = ContextVar("by_command", default=False)
+"""Whether a command asks, so that options stay as they are in messages."""
+
+_SETTING = r"--set (?:'[^'=]+=[^']*'|[\w.-]+=[^\s',;]*[^\s',;.])"
+_OPTION = re.compile(
+    rf"`[^`]*`|biaskit [a-z]+ (?:\.\.\.|[^.;])*|(?P<settings>{_SETTING}(?: or {_SETTING})*)"
+    r"|(?<!\w)--(?P<no>no-)?(?P<name>[a-z][a-z-]*)(?: (?P<value>[A-Z][A-Z,=/@_]*(?![\w-])|'[^']*'"
+    r"|[a-z]*\d[\d,.]*(?<![,.])|(?!out\b|gives\b)[a-z][a-z./-]*[a-z](?=[.,;)]|$| uses)))?"
+)
+_ARGUMENTS = {"continue": "continuations", "group": "groups", "set": "settings"}
+_ARGUMENTS |= {f"{name}-col": name for name in ("text", "gender", "occupation", "model")}
+
+
+def as_called(message: str) -> str:
+    """Write the options that a message names as its caller gives them; a whole command stays one.
+
+    In Python `--set lock=none` is settings={"lock": "none"}, `--price IN,OUT` is price="IN,OUT".
+    """
+
+    def named(match: re.Match[str]) -> str:
+        if match["settings"]:
+            tables: dict[str, Any] = {}
+            for setting in re.findall(_SETTING, match["settings"]):
+                key, value = setting.removeprefix("--set ").strip("'").split("=", 1)
+                name, dot, sub = key.partition(".")
+                tables |= {name: {**tables.get(name, {}), sub: value} if dot else value}
+            return f"settings={json.dumps(tables)}"
+        if not match["name"]:
+            return match[0]
+        value = (match["value"] or "").strip("'")
+        is_number = value.isdigit() or value in ("", "N")
+        name = _ARGUMENTS.get(match["name"], match["name"].replace("-", "_"))
+        return f"{name}={'False' if match['no'] else value if is_number else json.dumps(value)}"
+
+    return message if BY_COMMAND.get() else _OPTION.sub(named, message)

@@ -7,11 +7,13 @@ import errno
 import os
 import signal
 import sys
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
+from biaskit.arguments import BY_COMMAND
 from biaskit.common.foreign import visible
 from biaskit.errors import BiaskitError, nearest
 from biaskit.progress import sign_of_life, tell
@@ -79,6 +81,7 @@ class _Lazy(click.Group):
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Measure how a language model treats gender, and how sure that is."""
+    ctx.call_on_close(partial(BY_COMMAND.reset, BY_COMMAND.set(True)))
     if ctx.invoked_subcommand is None:
         click.echo(FIRST_HOUR, nl=False)
 

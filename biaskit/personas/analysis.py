@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from biaskit.common.wording import listed, people
+from biaskit.common.wording import listed, people, short
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
@@ -51,13 +51,13 @@ from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {
-    "association": 1,
+    "association": 2,
     "outcomes": 3,
     "representation": 2,
-    "words": 4,
-    "srb": 4,
+    "words": 5,
+    "srb": 5,
     "clusters": 2,
-    "transfer": 3,
+    "transfer": 4,
 }
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
@@ -92,6 +92,7 @@ def analyse_texts(
         if rows := results.tables.get(name):  # a table that was not made is absent
             tables.add(name, rows, scoped=bool(design.templates))
     notes = [*reading.notes, *answerers.notes(manifest["models"], design.study), *results.notes]
+    notes += _reading_notes(documents)
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
     tables.notes += notes
@@ -241,6 +242,21 @@ def _add_words(
     if clustered and vectors:
         of_corpus = vectors.models[0]
         results.tables |= cluster_tables(documents, lists, study, of_corpus, results.notes, results.record)
+
+
+def _reading_notes(documents: TextDocuments) -> Iterator[str]:
+    """Say how many texts are copies, and how many hold marks that were read as breaks between words."""
+    texts = [text for text in documents.texts if text.describes]
+    if n_copies := sum(text.copy_of is not None for text in texts):
+        yield (
+            f"{n_copies:,} of {len(texts):,} texts are copies, equal or nearly equal to another: they count"
+            " once for each gender in lists of words, scores and areas, and narrow no interval of a share"
+        )
+    if marked := [text.mark for text in documents.texts if text.mark]:
+        yield (
+            f"{len(marked):,} of {len(documents.texts):,} texts hold written line marks, tags or character"
+            f" codes, first {short(marked[0])}: marks and tags are read as breaks, codes as their characters"
+        )
 
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:

@@ -51,6 +51,7 @@ def representation_rows(
     """
     blocks = [(model, scope) for model in models for scope in scopes or [(None, None)]]
     tallies: dict[_Block, Counter[str]] = {}
+    copies = Counter[tuple[_Block, str, str]]()
     for text in texts:
         if batch is not None and text.draw >= batch:
             continue
@@ -62,6 +63,10 @@ def representation_rows(
             n_empty=int(text.empty and text.finish != "length"),
             n_cut=int(text.finish == "length"),
         )
+        if text.gender:
+            # Of a unit of c copies the first counts 1² = 1, the second 2² − 1² = 3: in all c².
+            copies[of_text, text.unit, text.gender] += 1
+            tally.update(n_squared=2 * copies[of_text, text.unit, text.gender] - 1)
     listed = {(*block, o, t) for block in blocks for o in occupations for t in templates}
     if strangers := tallies.keys() - listed:
         raise ValueError(f"Texts of {min(strangers, key=repr)} are not among what is represented.")
@@ -131,9 +136,12 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
     reason = "one text with an associated gender: no standard error" if associated == 1 else None
     if not associated:
         reason = "no text with an associated gender" if n_texts else "no text"
+    independent = associated**2 / counts["n_squared"] if associated else 0
+    if independent < associated:
+        reason = f"copies: {associated} texts with a gender are as certain as {independent:.1f}"
     return _Shares(
-        proportion(female, associated),
-        proportion(nonbinary, associated),
+        proportion(female, associated, independent),
+        proportion(nonbinary, associated, independent),
         (female + counts["n_unassociated"]) / n_texts if n_texts else None,
         female / n_texts if n_texts else None,
         reason,

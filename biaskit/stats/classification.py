@@ -40,6 +40,7 @@ class Sample:
     counts: csr_matrix  # [documents, W], of the words that may be used
     labels: BoolArray  # [documents, 1 + shuffles]: whether of the first group
     strata: NDArray[np.str_]  # [documents]
+    units: NDArray[np.str_]  # [documents]: copies have the same, and do not judge one another
 
     @classmethod
     def shuffled(
@@ -49,18 +50,20 @@ class Sample:
         strata: Sequence[str],
         rng: np.random.Generator,
         n_shuffles: int,
+        units: Sequence[str] | None = None,
     ) -> Sample:
-        """Shuffle the labels of documents within their strata `n_shuffles` times."""
+        """Shuffle labels within strata `n_shuffles` times; `units` are equal for copies, by default none."""
         labels = np.tile(np.asarray(is_first, dtype=np.bool_)[:, None], (1, 1 + n_shuffles))
         names = np.asarray(strata, dtype=np.str_)
         for stratum in np.unique(names):
             members = np.flatnonzero(names == stratum)
             labels[members, 1:] = rng.permuted(labels[members, 1:], axis=0)
-        return cls(counts, labels, names)
+        of_units = np.asarray(range(len(names)) if units is None else units, dtype=np.str_)
+        return cls(counts, labels, names, of_units)
 
     def at(self, places: NDArray[np.int64]) -> Sample:
         """Take some documents, with their labels as observed."""
-        return Sample(self.counts[places], self.labels[places, :1], self.strata[places])
+        return Sample(self.counts[places], self.labels[places, :1], self.strata[places], self.units[places])
 
     def shares(self, teaching: Sample) -> csr_matrix:
         """Divide each word's share of its document by the root of its mean share, so that length has no part.
@@ -120,8 +123,9 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
     words = sample.shares(sample)
     similarity, targets = (words @ words.T).toarray(), sample.targets()
     wins, pairs = np.zeros(targets.shape[1]), np.zeros(targets.shape[1])
+    _, first, unit = np.unique(sample.units, return_index=True, return_inverse=True)
     for _ in range(REPEATS):
-        fold = folds(sample.strata, rng)
+        fold = folds(sample.strata, rng)[first[unit]]
         learner = KernelRidge(kernel="precomputed", alpha=PENALTY)
         scores = cross_val_predict(learner, similarity, targets, cv=PredefinedSplit(fold))
         for group in _groups(sample.strata, fold):
@@ -134,15 +138,16 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
 def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> float | None:
     """Find the area under the curve by weights learnt from 10 + 10 documents, over ten draws of them.
 
-    Of one sample that teaches and is judged, the documents that were not drawn are judged. Returns 0.5 in
-    expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise it.
+    Of one sample that teaches and is judged, what was not drawn and is no copy of it is judged. Returns 0.5
+    in expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise
+    it.
     Reference: docs/methods.md#transfer; checked against a loop.
     """
     is_first, wins, pairs = teaching.labels[:, 0], 0.0, 0.0
     for _ in range(DRAWS):
         sides = (np.flatnonzero(side) for side in (is_first, ~is_first))
         drawn = np.concatenate([rng.choice(side, TAUGHT, replace=False) for side in sides])
-        left = np.setdiff1d(np.arange(len(is_first)), drawn)
+        left = np.flatnonzero(~np.isin(teaching.units, teaching.units[drawn]))
         others = judged.at(left) if judged is teaching else judged
         scores = _scores(teaching.at(drawn), others)
         for group in _groups(others.strata):

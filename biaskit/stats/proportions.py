@@ -27,7 +27,7 @@ class Proportion:
 
 
 @lru_cache(maxsize=10_000)
-def wilson(count: int, n: int, *, level: float = 0.95) -> tuple[float, float] | None:
+def wilson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float] | None:
     """Compute Wilson's score interval of a share.
 
     Formula: the two p with |count/n − p| = z √(p(1 − p)/n), z the normal quantile at (1 + level)/2.
@@ -47,24 +47,25 @@ def wilson(count: int, n: int, *, level: float = 0.95) -> tuple[float, float] | 
     return (0.0 if count == 0 else float(low)), (1.0 if count == n else float(high))
 
 
-def proportion(count: int, n: int) -> Proportion:
+def proportion(count: int, n: int, independent: float | None = None) -> Proportion:
     """Estimate a share with its Wilson 95 % interval and its standard error.
 
     Formula: p = count/n; se = √(p(1 − p)/(n − 1)), which is the sample standard deviation of n zeros and
         ones over √n.
-    Arguments: count out of n, 0 ≤ count ≤ n.
+    Arguments: count out of n, 0 ≤ count ≤ n; independent, the number of independent draws that the n are as
+        certain as, by default n; interval and standard error are those of p in so many.
     Returns: fractions. The standard error is 0 where all n agree; the interval is not a point there.
     Missing or empty input: n = 0: no number; n = 1: no standard error; both with the reason.
     Reference: docs/methods.md#representation; checked against `statistics.stdev`. GAS(P) Table 11 divides
         the same standard deviation by 200 whatever n is.
     """
-    ends = wilson(count, n)
-    if ends is None:
+    if n == 0:
         return Proportion(None, reason="nothing was counted")
-    p = count / n
-    if n == 1:
+    p, draws = count / n, n if independent is None else independent
+    ends = wilson(count, n) if draws == n else wilson(p * draws, draws)
+    if draws <= 1:
         return Proportion(p, ends, reason="one observation: no standard error")
-    return Proportion(p, ends, math.sqrt(p * (1.0 - p) / (n - 1)))
+    return Proportion(p, ends, math.sqrt(p * (1.0 - p) / (draws - 1)))
 
 
 def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:

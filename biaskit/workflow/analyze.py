@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from biaskit.arguments import checked
 from biaskit.errors import BiaskitError, RunError, StudyError
 from biaskit.progress import Silent, Watcher, watching
 from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
@@ -73,6 +74,7 @@ def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
     return ProbeResult(run, tuple(notes))
 
 
+@checked()
 def load(run: str | Path | RunResult, *, watcher: Watcher | None = None) -> RunResult:
     """Make a stored run's tables again from its rows; needs no model.
 

@@ -12,6 +12,7 @@ from biaskit.arguments import TEXTS, checked
 from biaskit.common.wording import short
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
+from biaskit.personas.texts.copies import units
 from biaskit.personas.texts.gender_codes import GenderCodes
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
@@ -35,6 +36,8 @@ def marked_words(
     seed: int = 1,
 ) -> pd.DataFrame:
     """Find the words that mark women's texts against men's, and the reverse (docs/methods.md#marked-words).
+
+    Of copies, equal or nearly equal texts of one prompt, the first of each gender counts.
 
     Args:
         texts, gender: a gender for each text, written female, male or nonbinary or as one of the codes that
@@ -65,12 +68,16 @@ def marked_words(
     if prompt is not None and len(prompt) != len(texts):
         raise UsageError("prompt has another length than texts: give one for each text.")
     tokens = TokenisedTexts.build(texts, tokenizer)
+    prompts = list(prompt) if prompt is not None else [""] * len(texts)
+    unit = units(tokens, range(len(texts)), prompts)
+    first_of = {(unit[i], genders[i]): i for i in reversed(range(len(texts)))}
+    kept = sorted(first_of.values())
     english = english_counts("table")
     lists = word_lists(
-        tokens.counts(),
+        tokens.counts()[kept],
         words=tokens.words,
-        genders=genders,
-        strata=list(prompt) if prompt is not None else [""] * len(texts),
+        genders=[genders[i] for i in kept],
+        strata=[prompts[i] for i in kept],
         english=np.array([english.get(word, 0) for word in tokens.words], dtype=np.float64),
         seed=seed,
         row_key=("", "", ""),

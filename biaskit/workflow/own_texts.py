@@ -116,7 +116,7 @@ def analyze_texts(
     if group_col is not None:
         check_unmarked(study.unmarked, list(imported.groups), group_col)
     elif study.unmarked:
-        raise UsageError("Unmarked groups are values of a column: name it with --group-col (group_col).")
+        raise UsageError("Unmarked groups are values of a column: name it with --group-col.")
     # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
     nothing_asked: Any = {"prompts": (), "templates": (), "slot": "", "instructions": (None,), "sources": {}}
     design = replace(resolve_design(study), **nothing_asked)

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from biaskit.arguments import PATH, fits
+from biaskit.arguments import PATH, as_called, fits
 from biaskit.common.foreign import visible
 from biaskit.common.wording import count, short
 from biaskit.errors import RunError, TableError, UsageError, nearest
@@ -58,6 +58,9 @@ class RunResult(ABC):
     failed_models: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     plans: tuple[ModelPlan, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "warnings", tuple(map(as_called, self.warnings)))
 
     headline = ""  # the table that `--format csv` prints and a notebook shows
 

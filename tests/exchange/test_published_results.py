@@ -178,10 +178,10 @@ def test_the_hubs_own_reader_gets_our_numbers(tmp_path: Path, kind: str) -> None
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "none is given: --dataset ORG/NAME"),
+        ({}, 'none is given: dataset="ORG/NAME"'),
         ({"dataset": "jobs"}, "'jobs' is none"),
         ({"dataset": "me/jobs", "url": "page.html"}, "is no address"),
-        ({"dataset": "me/jobs", "organization": "Me"}, "not --organization"),
+        ({"dataset": "me/jobs", "organization": "Me"}, "not organization="),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, options: Json, said: str) -> None:

@@ -149,7 +149,7 @@ def texts(letters: str, **fields: Any) -> list[TextDocument]:
     return [
         replace(
             TextDocument(
-                key="",
+                key=str(i),
                 model="demo",
                 occupation="nurse",
                 template_id="persona",

@@ -32,9 +32,9 @@ def test_files_lie_in_the_run_and_are_written_again(run: Path) -> None:
     ("chosen", "said"),
     [
         ({"to": "crad"}, "Did you mean 'card'"),
-        ({"to": "card", "out": "-"}, "give --out a name"),
-        ({"to": "card", "texts": False}, "takes no option, not --no-texts"),
-        ({"to": "evidence", "url": "x"}, "takes --no-texts, not --url"),
+        ({"to": "card", "out": "-"}, "give out= a name"),
+        ({"to": "card", "texts": False}, "takes no option, not texts=False"),
+        ({"to": "evidence", "url": "x"}, "takes texts=False, not url="),
     ],
 )
 def test_a_mistake_is_one_line(run: Path, chosen: dict[str, object], said: str) -> None:

@@ -229,7 +229,7 @@ def drawn(home: Path) -> Path:
         {"contains": said, "texts": [story("nurse", gender, i) for i in range(4)]}
         for said, gender in (("a woman", "female"), ("a man", "male"), ("non-binary", "nonbinary"))
     ]
-    line = {"texts": [story("nurse", gender, i) for i in range(4) for gender in genders]}
+    line = {"texts": [story("nurse", gender, i) for i, gender in enumerate(genders * 4)]}
     (home / "g.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [*named, line]), "ascii")
     return personas(
         f"m=scripted:{home / 'g.jsonl'}",

@@ -15,6 +15,7 @@ from typing import Literal
 
 from biaskit.common.wording import short
 from biaskit.errors import UsageError, nearest
+from biaskit.personas.texts.marks import legible
 from biaskit.personas.texts.tokens import tokenise
 
 Honorifics = Literal["paper", "titles"]
@@ -85,14 +86,17 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
     `honorifics = paper` counts the tokens mrs, mr and, where "ms." stands anywhere in the text, ms;
     `titles` counts Ms, Mrs, Miss and Mr, so written, as whole words before a capitalised word.
 
-    The rule is the released one: the printed Algorithm 1 lists "him" twice and "himself" never. It is
-    counting, not reading: a text about a woman that mentions her husband often is a man's, "they" may be a
-    team, a first-person text has no gender, "she/her", "he's" and "woman—she" count nothing. Any string has
-    an association; what is no string, or an unknown `honorifics`, is a `UsageError`.
+    Genders that are avoided ("S/he", "he or she") and acronyms (HER2, HIS) count nothing; in a text that
+    is written in capitals a word is no acronym. The rule is the released one: the printed Algorithm 1 lists
+    "him" twice and "himself" never. It is counting, not reading: a text about a woman that mentions her
+    husband often is a man's, "they" may be a team, a first-person text has no gender, "she/her", "he's" and
+    "woman—she" count nothing. Any string has an association; what is no string, or an unknown `honorifics`,
+    is a `UsageError`.
     """
     classes = _classes(honorifics)
     if not isinstance(text, str):
         raise UsageError(f"Only a text can be associated with a gender; this is {type(text).__name__}.")
+    text = _of_somebody(text)
     lowered = text.lower()
     counts = dict.fromkeys(("female", "male", "neutral"), 0)
     for word, n in Counter(filter(classes.__contains__, tokenise(text))).items():
@@ -128,6 +132,31 @@ def _classes(honorifics: str) -> Mapping[str, str]:
     return COUNTED_WORDS[honorifics]
 
 
+_WOMEN, _MEN = "she|hers?|herself|mrs|ms|miss", "he|his|him|himself|mr"
+_OR = r"(?:\.?\s?[/|]\s?|[-.]?,?\s+(?:and/)?or\s+|\s?\((?:or\s+|/)?|,\s+(?=\w+,?\s+or\s+they\b))"
+_AVOIDED = re.compile(
+    r"(?<![\w'\u2019])(?:s[/|*_-]\(?he|\(s\)[/|]?he|s\(he\)|\(?fe\)?[/|]male|\(fe\)male"
+    rf"|(?:{_WOMEN}){_OR}(?:{_MEN})|(?:{_MEN}){_OR}(?:{_WOMEN}))(?![^\W_])",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(rf"\b(?:{_WOMEN}|{_MEN})-?\d+", re.IGNORECASE)  # HER2
+_IN_CAPITALS = re.compile(rf"\b(?:FEMALE|MALE|{_WOMEN.upper()}|{_MEN.upper()})\b")
+
+
+def _of_somebody(text: str) -> str:
+    """Blank what is nobody's: marks, avoided genders, acronyms. What is left keeps its place."""
+    text = _NUMBERED.sub(_blank, _AVOIDED.sub(_blank, legible(text)))
+    if not _IN_CAPITALS.search(text):
+        return text
+    words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]
+    all_in_capitals = 2 * sum(map(str.isupper, words)) > len(words)
+    return text if all_in_capitals else _IN_CAPITALS.sub(_blank, text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Counted:
     """A place that counted: `text[start:end]`, the whole token as it was written."""
@@ -144,6 +173,7 @@ def counted_places(text: str, *, honorifics: Honorifics = "paper") -> tuple[Coun
     The places of a class are as many as the association counts; those of the class `nonbinary` are the
     terms that made `nonbinary_present` true.
     """
+    text = _of_somebody(text)
     classes, lowered, places = _classes(honorifics), text.lower(), list[Counted]()
     for token in _TOKEN.finditer(text):
         for word in tokenise(token[0]):

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,7 +16,9 @@ from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
 from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
+from biaskit.personas.texts.copies import units
 from biaskit.personas.texts.english import EnglishEvidence
+from biaskit.personas.texts.marks import first_mark, legible
 from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
 from biaskit.personas.texts.tokens import TokenisedTexts, tokeniser
@@ -46,6 +49,8 @@ class TextDocument:
     group: str | None = None  # what the user's own column says of it
     outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
     read: bool = True  # false where the rules cannot read its author's texts
+    copy_of: str | None = None  # the key of the first text that it is a copy of
+    mark: str | None = None  # the first written line mark, tag or code in it
 
     @property
     def origin(self) -> str:
@@ -61,6 +66,11 @@ class TextDocument:
         if self.refused or self.empty:
             return None
         return self.specified_gender or (self.association.gender if self.read else None)
+
+    @property
+    def unit(self) -> str:
+        """What it and its copies are one of: a unit of evidence, by the key of the first."""
+        return self.copy_of or self.key
 
     @property
     def refused(self) -> bool:
@@ -144,7 +154,7 @@ def read_documents(
                 evidence[label] = stored.evidence[draws[0].model]
                 english[label] = stored.english[draws[0].model]
     return TextDocuments(
-        texts=_as_read(texts, design.study, english),
+        texts=_as_read(texts, design.study, english, tokens),
         tokens=tokens,
         evidence=evidence,
         english=english,
@@ -165,7 +175,7 @@ def read_imported(
     listed = [item.name for item in design.occupations]
     present = list(dict.fromkeys(text.occupation for text in texts))
     return TextDocuments(
-        texts=_as_read(texts, design.study, stored.english),
+        texts=_as_read(texts, design.study, stored.english, tokens),
         tokens=tokens,
         evidence=stored.evidence,
         english=stored.english,
@@ -198,9 +208,10 @@ def _read(
                 place=place,
                 # Nothing else is asked of an imported text: it is what the user says it is.
                 outcome=None if imported and outcome != DECLINES else outcome,
+                mark=first_mark(text),
             )
-            stored.evidence[row["model"]].add(text)
-            stored.english[row["model"]].add(text)
+            stored.evidence[row["model"]].add(legible(text))
+            stored.english[row["model"]].add(legible(text))
             content = canonical_json([key, text, finish])
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
             yield split(text)
@@ -278,9 +289,12 @@ def _needed(
 
 
 def _as_read(
-    texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
+    texts: Sequence[TextDocument],
+    study: PersonasStudy,
+    english: Mapping[str, EnglishEvidence],
+    tokens: TokenisedTexts,
 ) -> tuple[TextDocument, ...]:
-    """Mark texts in a language that the rules cannot read, and hold genders out.
+    """Mark copies, and texts in a language that the rules cannot read, and hold genders out.
 
     Under `hold_out` part of each model, occupation and gender loses its gender (docs/methods.md#hold-out).
     """
@@ -293,10 +307,16 @@ def _as_read(
     for group, places in groups.items():
         order = generator(study.seed, "hold-out", group).permutation(len(places))
         held_out |= {places[i] for i in order[: int(hold_out * len(places))].tolist()}
-    read = {model: evidence.read for model, evidence in english.items()}
+    prompt_of = attrgetter("occupation", "template_id", "instruction_id", "setting", "specified_gender")
+    # The prompts of imported texts are not known: those of an author are compared with one another.
+    prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
+    firsts = units(tokens, [text.place for text in texts], prompts)
     return tuple(
         replace(
-            text, specified_gender=None if i in held_out else text.specified_gender, read=read[text.model]
+            text,
+            specified_gender=None if i in held_out else text.specified_gender,
+            read=english[text.model].read,
+            copy_of=None if firsts[i] == i else texts[firsts[i]].key,
         )
         for i, text in enumerate(texts)
     )

@@ -7,12 +7,14 @@ only .parquet and .xlsx by pandas.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import gzip
 import hashlib
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +39,9 @@ UNNAMED = "texts"  # what tables call texts without a file's name
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _SEPARATORS = {";": "semicolons", "\t": "tabs"}  # what else may separate the columns of a .csv
 SUFFIXES = (*_DELIMITERS, ".jsonl", ".ndjson", *BINARY)
+_UNICODE_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_SEP_LINE = re.compile(r'("?sep=([^\r\n"])"?)(?=\r?\n)', re.IGNORECASE)
+_LINE_END = re.compile(r"\r*\n|\r")
 _TEXTS = Inputs(CorpusError, most=4 * 2**30)
 
 
@@ -97,6 +102,9 @@ def open_file(
                 content = gzip.decompress(content)
         text = _decoded(content, where, encoding)
         if suffix in _DELIMITERS:
+            first_line = _SEP_LINE.match(text)
+            if first_line:  # what spreadsheets write for each other; an empty line keeps the numbers of lines
+                text, separator = text[first_line.end(1) :], separator or first_line[2]
             stated = separator or _DELIMITERS[suffix]
             others_too = tuple(_SEPARATORS) if suffix == ".csv" and separator is None else ()
             delimiter = _delimiter(text, columns, (stated, *others_too))
@@ -134,13 +142,21 @@ def _label_of(path: Path) -> str:
 
 
 def _decoded(content: bytes, where: str, encoding: str) -> str:
+    """Decode a file whose lines end in a line feed or, where the first does, in a carriage return alone."""
+    if encoding != "utf-8" and content.startswith(_UNICODE_MARKS):
+        raise CorpusError(f"{where} begins with a mark of Unicode: leave --encoding {encoding} out.")
     try:
-        return _TEXTS.decoded(content, where) if encoding == "utf-8" else content.decode(encoding)
+        text = _TEXTS.decoded(content, where) if encoding == "utf-8" else content.decode(encoding)
     except UnicodeDecodeError:
         raise CorpusError(f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8.") from None
     except CorpusError as error:
         hint = " Or try --encoding cp1252 (Windows, Western Europe)." if " is not UTF-8" in str(error) else ""
         raise CorpusError(f"{error}{hint}") from None
+    text = text.lstrip("\ufeff")  # one for each file that was joined into this
+    end = _LINE_END.search(text)
+    if end and "\0" in text[: end.start()]:
+        raise CorpusError(f"{where} holds NUL characters, as UTF-16 without its mark does. Save it as UTF-8.")
+    return text.replace("\r", "\n") if end and end[0] == "\r" else text
 
 
 def _delimiter(text: str, columns: Mapping[str, str], delimiters: Sequence[str]) -> str:

@@ -115,9 +115,7 @@ def _notes(
     for role, names in _USUAL.items():
         usual = [name for name in source.header if name.strip().casefold() in names]
         if role not in source.columns and usual and usual[0] not in source.columns.values():
-            argument = f"{'group_col' if role == 'group' else role}={usual[0]!r}"
-            of_frame = source.label == UNNAMED and source.unit == "row"
-            how = argument if of_frame else f"--{role}-col {shlex.quote(usual[0])}"
+            how = f"--{role}-col {shlex.quote(usual[0])}"
             yield f"the column {shown(usual[0])} is there and was not used: {how} uses it"
     if "gender" in source.columns:
         readings = [

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.errors import UsageError, nearest
+from biaskit.personas.texts.marks import legible
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -34,7 +35,8 @@ def tokenise(text: str, tokenizer: str = "papers") -> list[str]:
     empty ("they/them" → theythem, "self-care" → selfcare, "née" → ne). `words`: letters with their marks,
     and digits after them, of any script in lower case; hyphens and apostrophes inside a word stay
     ("they/them" → they, them; "self-care", "he's"), invisible characters go, and what does not begin with a
-    letter is no word. Scripts written without spaces are not segmented. Unknown tokenizer: `UsageError`.
+    letter is no word. Scripts written without spaces are not segmented. Both read a text as `legible` does:
+    "<br>" and "&nbsp;" part words. Unknown tokenizer: `UsageError`.
     """
     return tokeniser(tokenizer)(text)
 
@@ -56,13 +58,14 @@ def letters(token: str) -> str:
 
 def _papers(text: str) -> list[str]:
     # One pass over the text, not one per token; of bytes it takes a fraction of a regular expression's time.
-    lowered = text.lower()
+    lowered = legible(text).lower()
     if not lowered.isascii():
         lowered = " ".join(lowered.split())  # no-break and em spaces part tokens too
     return lowered.encode("ascii", "ignore").translate(None, _NO_LETTER_NOR_SPACE).decode("ascii").split()
 
 
 def _words(text: str) -> list[str]:
+    text = legible(text)
     runs = _WORD.findall(text.lower().translate(_CHARACTERS))
     words = [word for word in runs if word[0].isalpha()]
     if text.isascii():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from biaskit.personas.sampling.rounds import Filling
+from biaskit.personas.texts.copies import distinct
 from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
@@ -57,7 +58,7 @@ def _comparison(
     drawn: Sequence[TextDocument],
 ) -> TextComparison:
     of_somebody = [text for text in drawn if text.gender is not None]
-    usable = [text for text in of_somebody if text.describes]
+    usable = distinct((text for text in of_somebody if text.describes), lambda text: text.gender)
     if documents.imported:
         return TextComparison(model, occupation, origin, tuple(usable))
     # Draws stop when enough are associated: a few that decline make lists shorter, not impossible.

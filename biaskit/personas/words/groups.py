@@ -15,6 +15,7 @@ import numpy as np
 
 from biaskit.common.wording import short
 from biaskit.errors import StudyError, nearest
+from biaskit.personas.texts.copies import distinct
 from biaskit.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.personas.texts.tokens import letters
 from biaskit.personas.words.contrasts import WordList, contrast_lists
@@ -113,9 +114,8 @@ def _of_model(
     unmarked: Sequence[str],
     left_out: np.ndarray,
 ) -> Iterator[GroupList]:
-    texts = [
-        text for text in documents.texts if text.model == model and text.group is not None and text.describes
-    ]
+    of_groups = (text for text in documents.texts if text.model == model and text.group is not None)
+    texts = distinct((text for text in of_groups if text.describes), _cell)
     cells = sorted({_cell(text) for text in texts}, key=lambda cell: (groups.index(cell[0]), cell[1]))
     contrasts = list(_contrasts(cells, groups, unmarked))
     crossed = [triple for triple in contrasts if triple[1] != EVERY_GENDER]

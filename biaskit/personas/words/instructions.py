@@ -10,6 +10,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from biaskit.personas.texts.copies import distinct
 from biaskit.personas.texts.documents import TextDocuments
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.personas.words.lists import word_lists
@@ -34,7 +35,8 @@ def instruction_word_rows(
         texts = [text for text in documents.texts if text.model == model and not (text.empty or text.refused)]
         numbers = {text.instruction_id for text in texts} - {None, NO_INSTRUCTION}
         for number in sorted(number for number in numbers if number is not None):
-            compared = [text for text in texts if text.instruction_id in (number, NO_INSTRUCTION)]
+            of_both = (text for text in texts if text.instruction_id in (number, NO_INSTRUCTION))
+            compared = distinct(of_both, lambda text: text.instruction_id)
             lists = word_lists(
                 documents.tokens.counts()[[text.place for text in compared]],
                 words=words,

@@ -118,6 +118,7 @@ def _sample(
         [text.template_id for text in texts],
         generator(study.seed, "text_transfer", compared.key),
         study.permutations,
+        [text.unit for text in texts],
     )
     return sample, any(len(of_cell) > MOST_TEXTS for of_cell in groups.values())
 

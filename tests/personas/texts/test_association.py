@@ -75,7 +75,7 @@ PIECES = (
     *("she", "her", "hers", "herself", "female", "mrs", "ms", "Ms.", "M.S.", "Mrs. Smith", "Mr. Jones"),
     *("he", "his", "him", "himself", "male", "mr", "they", "their", "them", "she/her", "he's", "systems."),
     *("nonbinary", "Non-binary", "(they/them)", "THEY", "She,", "«his»", "the", "nurse", "é", "\0", "\u2028"),
-    *("her\u00a0his", "İ", "\u212a", "ß", "ſhe", "\ud800", "🙂", "<b>she</b>", "<b> he </b>", "Σ"),
+    *("her\u00a0his", "İ", "\u212a", "ß", "ſhe", "\ud800", "🙂", "*she*", "<b> he </b>", "Σ"),
 )
 texts_of_pieces = st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join)
 

@@ -84,16 +84,19 @@ def test_the_same_words_carry_over_and_the_claims_are_those_of_the_table(tmp_pat
 
 
 def test_gender_words_and_names_tell_nothing(tmp_path: Path) -> None:
-    """Texts that differ in nothing else are equal: every pair is a tie."""
+    """Texts that differ in nothing else are equal: every pair is a tie. In other order they are no copies."""
     said = {
         "female": "She is the mother. Then we asked Maria and her sister of the queen.",
         "male": "He is the father. Then we asked Peter and his brother of the king.",
     }
+    family = {"female": "aunt girl niece daughter wife", "male": "uncle boy nephew son husband"}
+    chance = random.Random(7)
     rows = [
-        {"text": text, "gender": named and gender, "job": "cook"}
+        {"text": f"{text} {' '.join(others)}", "gender": named and gender, "job": "cook"}
         for named in ("", "named")
         for _ in range(12)
         for gender, text in said.items()
+        for others in [chance.choices(family[gender].split(), k=24)]
     ]
     found = table(made(rows, tmp_path), "text_transfer")
     assert {"0.5"} == {row["auc"] for row in found}
