@@ -95,7 +95,7 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             raise BadAnswer("no finish reason: the text may not be whole")
         if finish is None:
             raise BadAnswer(f"the finish reason {clean(reason)!r}, which is none of a text")
-        thought = _thought(message) or "\n\n".join(filter(None, map(_thought_part, parts)))
+        thought = _thought(message, parts)
         # Nothing was said where its place is empty, or left out by a filter, by thoughts or at the limit.
         left_out = finish in ("filter", "refusal") or (finish == "length" and holder is message)
         if text is None and (name in holder or left_out or thought):
@@ -122,17 +122,14 @@ def _joined(content: Any) -> Any:
     return "".join(texts)
 
 
-def _thought(message: object) -> str:
-    thoughts = (inside(message, name) for name in FIELDS)
-    return next((thought for thought in thoughts if isinstance(thought, str) and thought), "")
-
-
-def _thought_part(part: object) -> str:
-    """Return what a part of a content holds of a thought; empty for any other part."""
-    if not str(inside(part, "type")).startswith(("think", "reason")):
-        return ""
-    held = next(filter(None, (inside(part, name) for name in (*FIELDS, "text", "content"))), "")
-    return held if isinstance(held, str) else json.dumps(held)
+def _thought(message: object, parts: Sequence[object]) -> str:
+    """Return the thought that a server parted from the text: a field beside it, or parts of a content."""
+    holders = [p for p in parts if str(inside(p, "type")).startswith(("think", "reason"))]
+    thoughts = [inside(message, name) for name in FIELDS]
+    thoughts += [inside(part, name) for part in holders for name in (*FIELDS, "text", "content")]
+    thoughts = [json.dumps(held) if isinstance(held, list) and held else held for held in thoughts]
+    told = (held for held in thoughts if isinstance(held, str) and held)
+    return "\n\n".join(dict.fromkeys(told))  # some servers give one thought in two fields
 
 
 def reasons_first(reply: Reply, listed: Sequence[AnswerChoice]) -> bool:

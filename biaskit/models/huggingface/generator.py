@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -201,26 +200,21 @@ class AnswerLimit(StoppingCriteria):  # type: ignore[misc]  # transformers has n
         self.lengths: list[int | None] = [None] * len(opened)  # None: not known yet
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **_: Any) -> torch.Tensor:  # noqa: ARG002
-        """Return for each row whether it ends here."""
+        """Return for each row whether it ends here; called after every token."""
         n = input_ids.shape[1] - self._n_prompt
-        if n >= self._most:
+        if None in self.lengths:
             for i, new in enumerate(input_ids[:, self._n_prompt :].tolist()):
-                if self.lengths[i] is None and (
-                    n < self._most + MARK_TOKENS or holds_closing(self._decode(new[-MARK_TOKENS:]))
+                if self.lengths[i] is not None:
+                    continue
+                opened = self._opened[i]
+                if not opened and begins_thought(self._decode(new[:MARK_TOKENS])) is False:
+                    self.lengths[i] = self._most
+                elif holds_closing(self._decode(new[-MARK_TOKENS:])) and thought_ended(
+                    self._decode(new), opened
                 ):
-                    start = self._start(new, self._opened[i])
-                    self.lengths[i] = None if start is None else start + self._most
+                    self.lengths[i] = n + self._most
         ended = [length is not None and n >= length for length in self.lengths]
         return torch.tensor(ended, device=input_ids.device)
-
-    def _start(self, new: Sequence[int], opened: str) -> int | None:
-        """Return how many tokens stand before the answer; None while a thought goes on."""
-        if not opened and begins_thought(self._decode(new)) is False:
-            return 0
-        start = bisect_left(
-            range(1, len(new) + 1), True, key=lambda k: thought_ended(self._decode(new[:k]), opened)
-        )
-        return start + 1 if start < len(new) else None
 
 
 class GumbelNoise(LogitsProcessor):  # type: ignore[misc]  # transformers has no types

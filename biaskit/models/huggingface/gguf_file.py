@@ -59,7 +59,7 @@ def complete_config(path: Path, config: Any) -> None:
         parts = config.rope_parameters or {}
         of_part = parts.get("full_attention") or parts  # sliding layers keep their positions
         of_part.update(rope)
-    stated = list(_numbers(config.to_dict()))
+    stated = list(_values(config.to_dict()))
     for key, value in told.items():
         if known.get(key) is None and key not in scaling and _CHANGES.search(key):
             words = next((means for word, means in _MEANS.items() if re.search(word, key)), None)
@@ -110,25 +110,21 @@ def _unread(path: Path, key: str, value: Any) -> ModelError:
 
 def _is_neutral(key: str, value: Any) -> bool:
     """Return whether a value leaves the computation as it is without it."""
-    if value in (None, False, 0, "", []):
-        return True
-    return (value == 1 and re.search("scal|factor|multiplier|causal|log_mul", key) is not None) or (
-        key.endswith("causal") and value is True
-    )
+    if key.endswith("causal"):
+        return bool(value)
+    scales = re.search("scal|factor|multiplier|log_mul", key) is not None
+    return value in (None, False, 0, "", []) or (scales and value == 1)
 
 
-def _numbers(config: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every number of a configuration with the path of its names."""
+def _values(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every value of a configuration with its name, those inside others too."""
     for name, value in config.items():
-        if isinstance(value, Mapping):
-            yield from _numbers(value, f"{under}{name}.")
-        else:
-            yield f"{under}{name}", value
+        yield from _values(value) if isinstance(value, Mapping) else [(name, value)]
 
 
-def _equal(value: Any, number: Any) -> bool:
-    numbers = all(isinstance(one, int | float) for one in (value, number))
-    return math.isclose(value, number, rel_tol=1e-5) if numbers else bool(value == number)
+def _equal(value: Any, other: Any) -> bool:
+    numbers = isinstance(value, int | float) and isinstance(other, int | float)
+    return math.isclose(value, other, rel_tol=1e-5) if numbers else bool(value == other)
 
 
 def check_all_read(path: Path, model: Any) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from biaskit.personas.texts.association import COUNTED_WORDS
 from biaskit.personas.texts.names import listed_names
 from biaskit.personas.texts.tokens import TokenisedTexts, letters
-from biaskit.stats.arrays import IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -53,27 +52,18 @@ def units(tokens: TokenisedTexts, places: Sequence[int], prompts: Sequence[Hasha
 
 def _shingles(tokens: TokenisedTexts, places: Sequence[int]) -> csr_matrix:
     """Say which shingles each text holds, `[texts, shingles]` of ones; a short text is one by itself."""
-    from scipy.sparse import csr_matrix
+    from sklearn.preprocessing import MultiLabelBinarizer
 
     left_out = listed_names() | COUNTED_WORDS["paper"].keys()
     compared = np.array([letters(word) not in left_out for word in tokens.words], dtype=np.bool_)
-    nothing, texts = len(tokens.words), list[IntArray]()
+    held = list[set[int]]()
     for place in places:
-        every = tokens.ids[tokens.starts[place] : tokens.starts[place + 1]].astype(np.int64)
+        every = tokens.ids[tokens.starts[place] : tokens.starts[place + 1]]
         own = every[compared[every]]
-        own = own if len(own) >= SHINGLE else every
-        lacking = SHINGLE - len(own) if 0 < len(own) < SHINGLE else 0
-        texts.append(np.pad(own, (0, lacking), constant_values=nothing))
-    words = np.concatenate([*texts, np.full(SHINGLE, nothing)])
-    of_text = np.repeat(np.arange(len(texts) + 1), [*map(len, texts), SHINGLE])
-    numbers, ahead = words, SHINGLE - 1
-    for step in range(1, SHINGLE):
-        numbers = np.unique(numbers[:-1] * (nothing + 1) + words[step:], return_inverse=True)[1]
-    whole = of_text[ahead:] == of_text[:-ahead]
-    held = csr_matrix((np.ones(whole.sum()), (of_text[ahead:][whole], numbers[whole])))
-    held.sum_duplicates()
-    held.data[:] = 1
-    return held
+        words = tuple((own if len(own) >= SHINGLE else every).tolist())
+        starts = range(max(1, len(words) - SHINGLE + 1) if words else 0)
+        held.append({hash(words[start : start + SHINGLE]) for start in starts})
+    return MultiLabelBinarizer(sparse_output=True).fit_transform(held).astype(np.int64)
 
 
 def distinct(texts: Iterable[TextDocument], label: Callable[[TextDocument], object]) -> list[TextDocument]:
