@@ -100,6 +100,7 @@ def test_a_gguf_file_is_the_model_it_says_it_is(
         (LINEAR | {"rope.scaling.attn_factor": 0.5}, {}, "rope.scaling.attn_factor = 0.5"),
         ({"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}, {}, "rope.scaling.type = 'yarn'"),
         ({"logit_scale": 0.5}, {}, "logit_scale = 0.5"),
+        ({"attention.causal": False}, {}, "attention.causal = False"),
         ({"final_logit_softcapping": 30.0}, {}, "final_logit_softcapping = 30.0"),
         ({"attention.sliding_window": 128}, {}, "attention.sliding_window = 128"),
         ({"attention.key_length": 2 * WIDTH}, {}, "attention.key_length"),

@@ -119,7 +119,7 @@ def _is_neutral(key: str, value: Any) -> bool:
 def _values(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield every value of a configuration with its name, those inside others too."""
     for name, value in config.items():
-        yield from _values(value) if isinstance(value, Mapping) else [(name, value)]
+        yield from _values(value) if isinstance(value, Mapping) else [(str(name), value)]
 
 
 def _equal(value: Any, other: Any) -> bool:

@@ -63,7 +63,8 @@ def _shingles(tokens: TokenisedTexts, places: Sequence[int]) -> csr_matrix:
         words = tuple((own if len(own) >= SHINGLE else every).tolist())
         starts = range(max(1, len(words) - SHINGLE + 1) if words else 0)
         held.append({hash(words[start : start + SHINGLE]) for start in starts})
-    return MultiLabelBinarizer(sparse_output=True).fit_transform(held).astype(np.int64)
+    matrix: csr_matrix = MultiLabelBinarizer(sparse_output=True).fit_transform(held).astype(np.int64)
+    return matrix
 
 
 def distinct(texts: Iterable[TextDocument], label: Callable[[TextDocument], object]) -> list[TextDocument]:
