@@ -99,7 +99,7 @@ class Answerers:
         for (text, finish), said in zip(drawn, raw if isinstance(raw, list) else repeat(raw), strict=False):
             thinks = said is not None
             of_model = self._thoughts.setdefault(row["model"], Counter())
-            of_model.update(n=1, after=thinks and bool(text), cut=thinks and finish == "length" and not text)
+            of_model.update(n=1, thinks=thinks, cut=thinks and finish == "length" and not text)
 
     def record(self) -> dict[str, dict[str, Any]]:
         """Say by label who answered, and the days of the first and the last answer; for analysis.json."""
@@ -112,9 +112,9 @@ class Answerers:
         """Write a sentence for each API model and each that thinks, and a warning for several models."""
         sentences = []
         for label, of_model in self._thoughts.items():
-            n, after, cut = of_model["n"], of_model["after"], of_model["cut"]
-            if after:
-                sentences.append(f"{label}: {after:,} of {n:,} answers come after thoughts, left out here")
+            n, cut = of_model["n"], of_model["cut"]
+            if thinks := of_model["thinks"]:
+                sentences.append(f"{label}: {thinks:,} of {n:,} answers hold thoughts, left out here")
             if cut:
                 entry, key = models.get(label, {}), "thought_tokens"
                 if entry.get("where") == "api" and not (entry.get("found") or {}).get("reasoning"):

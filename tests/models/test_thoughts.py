@@ -349,7 +349,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
                 }
             ],
             {"where": "local"},
-            ["m: 1 of 3 answers come after thoughts", "m: in 1 of 3 answers"],
+            ["m: 2 of 3 answers hold thoughts", "m: in 1 of 3 answers"],
         ),
     ],
 )
@@ -383,7 +383,7 @@ def test_rows_keep_what_was_said_and_its_answer(tmp_path: Path) -> None:
     assert {row["text"] for row in rows} == {"She is a nurse."}
     assert {row.get("raw") for row in rows} == {line["texts"][0], None}
     assert set(result.associations["gender"]) == {"female"}
-    assert any("come after thoughts" in note for note in result.warnings)
+    assert any("hold thoughts" in note for note in result.warnings)
     manifest = json.loads((out / "manifest.json").read_text())
     assert "thinking=on" in manifest["signature"]
     assert manifest["question"]["thinking"] == "on"

@@ -543,6 +543,12 @@ def test_a_sentence_never_goes_over_the_limit(names: list[str]) -> None:
     assert len(sentence(template, **pieces).split()) <= MOST_WORDS
 
 
+def test_names_that_are_cut_stay_apart() -> None:
+    words = " ".join(["word"] * 21)
+    text = sentence("{a} {words} {b}", a=Foreign("thinks (on)"), b=Foreign("thinks (off)"), words=words)
+    assert text == f"…(on) {words} …(off)"
+
+
 @st.composite
 def verdicts(draw: st.DrawFn) -> Rows:
     """Tests of one to six models, with any verdict between any two groups."""

@@ -73,10 +73,13 @@ class Foreign:
     after: str = ""
     longest: int = NAME_LENGTH
 
-    def at_most(self, words: int) -> str:
-        """Cut the text to so many words."""
+    def at_most(self, words: int, *, ends: bool = False) -> str:
+        """Cut the text to so many words, its first or its last."""
         parts = short(self.text, self.longest).split(" ")
-        cut = " ".join(parts) if len(parts) <= words else " ".join(parts[:words]).rstrip("…") + "…"
+        cut = " ".join(parts)
+        if len(parts) > words:
+            kept = " ".join(parts[-words:] if ends else parts[:words])
+            cut = f"…{kept}" if ends else kept.rstrip("…") + "…"
         return f"{self.before}{cut}{self.after}"
 
 
@@ -94,11 +97,12 @@ def sentence(*templates: str, **pieces: Piece) -> str:
         for n in range(most, least - 1, -1)
     ]
     text = ""
+    foreign = {name: piece for name, piece in pieces.items() if isinstance(piece, Foreign)}
     for template, n in tries:
-        filled = {
-            name: piece.at_most(n) if isinstance(piece, Foreign) else piece for name, piece in pieces.items()
-        }
-        text = template.format(**filled)
+        cut = {name: piece.at_most(n) for name, piece in foreign.items()}
+        if len(set(cut.values())) < len({piece.text for piece in foreign.values()}):  # "m (a)", "m (b)": m…
+            cut = {name: piece.at_most(n, ends=True) for name, piece in foreign.items()}
+        text = template.format(**(pieces | cut))
         first = pieces[field[1]] if (field := OPENS.match(template)) else ""
         if isinstance(first, str) or first.before:
             text = text[:1].upper() + text[1:]
