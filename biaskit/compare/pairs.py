@@ -47,8 +47,8 @@ def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
             models_of.setdefault(form or "no prompt", []).append(model)
         listed = "; ".join(f"{form}: {', '.join(models)}" for form, models in models_of.items())
         sentences.append(
-            f"The models have different prompt forms ({listed}): there is no test between two forms"
-            " (--prompt-form asks all in one)."
+            f"The models have different prompt forms ({listed}): there is no test between two forms."
+            " Ask all in one, with --prompt-form."
         )
     return sentences
 

@@ -474,8 +474,8 @@ def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tm
     assert [] == [row for row in table(found, "tests") if row["family"].endswith("/models")]
     assert not (found.path / "tables/srb_change.csv").exists()
     assert (
-        "The models have different prompt forms (chat: a; completion: b): there is no test between two forms"
-        " (--prompt-form asks all in one)." in found.warnings
+        "The models have different prompt forms (chat: a; completion: b): there is no test between two forms."
+        " Ask all in one, with prompt_form=." in found.warnings
     )
 
 
