@@ -544,7 +544,7 @@ def test_a_sentence_never_goes_over_the_limit(names: list[str]) -> None:
 
 
 def test_names_that_are_cut_stay_apart() -> None:
-    words = " ".join(["word"] * 21)
+    words = " ".join(["word"] * 23)
     text = sentence("{a} {words} {b}", a=Foreign("thinks (on)"), b=Foreign("thinks (off)"), words=words)
     assert text == f"…(on) {words} …(off)"
 
