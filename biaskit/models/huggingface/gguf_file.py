@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ _MEANS = {
 """Words of a name here → of those of transformers that may state the same number."""
 
 
+@lru_cache(maxsize=1)
 def read_gguf(path: Path) -> Any:
     """Open a GGUF file by its own library. Raises `ModelError` of one line."""
     from gguf import GGUFReader

@@ -193,10 +193,10 @@ def load_config(folder: ModelFolder) -> Any:
     return config
 
 
-def load_model(folder: ModelFolder, placement: Placement) -> Any:
-    """Load the causal model in evaluation mode on its device."""
+def load_model(folder: ModelFolder, placement: Placement, config: Any = None) -> Any:
+    """Load the causal model in evaluation mode on its device; `config`: of `load_config`, read if missing."""
     spread = {"device_map": "auto"} if placement.device == "map" else {}
-    own = {"config": load_config(folder)} if folder.gguf_file else {}
+    own = {"config": config or load_config(folder)} if folder.gguf_file else {}
     model = load_weights("AutoModelForCausalLM", folder, placement.dtype, **spread, **own)
     if folder.gguf_file:
         check_all_read(folder.path / folder.gguf_file, model)

@@ -127,7 +127,7 @@ class LocalModel:
         if self.placement.device == "cpu":
             self._usual_threads = torch.get_num_threads()
             torch.set_num_threads(_spare_threads(self._usual_threads))
-        return load_model(self._folder, self.placement)
+        return load_model(self._folder, self.placement, self._config)
 
     def _most_positions(self) -> int | None:
         most = getattr(self._text_config, "max_position_embeddings", None)
