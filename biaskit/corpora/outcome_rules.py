@@ -16,6 +16,7 @@ from itertools import groupby, islice
 from operator import attrgetter
 
 from biaskit.common.foreign import HIDDEN
+from biaskit.common.marks import legible
 from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import Filled, Label, ListEntry
 
@@ -34,10 +35,6 @@ _NOTATION = re.compile(r"\\.|\[\^?(?:\\.|[^\\\]])+\]|\.\.|@[abw]|%a")
 _APOSTROPHES = "\u2018\u2019\u02bc"
 # Apostrophes go that have no letter before or none after. Patterns that begin with a set are quick to search.
 _MARKUP = re.compile(r"[*_`#>\"\u201c\u201d\u00ab\u00bb']((?<![^\W_]')|(?![^\W_]))")
-_TAGS = re.compile(
-    r"</?(?:b|i|u|s|em|strong|p|br|div|span|code|h[1-6]|sup|sub|bos|eos|pad|unk|(?:start|end)_of_(?:turn|image))"
-    r" ?/?>"
-)
 
 
 class OutcomeRule(ListEntry):
@@ -99,10 +96,11 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 def plain(text: str, longest: int) -> str:
     """Prepare the beginning of a foreign text for patterns: `longest` characters, without markup.
 
-    Markdown, tags of inline HTML and of models, quotation marks and characters without a shape are left out,
-    apostrophes are straight, white space is one space or, where a line ends, one line feed. Case stays.
+    Markdown, tags and written line marks (`legible`), quotation marks and characters without a shape are
+    left out, apostrophes are straight, white space is one space or, where a line ends, one line feed. Case
+    stays.
     """
-    text = text.lstrip()
+    text = legible(text).lstrip()
     beginning = text[:longest]
     if not beginning.replace("\n", "").isprintable():
         shapes = (c for c in text if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
@@ -110,7 +108,7 @@ def plain(text: str, longest: int) -> str:
     beginning = beginning.replace("\t", " ")
     for apostrophe in _APOSTROPHES:  # faster than a translation, which looks every character up
         beginning = beginning.replace(apostrophe, "'")
-    lines = _MARKUP.sub("", _TAGS.sub(" ", beginning)).split("\n")
+    lines = _MARKUP.sub("", beginning).split("\n")
     return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
 
 

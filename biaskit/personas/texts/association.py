@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
+from biaskit.common.marks import legible
 from biaskit.common.wording import short
 from biaskit.errors import UsageError, nearest
-from biaskit.personas.texts.marks import legible
 from biaskit.personas.texts.tokens import tokenise
 
 Honorifics = Literal["paper", "titles"]

@@ -11,6 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
 
+from biaskit.common.marks import first_mark, legible
 from biaskit.common.provenance import canonical_json
 from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
@@ -18,7 +19,6 @@ from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.personas.texts.copies import units
 from biaskit.personas.texts.english import EnglishEvidence
-from biaskit.personas.texts.marks import first_mark, legible
 from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
 from biaskit.personas.texts.tokens import TokenisedTexts, tokeniser

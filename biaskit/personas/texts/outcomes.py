@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from biaskit.corpora.outcome_rules import OutcomeRules, load_outcome_rules, plain
-from biaskit.personas.texts.marks import legible
 from biaskit.records import Finish
 
 OUTCOMES = ("person", "no-person", "declines", "lectures", "empty")
@@ -40,7 +39,7 @@ def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
     """
     if finish == "length" and not text:  # thoughts took all there was
         return TextOutcome(CUT, text_rules().rules[-1].id)
-    cased = plain(legible(text), LOOKED_AT)
+    cased = plain(text, LOOKED_AT)
     lowered = cased.lower()
     readings = {"start": (lowered[:START],), "text": (lowered,), "cased": (cased[:START],)}
     match = text_rules().first(readings)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from biaskit.common.marks import legible
 from biaskit.errors import UsageError, nearest
-from biaskit.personas.texts.marks import legible
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 import biaskit as bk
 from biaskit.arguments import BY_COMMAND, as_called
+from biaskit.common.marks import first_mark, legible
 from biaskit.errors import BiaskitError
 from biaskit.personas.texts import copies
 from biaskit.personas.texts.association import COUNTED_WORDS, associate_gender, counted_places
 from biaskit.personas.texts.copies import units
 from biaskit.personas.texts.importing import read_texts
-from biaskit.personas.texts.marks import first_mark, legible
 from biaskit.personas.texts.names import listed_names
 from biaskit.personas.texts.tokens import TokenisedTexts, tokenise
 from biaskit.stats.proportions import wilson
