@@ -137,12 +137,6 @@ class LineWatcher(Silent):
         return f"{pace}, {duration((total - done) / rate)} left"
 
 
-@contextmanager
-def watching(watcher: Watcher | None) -> Iterator[Watcher]:
-    """Yield the watcher of a call from Python: the given one, else a new `LineWatcher`."""
-    yield LineWatcher() if watcher is None else watcher
-
-
 def tell(text: str) -> None:
     """Write to stderr; a closed or full stream never stops the work."""
     _TOLD.set()

@@ -45,6 +45,9 @@ biaskit measures how a language model treats gender, and how sure that is.
   biaskit --help                            every command
 """
 
+_TWINS = {("probe", "--occupations"): "--jobs", ("personas", "--jobs"): "--occupations"}
+"""(Command, an option of the other engine) → what that is called here."""
+
 
 class _Lazy(click.Group):
     """Commands are listed from a table and imported when one of them runs."""
@@ -88,7 +91,7 @@ def cli(ctx: click.Context) -> None:
 
 def main() -> NoReturn:
     """Run a command; the only place where an error becomes a line and an exit code."""
-    signal.signal(signal.SIGTERM, _as_interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     with sign_of_life(f"biaskit {' '.join(sys.argv[1:2])}: starting ...\n"):
         status = _run()
     try:
@@ -110,7 +113,11 @@ def _run() -> int:
         status = _say(str(error), error.exit_code)
     except click.UsageError as error:
         where = f" See {error.ctx.command_path} --help." if error.ctx else ""
-        status = _say(f"{error.format_message()}{_twin(error)}{where}", 2)
+        command = error.ctx.command.name if error.ctx else None
+        option = error.option_name if isinstance(error, click.NoSuchOption) else ""
+        twin = _TWINS.get((command or "", option))
+        here = f" Here it is {twin}." if twin else ""
+        status = _say(f"{error.format_message()}{here}{where}", 2)
     except click.ClickException as error:
         status = _say(error.format_message(), 2)
     except (KeyboardInterrupt, click.Abort):
@@ -124,21 +131,6 @@ def _run() -> int:
         # A refusal that no room foresaw is still no bug of the user's to read a traceback of.
         status = _say(f"{error.filename or 'Output'} failed: {error.strerror or error}.", 1)
     return status if isinstance(status, int) else 0
-
-
-_TWINS = {("probe", "--occupations"): "--jobs", ("personas", "--jobs"): "--occupations"}
-
-
-def _twin(error: click.UsageError) -> str:
-    """Name what the other engine's option is called here."""
-    command = error.ctx.command.name if error.ctx else None
-    option = error.option_name if isinstance(error, click.NoSuchOption) else ""
-    twin = _TWINS.get((command or "", option))
-    return f" Here it is {twin}." if twin else ""
-
-
-def _as_interrupt(number: int, frame: Any) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _say(message: str, status: int) -> int:

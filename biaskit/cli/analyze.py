@@ -20,7 +20,6 @@ from biaskit.workflow.recordings import RECORDED, recorded_run
 from biaskit.workflow.result import RunResult
 
 TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
-OPTIONS_AS_KEYS = ("variant", "hold_out", "vectors", "srb_seeds")
 VARIANTS = click.Choice(["exact", "released"])
 ENCODING = "How --texts is written: cp1252 is that of Windows in Western Europe."
 SEPARATOR = "Parts the columns of --texts; default: commas, or semicolons or tabs where the header says so."
@@ -74,7 +73,7 @@ def command(
     job array, are merged into --out.
     recorded:demo is a shipped corpus of texts by the demo model.
     """
-    keys = {name: options.pop(name) for name in OPTIONS_AS_KEYS}
+    keys = {name: options.pop(name) for name in ("variant", "hold_out", "vectors", "srb_seeds")}
     chosen = {name: value for name, value in keys.items() if value is not None}
     chosen |= {"clusters": False} if no_clusters else {}
     chosen |= {"unmarked": list(unmarked)} if unmarked else {}

@@ -21,6 +21,7 @@ REQUIRE = (
     "Exit with code 4 unless every row of the contrast (default: models) that has a margin is"
     " equivalent within it."
 )
+SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
 
 
 @click.command(
@@ -71,9 +72,6 @@ def command(runs: tuple[str, ...], require: str | None, output_format: str, **ch
         emit("\n".join((requirement.text, *(f"  {line}" for line in requirement.lines))) + "\n", err=True)
         if not requirement.holds:
             sys.exit(DOES_NOT_HOLD)
-
-
-SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
 
 
 def _as_json(result: ComparisonResult) -> dict[str, Any]:

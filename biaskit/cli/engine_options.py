@@ -25,7 +25,6 @@ from biaskit.workflow.result import RunResult
 
 _AUTO: dict[str, Any] = {"default": "auto", "show_default": True}
 _KEYS = "Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself."
-_DEVICES = "cpu, cuda, cuda:N, mps, or map (several devices)."
 _DRIFT = "Continue although a different model now answers under the same name."
 _NO_REUSE = "Ask again what other runs of the same folder have stored."
 _SHARD = "Ask the I-th of N parts of the plan; `analyze SHARD... --out RUN` puts them together."
@@ -34,7 +33,7 @@ _DRY_RUN = "Print the plan and stop. An API is measured first, with about 40 sho
 _RUNNING = (
     option("--system-prompt", "FILE", "A file with the system prompt to test."),
     option("--batch-size", "auto|N", "Prompts or texts processed at once.", **_AUTO),
-    option("--device", None, _DEVICES, **_AUTO),
+    option("--device", None, "cpu, cuda, cuda:N, mps, or map (several devices).", **_AUTO),
     option("--dtype", None, None, type=DTYPES, **_AUTO),
     option("--out", "RUN", "The run's folder; by default biaskit-runs/ENGINE-STUDY-DIGEST."),
     option("--api-key-env", "VAR", _KEYS, multiple=True),

@@ -57,23 +57,18 @@ def print_result(result: RunResult, output_format: str) -> None:
     elif output_format == "latex":
         emit(render_latex(result.document()))
     else:
-        _print_text(result)
+        # Not at the top: it is a third of what `report` of one run would import.
+        from biaskit.workflow.compare import BETWEEN, ComparisonResult
 
-
-def _print_text(result: RunResult) -> None:
-    """Print tables, the first findings in sentences, notes and signature, then where everything lies."""
-    # Not at the top: it is a third of what `report` of one run would import.
-    from biaskit.workflow.compare import BETWEEN, ComparisonResult
-
-    document = result.document()
-    emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
-    if isinstance(result, ComparisonResult):
-        findings = first_findings(result.content, width=width(), first=BETWEEN)
-    else:
-        findings = first_findings(stored_content(result.path), width=width(), most=N_FINDINGS)
-    emit(f"{findings}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
-    emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
-    emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
+        document = result.document()
+        emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
+        if isinstance(result, ComparisonResult):
+            findings = first_findings(result.content, width=width(), first=BETWEEN)
+        else:
+            findings = first_findings(stored_content(result.path), width=width(), most=N_FINDINGS)
+        emit(f"{findings}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
+        emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
+        emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:

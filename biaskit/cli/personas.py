@@ -10,7 +10,6 @@ from biaskit.workflow.personas import personas
 
 _STUDIES = "gasp-pilot, gasp, mattern-generation, or a path to a TOML file."
 _MAX_DRAWS = "The most texts drawn for one occupation and prompt; default 20 x per-gender."
-_FORMS = click.Choice(["auto", "chat", "completion", "raw"])
 _NUMBER = click.IntRange(min=1)
 
 command = asking_command(
@@ -21,7 +20,7 @@ command = asking_command(
     option("--per-gender", "N", "Texts about women, and as many about men.", type=_NUMBER),
     option("--max-draws", "N", _MAX_DRAWS, type=_NUMBER),
     option("--max-new-tokens", "N", "The most tokens in a text.", type=_NUMBER),
-    option("--prompt-form", None, None, type=_FORMS),
+    option("--prompt-form", None, None, type=click.Choice(["auto", "chat", "completion", "raw"])),
     epilog=examples(
         "biaskit personas demo --occupations nurse,mechanic --per-gender 5 --max-draws 60",
         "biaskit personas hf:./my-model --study gasp-pilot --dry-run",

@@ -11,7 +11,6 @@ from biaskit.workflow.probe import probe
 _STUDY = {"default": "occugender", "show_default": True}
 _BIAS_TYPES = click.Choice(["explicit", "implicit", "both"])
 _SETTINGS = click.Choice(["plain", "dialogue", "both"])
-_FORMS = click.Choice(["auto", "raw", "chat-prefill", "chat-continue"])
 _ESTIMATORS = click.Choice(["auto", "exact", "selected-ids", "echo", "top-k", "sampling"])
 _ESTIMATOR = "How probabilities are obtained; auto: the best estimator that each model supports."
 _DRAWS = "Sampling: texts of a round; each cell is drawn until three of its texts name a group."
@@ -28,7 +27,7 @@ command = asking_command(
     option("--instructions", "LIST", "none, all, ids such as 1,3, or a file."),
     option("--setting", None, "The question alone, or after a dialogue.", type=_SETTINGS),
     option("--expressions", "LIST", "A file of expression sets, or one shipped set for all."),
-    option("--prompt-form", None, None, type=_FORMS),
+    option("--prompt-form", None, None, type=click.Choice(["auto", "raw", "chat-prefill", "chat-continue"])),
     option("--estimator", None, _ESTIMATOR, type=_ESTIMATORS),
     option("--draws", "N", _DRAWS, type=click.IntRange(min=2)),
     option("--max-draws-per-cell", "N", _MOST_DRAWS, type=click.IntRange(min=2)),

@@ -69,17 +69,16 @@ def compare_collection(
     return tables
 
 
+@dataclass
 class _Comparison:
     """What all steps of a comparison need, and the tables that they fill."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        groups: Sequence[Side],
-        margins: Mapping[str, float],
-        tables: ComparisonTables,
-    ) -> None:
-        self.collection, self.groups, self.margins, self.tables = collection, groups, margins, tables
+    collection: Collection
+    groups: Sequence[Side]
+    margins: Mapping[str, float]
+    tables: ComparisonTables
+
+    def __post_init__(self) -> None:
         self.answers, self.outcomes = self._answers()
         self.texts = self._texts()
 

@@ -7,15 +7,13 @@ from xml.etree import ElementTree
 from biaskit.common.foreign import markdown, visible
 from biaskit.compare.gate import GateResult
 
-SUITE = "biaskit gate"
-
 
 def junit(result: GateResult) -> bytes:
     """Write a test suite with a case for each requirement; what does not hold is a failure with its rows."""
     counts = {"tests": str(len(result.outcomes)), "failures": str(sum(not o.holds for o in result.outcomes))}
     suites = ElementTree.Element("testsuites", counts | {"errors": "0"})
     suite = ElementTree.SubElement(
-        suites, "testsuite", {"name": SUITE, **counts, "errors": "0", "skipped": "0"}
+        suites, "testsuite", {"name": "biaskit gate", **counts, "errors": "0", "skipped": "0"}
     )
     for outcome in result.outcomes:
         attributes = {"classname": "biaskit.gate", "name": visible(outcome.require.title), "time": "0"}

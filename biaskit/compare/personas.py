@@ -9,15 +9,12 @@ import numpy as np
 
 from biaskit.compare.pairs import PairNote, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
+from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.swaps import percent_change
 from biaskit.tables.query import Tables, grouped, where, without_instruction, women_among
 
-CONTRAST = "models"
-GENDERS = ("female", "male")
-ANY_GENDER = (*GENDERS, "nonbinary")
-KINDS = ("welch", "paired")
 Values = Mapping[str, float | None]
 """Occupation → number; None where it is undefined, absent where the model was not asked."""
 
@@ -39,16 +36,6 @@ class Texts:
     asked: PromptTexts = field(default_factory=PromptTexts)
     seed: int = 1
 
-    @property
-    def vector_model(self) -> tuple[str, str]:
-        """What two models must share for their SRB to be compared (docs/methods.md#vector-models).
-
-        Names of trained and of read vectors hold a digest of what they are made of; vectors of the marked
-        lists are named alike in every run and are never the same.
-        """
-        named = self.vectors.startswith(("corpus:", "pretrained:"))
-        return (self.vectors, "" if named else self.run)
-
 
 def texts_of(
     tables: Tables, forms: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
@@ -69,13 +56,13 @@ def texts_of(
         prompts_of = {
             name: where(plain, occupation=name) for name, share in shares.items() if share is not None
         }
-        among = {name: found for name, rows in prompts_of.items() if (found := women_among(ANY_GENDER, rows))}
+        among = {name: found for name, rows in prompts_of.items() if (found := women_among(GENDERS, rows))}
         texts_of_model[model] = Texts(
             model=model,
             run=run,
             form=form,
-            srb={g: _values(where(scores, gender=g), "srb") for g in GENDERS if srb},
-            srb_content={g: _values(where(scores, gender=g), "srb_content") for g in GENDERS if srb},
+            srb={g: _values(where(scores, gender=g), "srb") for g in WOMEN_AND_MEN if srb},
+            srb_content={g: _values(where(scores, gender=g), "srb_content") for g in WOMEN_AND_MEN if srb},
             shares=shares,
             least={name: low for name, (_, low, _, _) in among.items()},
             most={name: high for name, (_, _, high, _) in among.items()},
@@ -123,7 +110,7 @@ def pair_rows_of_texts(
             )
             notes.append(PairNote("prompts", text))
         else:
-            for gender in GENDERS:
+            for gender in WOMEN_AND_MEN:
                 for quantity in ("srb", "srb_content"):
                     scores = {member.model: getattr(member, quantity).get(gender, {}) for member in members}
                     rows += unit_rows(pair, scores, _scope(pair, quantity, gender), margins, members[0].seed)
@@ -136,15 +123,19 @@ def pair_rows_of_texts(
 
 
 def one_vector_model(members: Sequence[Texts]) -> bool:
-    """Whether all SRB scores come from one vector model; a model without a score has none."""
-    return len({member.vector_model for member in members if member.vectors}) < 2
+    """Whether all SRB scores come from one vector model (docs/methods.md#vector-models).
+
+    Names of trained and of read vectors hold a digest of what they are made of; vectors of the marked lists
+    are named alike in every run and are never the same. A model without a score has none.
+    """
+    named = ("corpus:", "pretrained:")
+    return len({(m.vectors, "" if m.vectors.startswith(named) else m.run) for m in members if m.vectors}) < 2
 
 
 def comparable(members: Sequence[Texts], *, scores: bool) -> bool:
     """Whether the texts answer the same prompts in one form and, for `scores`, share one vector model."""
-    one_form = len({member.form for member in members}) == 1
     return (
-        one_form
+        len({member.form for member in members}) == 1
         and not _differing_prompts(members, with_gender=scores)
         and (not scores or one_vector_model(members))
     )
@@ -164,7 +155,7 @@ def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[s
 def _scope(pair: SidePair, quantity: str, gender: str) -> Scope:
     return Scope(
         engine="personas",
-        contrast=CONTRAST,
+        contrast="models",
         model_a=pair[0].name,
         model_b=pair[1].name,
         quantity=quantity,
@@ -207,7 +198,7 @@ def unit_rows(
         b,
         ends=(low_a - high_b, high_a - low_b) if ends else None,
         scope=scope,
-        kinds=KINDS,
+        kinds=("welch", "paired"),
         margins=margins,
         seed=seed,
         note=f"{n_out} {scope.unit}s that not {both} models have left out" if n_out else None,
@@ -222,7 +213,7 @@ def change_rows(pair: SidePair, texts: Mapping[str, Texts]) -> Iterator[Row]:
     new, old = (texts[side.models[0]] for side in pair)
     if not comparable([new, old], scores=True):
         return
-    for gender in GENDERS:
+    for gender in WOMEN_AND_MEN:
         before, after = old.srb.get(gender, {}), new.srb.get(gender, {})
         for occupation in dict.fromkeys([*before, *after]):
             change, reason = percent_change(before.get(occupation), after.get(occupation), gender)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from biaskit.common.inputs import Inputs
 from biaskit.errors import UsageError, nearest
@@ -26,7 +26,7 @@ def _labels(value: object) -> object:
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
 
-class Require(BaseModel):
+class Require(BaseModel, extra="forbid", frozen=True, strict=True):
     """One requirement: which rows of tests.csv, and what each of them must show.
 
     Without `margin` and `limit` every row that has a margin of its own must be equivalent within it.
@@ -42,8 +42,6 @@ class Require(BaseModel):
 
     The other attributes are columns, with the value that a row must have.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     contrast: str = "models"
     name: str = ""

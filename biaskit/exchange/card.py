@@ -9,15 +9,14 @@ from biaskit.common.wording import count, people, percent, percent_range, share_
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.report.content import Content
 from biaskit.report.findings import say
+from biaskit.report.findings.sentence import OPENINGS
 from biaskit.report.page.labels import VERDICTS
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row, where
 
 MOST_ROWS = 12
 MOST_SENTENCES = 10
-HEADING = "## Gender bias"
 NOTE = "card.md is a section: paste it into a model's README.md, and say there where the run can be had"
-_ASKED = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 
 
 def as_card(source: Source) -> ExportFiles:
@@ -28,7 +27,7 @@ def as_card(source: Source) -> ExportFiles:
 
 def card(content: Content) -> str:
     """Write the section of what stored runs say."""
-    return "\n".join([HEADING, "", *_lines(content)]) + "\n"
+    return "\n".join(["## Gender bias", "", *_lines(content)]) + "\n"
 
 
 def _lines(content: Content) -> Iterator[str]:
@@ -101,7 +100,7 @@ def _probe(part: Part) -> Sequence[Sequence[str]]:
         ]
         first = next(iter(by_group.values()))
         coverage = "–" if first["coverage"] is None else f"{percent(first['coverage'])} %"
-        asked = _ASKED.get(bias_type, bias_type)
+        asked = OPENINGS.get(bias_type, bias_type)
         shown.append([model, asked, f"{jobs} ({first['n_jobs']})", *shares, coverage])
     return shown
 

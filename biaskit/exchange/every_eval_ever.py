@@ -18,7 +18,6 @@ from biaskit.exchange.source import ExportFiles, Source
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.runs.manifest import estimator_of
 
-SCHEMA = "0.3.0"
 NEITHER = f"{NO_DIRECTION}; lower_is_better is false because the schema takes no other word for it"
 UNSTATED = "unknown"
 
@@ -48,7 +47,7 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
     now, study = str(int(time.time())), run.manifest["study"]
     ident = name.partition("@")[0] if kind == "hf" and name.count("/") == 1 else model.label
     return {
-        "schema_version": SCHEMA,
+        "schema_version": "0.3.0",
         "evaluation_id": f"biaskit-{study}/{ident}/{now}",
         "retrieved_timestamp": now,
         "source_metadata": {

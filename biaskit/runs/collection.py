@@ -17,8 +17,6 @@ from biaskit.tables.quantities import ANSWERS_OF_MODELS
 from biaskit.tables.query import Row, Tables, contrast_of
 from biaskit.tables.sets import read_set
 
-ENGINES = ("probe", "personas")
-_BETWEEN_MODELS = ("models", ANSWERS_OF_MODELS)
 MODEL_COLUMNS = ("model", "model_a", "model_b", "model_old", "model_new")
 
 
@@ -141,14 +139,14 @@ def gather(paths: Sequence[Path]) -> Collection:
 def _read(path: Path) -> StoredRun:
     """Read a run of an engine. Raises `RunError` for another folder."""
     manifest = read_manifest(path)
-    if manifest["engine"] not in ENGINES:
+    if manifest["engine"] not in ("probe", "personas"):
         raise RunError(
             f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
         )
     stored = read_set(path)
     tables = stored.rows()
     if tests := tables.get("tests"):
-        tables["tests"] = [row for row in tests if contrast_of(row) not in _BETWEEN_MODELS]
+        tables["tests"] = [row for row in tests if contrast_of(row) not in ("models", ANSWERS_OF_MODELS)]
     return StoredRun(path, manifest, stored.analysis, tables, {label: label for label in manifest["models"]})
 
 
@@ -239,11 +237,16 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
     resolved = first.manifest["resolved"]
     choices = first.analysis.get("choices", {})
     contrast = choices.get("contrast") or resolved.get("contrast") or ("", "")
+    tables: dict[str, list[Row]] = {}  # a table that only some runs have holds theirs
+    for run in group:
+        for name, rows in run.tables.items():
+            if rows and name not in ("srb_change", "gaps"):
+                tables.setdefault(name, []).extend(rows)
     return Part(
         engine="probe" if first.engine == "probe" else "personas",
         study=study,
         summary=summary_of(resolved),
-        tables=_union([run.tables for run in group]),
+        tables=tables,
         models=tuple(model for run in group for model in _models(run)),
         runs=tuple(str(run.path) for run in group),
         signatures=tuple(str(run.analysis.get("signature", "")) for run in group),
@@ -271,16 +274,6 @@ def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
     for entry in (entry for run in group for entry in run.manifest["resolved"].get(name, ())):
         entries += [entry] if entry and entry not in entries else []
     return tuple(entries)
-
-
-def _union(tables: Sequence[Tables]) -> dict[str, list[Row]]:
-    """Join the rows of every run; a table that only some runs have holds theirs."""
-    rows_of: dict[str, list[Row]] = {}
-    for of_run in tables:
-        for name, rows in of_run.items():
-            if rows and name not in ("srb_change", "gaps"):
-                rows_of.setdefault(name, []).extend(rows)
-    return rows_of
 
 
 def _models(run: StoredRun) -> Iterator[Model]:

@@ -16,11 +16,9 @@ from biaskit.runs.store import RowWriter, StoredRows, list_runs, read_rows, rows
 if TYPE_CHECKING:
     from biaskit.runs.session import Session
 
-Row = Mapping[str, Any]
-
 
 def rows_beside(
-    session: Session[Any], engine: str, fingerprint: str, value_of: Callable[[Row], Any]
+    session: Session[Any], engine: str, fingerprint: str, value_of: Callable[[Mapping[str, Any]], Any]
 ) -> Iterator[tuple[Path, StoredRows[Any]]]:
     """Yield the runs beside this one that asked this model, newest first, each read once in a start.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
+from pydantic import BaseModel, ValidationError, computed_field
 
-from biaskit.common.files import check_replaceable, write_or_refuse
+from biaskit.common.files import check_replaceable
 from biaskit.common.inputs import Inputs
 from biaskit.common.wording import count
 from biaskit.errors import RunError
@@ -20,10 +20,8 @@ Outcome = Literal["agrees", "differs", "not-checked"]
 _RECORD = Inputs(RunError, most=64 * 2**20)
 
 
-class Check(BaseModel):
+class Check(BaseModel, frozen=True):
     """One thing that was looked at, and what came of it."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: Literal["rows", "lists", "tables", "model", "cells", "texts"]
     outcome: Outcome
@@ -35,10 +33,8 @@ class Check(BaseModel):
     tolerance: float | None = None
 
 
-class Verification(BaseModel):
+class Verification(BaseModel, frozen=True):
     """A whole verification."""
-
-    model_config = ConfigDict(frozen=True)
 
     biaskit_verification: Literal[1] = 1
     at: str  # UTC, ISO 8601
@@ -61,12 +57,6 @@ class Verification(BaseModel):
 def check_place(path: Path) -> None:
     """Refuse a place where no verification can be written, before a model is asked. Raises `RunError`."""
     check_replaceable(path, "verification", (".json",), lambda content: b'"biaskit_verification"' in content)
-
-
-def write_verification(path: Path, verification: Verification) -> None:
-    """Write verification.json, whole or not at all."""
-    check_place(path)
-    write_or_refuse(path, (verification.model_dump_json(indent=1) + "\n").encode("utf-8"))
 
 
 def read_verification(run: Path) -> Verification | None:

@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from biaskit.common.foreign import is_formula
 from biaskit.common.inputs import Inputs
@@ -31,9 +30,15 @@ if TYPE_CHECKING:
 _REMEDY = "`biaskit analyze` makes the tables again"
 _TABLE = Inputs(TableError, most=2**30, remedy=f"{_REMEDY}.")
 # Text stays `object`: pandas' own string type may be Arrow's, which refuses a lone surrogate.
-_DTYPES: Mapping[Kind, str] = MappingProxyType(
-    {"text": "object", "integer": "Int64", "number": "float64", "boolean": "boolean"}
-)
+_DTYPES: dict[Kind, str] = {"text": "object", "integer": "Int64", "number": "float64", "boolean": "boolean"}
+
+
+class OfStudy(TypedDict, total=False):
+    """What a study adds to the columns of a table: the arguments of `columns`."""
+
+    groups: Sequence[str]
+    contrast: tuple[str, str]
+    scoped: bool
 
 
 def columns(
@@ -82,16 +87,9 @@ def _schema(name: str) -> TableSchema:
 # --- writing ---------------------------------------------------------------------------------------
 
 
-def table_bytes(
-    name: str,
-    rows: Sequence[Mapping[str, object]],
-    *,
-    groups: Sequence[str] = (),
-    contrast: tuple[str, str] = ("", ""),
-    scoped: bool = False,
-) -> bytes:
+def table_bytes(name: str, rows: Sequence[Mapping[str, object]], **study: Unpack[OfStudy]) -> bytes:
     """Write a table as its file holds it, rows as they come. Raises `TableError` where a row does not fit."""
-    layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
+    layout = columns(name, **study)
     expected = dict.fromkeys(column.name for column in layout)
     keys = [key for key in _schema(name).keys if key in expected]
     seen: set[tuple[object, ...]] = set()
@@ -169,12 +167,9 @@ def frame_of(path: Path, content: bytes) -> pd.DataFrame:
     return _frame(_values_by_column(path, content))
 
 
-def empty_table(
-    name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), scoped: bool = False
-) -> pd.DataFrame:
-    """Make the DataFrame of a public table without rows, typed as by `read_table`; arguments as `columns`."""
-    layout = columns(name, groups=groups, contrast=contrast, scoped=scoped)
-    return _frame({column: [] for column in layout})
+def empty_table(name: str, **study: Unpack[OfStudy]) -> pd.DataFrame:
+    """Make the DataFrame of a public table without rows, typed as by `read_table`."""
+    return _frame({column: [] for column in columns(name, **study)})
 
 
 def _frame(by_column: Mapping[Column, list[Any]]) -> pd.DataFrame:

@@ -48,11 +48,6 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]
     return groups
 
 
-def extremes(rows: Sequence[Row], name: str) -> tuple[Row, Row]:
-    """Find the rows with the least and the greatest number in a column that has no empty field."""
-    return min(rows, key=lambda row: row[name]), max(rows, key=lambda row: row[name])
-
-
 def without_instruction(rows: Iterable[Row]) -> list[Row]:
     """Pick the rows of instruction 0, or all rows of a table without instructions."""
     return [row for row in rows if row.get("instruction_id") in (None, 0)]

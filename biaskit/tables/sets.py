@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from biaskit.common.files import (
     check_folder,
@@ -22,7 +22,7 @@ from biaskit.common.files import (
 )
 from biaskit.common.inputs import parse_json
 from biaskit.errors import RunError, TableError
-from biaskit.tables.io import frame_of, rows_of, table_bytes
+from biaskit.tables.io import OfStudy, frame_of, rows_of, table_bytes
 from biaskit.tables.schema import SCHEMAS
 
 if TYPE_CHECKING:
@@ -54,17 +54,9 @@ class TableSet:
         """Refuse a place that could not be written before anything is computed."""
         check_folder(self.run / TABLES)
 
-    def add(
-        self,
-        name: str,
-        rows: Sequence[Mapping[str, object]],
-        *,
-        groups: Sequence[str] = (),
-        contrast: tuple[str, str] = ("", ""),
-        scoped: bool = False,
-    ) -> None:
-        """Add a table, in place of one of the same name; the other arguments are those of `columns`."""
-        self.content[name] = table_bytes(name, rows, groups=groups, contrast=contrast, scoped=scoped)
+    def add(self, name: str, rows: Sequence[Mapping[str, object]], **study: Unpack[OfStudy]) -> None:
+        """Add a table, in place of one of the same name."""
+        self.content[name] = table_bytes(name, rows, **study)
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Give a table's rows as they will read back; no rows where the set has no such table."""

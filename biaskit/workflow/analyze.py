@@ -8,7 +8,7 @@ from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.errors import BiaskitError, RunError, StudyError
-from biaskit.progress import Silent, Watcher, watching
+from biaskit.progress import LineWatcher, Silent, Watcher
 from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
 from biaskit.runs.merge import merge_runs
 from biaskit.runs.shards import refuse_shard, shard_of
@@ -27,12 +27,12 @@ def analyse(
     refuse_shard(run, read_manifest(run))
     # Only the engine that is asked for is imported: all of both took a tenth of a small report.
     if engine == "personas":
-        from biaskit.workflow.personas import analyse_personas
+        from biaskit.workflow.personas import tables_of_texts
 
-        return analyse_personas(run, overrides, watcher=watcher)
-    from biaskit.workflow.probe import analyse_probe_run
+        return tables_of_texts(run, overrides, watcher=watcher).write()
+    from biaskit.workflow.probe import tables_of_probe_run
 
-    return analyse_probe_run(run, overrides)
+    return tables_of_probe_run(run, overrides).write()
 
 
 def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
@@ -87,8 +87,7 @@ def load(run: str | Path | RunResult, *, watcher: Watcher | None = None) -> RunR
     Example: `bk.load("biaskit-runs/probe-occugender-27bb5119").groups`.
     """
     path = run_path(run)
-    with watching(watcher) as seen:
-        return result_of(path, analyse(path, watcher=seen))
+    return result_of(path, analyse(path, watcher=watcher or LineWatcher()))
 
 
 def merge(

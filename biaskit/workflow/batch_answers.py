@@ -19,7 +19,7 @@ from biaskit.personas.sampling.merging import what_is_open as open_draws
 from biaskit.personas.sampling.stored_design import read_design as read_personas
 from biaskit.probe.merging import n_open as open_cells
 from biaskit.probe.stored_design import read_design as read_probe
-from biaskit.progress import Watcher, watching
+from biaskit.progress import LineWatcher, Watcher
 from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
@@ -96,10 +96,10 @@ def import_answers(
     keys_before, names = _stored(path, manifest["engine"])
     if not accept_drift:
         files.names = frozenset(names) or files.most_frequent_model()
-    with watching(watcher) as seen:
-        outcome = _fill(path, manifest, models, files, accept_drift)
-        for label, why in outcome.failed_models.items():
-            seen.note(f"{label}: {why}")
+    seen = watcher or LineWatcher()
+    outcome = _fill(path, manifest, models, files, accept_drift)
+    for label, why in outcome.failed_models.items():
+        seen.note(f"{label}: {why}")
     return _imported(path, manifest["engine"], files, keys_before)
 
 

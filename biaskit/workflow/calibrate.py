@@ -35,8 +35,6 @@ from biaskit.workflow.result import RunResult, run_path
 if TYPE_CHECKING:
     import pandas as pd
 
-STUDY_FILE = "calibrated.toml"
-TABLE = "calibration.csv"
 _SUMMARY = "alpha and c calibrated on "
 """What the summary of a study file that `calibrate` wrote begins with."""
 
@@ -54,7 +52,7 @@ class CalibrationResult:
     @property
     def table(self) -> pd.DataFrame:
         """calibration.csv: every C and alpha that was tried, with its numbers of words."""
-        return read_table(self.path / TABLES / TABLE)
+        return read_table(self.path / TABLES / "calibration.csv")
 
     def document(self) -> Document:
         """Lay out C of each prior, and the sweep over alpha."""
@@ -92,7 +90,7 @@ def calibrate(
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
         raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")
-    target = expanded(out) if out else path / STUDY_FILE
+    target = expanded(out) if out else path / "calibrated.toml"
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     design = read_design(manifest["resolved"], settings)
     study, documents = design.study, texts_of(path, manifest, design)

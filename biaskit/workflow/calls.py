@@ -15,7 +15,7 @@ from biaskit.errors import Interrupted, UsageError
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label
-from biaskit.progress import Watcher, watching
+from biaskit.progress import LineWatcher, Watcher
 from biaskit.records import THOUGHT_TOKENS
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
@@ -51,8 +51,23 @@ _NAME_ONE = (
 
 
 def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:
-    """Label the models of a call, else the study's own, which are shown and need a yes."""
-    specs = label_models(models or [f"{label}={spec}" for label, spec in study.models.items()])
+    """Map label to spec, in order: the models of a call, else the study's own, which need a yes.
+
+    Labels are unique and can stand in a public table.
+    """
+    specs: dict[str, str] = {}
+    for text in models or [f"{label}={spec}" for label, spec in study.models.items()]:
+        if not text.strip():
+            raise UsageError(f"A model's name is empty. {_NAME_ONE}")
+        label, spec = split_label(text)
+        check_label(label, "The model label")
+        if label == "all":
+            raise UsageError("No model can be called all: in the tables that is their sum.")
+        if label in specs:
+            raise UsageError(
+                f"Two models are called {label!r}: give one of them a label, as in other={hide_urls(spec)}."
+            )
+        specs[label] = spec
     if specs and not models:
         # A study file from somebody else may name any folder or server.
         listed = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in specs.items())
@@ -81,24 +96,6 @@ def _check_is_model(spec: str, study: Study) -> None:
                     f" Python), several with commas: --{what} a,b."
                 ) from None
         raise error
-
-
-def label_models(texts: Sequence[str]) -> dict[str, str]:
-    """Map label to spec, in order; labels are unique and can stand in a public table."""
-    specs: dict[str, str] = {}
-    for text in texts:
-        if not text.strip():
-            raise UsageError(f"A model's name is empty. {_NAME_ONE}")
-        label, spec = split_label(text)
-        check_label(label, "The model label")
-        if label == "all":
-            raise UsageError("No model can be called all: in the tables that is their sum.")
-        if label in specs:
-            raise UsageError(
-                f"Two models are called {label!r}: give one of them a label, as in other={hide_urls(spec)}."
-            )
-        specs[label] = spec
-    return specs
 
 
 def command_line() -> str:
@@ -172,46 +169,46 @@ def run_study(
     `digest`: of the resolved study. `fill` scores or draws what has no row yet, `analyse` makes the tables
     and returns notes, `unit` is what these call a request.
     """
-    with watching(call.watcher) as watcher:
-        specs = name_models(models, study, watcher)
-        shard = read_shard(call.shard)
-        run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs)], call.out)
-        if call.out is None:
-            run = run.with_name(shard.named(run.name))
-        api = call.api(specs, watcher, study)
+    watcher = call.watcher or LineWatcher()
+    specs = name_models(models, study, watcher)
+    shard = read_shard(call.shard)
+    run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs)], call.out)
+    if call.out is None:
+        run = run.with_name(shard.named(run.name))
+    api = call.api(specs, watcher, study)
 
-        def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
-            batch_size = call.batch_size or known.get("batch_size")
-            local = call.local(study, batch_size).as_before(known)
-            options = replace(api, offline=session.outcome.offline)
-            how |= {"local": local, "api": options, "known": known, "account": account}
-            return open_model(spec, label=label, **how)
+    def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
+        batch_size = call.batch_size or known.get("batch_size")
+        local = call.local(study, batch_size).as_before(known)
+        options = replace(api, offline=session.outcome.offline)
+        how |= {"local": local, "api": options, "known": known, "account": account}
+        return open_model(spec, label=label, **how)
 
-        session: Session[Any] = Session(
-            run, specs, open_one, watcher, call.dry_run, call.accept_drift, command_line()
-        )
-        session.reuse, session.shard = call.reuse, shard
-        try:
-            if call.write_requests is not None:
-                notes = write_requests(session, call.write_requests, study, fill, call.max_cost)
-            else:
-                notes = [*fill(session).notes]
-                asked = not call.dry_run and (run / MANIFEST).exists()
-                if asked and shard.whole:
-                    notes += analyse(run, watcher)
-                elif asked:
-                    shards = f"{run_of_all}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
-                    target = run_of_all if call.out is None else "RUN"
-                    notes.append(
-                        f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once all"
-                        f" are done: biaskit analyze {shards} --out {target}"
-                    )
-                notes += failures(session.outcome, unit)
-        except KeyboardInterrupt as error:
-            if not (run / MANIFEST).exists():
-                raise Interrupted("Stopped. Nothing was stored, and no run was made.") from error
-            kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
-            raise Interrupted(f"Stopped. {kept}; the same command goes on from there.") from error
+    session: Session[Any] = Session(
+        run, specs, open_one, watcher, call.dry_run, call.accept_drift, command_line()
+    )
+    session.reuse, session.shard = call.reuse, shard
+    try:
+        if call.write_requests is not None:
+            notes = write_requests(session, call.write_requests, study, fill, call.max_cost)
+        else:
+            notes = [*fill(session).notes]
+            asked = not call.dry_run and (run / MANIFEST).exists()
+            if asked and shard.whole:
+                notes += analyse(run, watcher)
+            elif asked:
+                shards = f"{run_of_all}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
+                target = run_of_all if call.out is None else "RUN"
+                notes.append(
+                    f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once all"
+                    f" are done: biaskit analyze {shards} --out {target}"
+                )
+            notes += failures(session.outcome, unit)
+    except KeyboardInterrupt as error:
+        if not (run / MANIFEST).exists():
+            raise Interrupted("Stopped. Nothing was stored, and no run was made.") from error
+        kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
+        raise Interrupted(f"Stopped. {kept}; the same command goes on from there.") from error
     outcome = session.outcome
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
 

@@ -19,7 +19,7 @@ from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gate import Outcome, coverage_in, require_equivalent
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.progress import watching
+from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, first_about
 from biaskit.report.findings.finding import Topic
@@ -124,8 +124,7 @@ def compare(
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
     paths = [run_path(run) for run in runs]
-    with watching(None) as seen:
-        make_fit(paths, seen)
+    make_fit(paths, LineWatcher())
     return compare_gathered(gather(paths), out=out, groups=groups, aliases=aliases, settings=settings)
 
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.common.inputs import expanded
 from biaskit.errors import UsageError, nearest
 from biaskit.exchange.source import ExportFiles, Source
-from biaskit.progress import Watcher, watching
+from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.content import Content
 from biaskit.report.deviations import deviations_of
 from biaskit.runs.collection import gather
@@ -23,23 +22,17 @@ from biaskit.workflow.compare import compared_tables
 from biaskit.workflow.report import papers_in, put_together, title_of, verified_lines
 from biaskit.workflow.result import RunResult, run_path
 
-EXPORTS = "exports"
-FORMATS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),
-        "evidence": ("biaskit.workflow.evidence:as_evidence", "an audit's folder, as one zip with digests"),
-        "inspect": (
-            "biaskit.exchange.inspect_log:as_inspect",
-            "logs of Inspect, one per model and bias type",
-        ),
-        "lm-eval": ("biaskit.exchange.lm_eval_task:as_lm_eval", "tasks for lm_eval --include_path"),
-        "every-eval-ever": (
-            "biaskit.exchange.every_eval_ever:as_every_eval_ever",
-            "results by Every Eval Ever's schema 0.3.0",
-        ),
-        "hf": ("biaskit.exchange.hub:as_hub", "results for a model's page on the hub (--dataset)"),
-    }
-)
+FORMATS: Mapping[str, tuple[str, str]] = {
+    "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),
+    "evidence": ("biaskit.workflow.evidence:as_evidence", "an audit's folder, as one zip with digests"),
+    "inspect": ("biaskit.exchange.inspect_log:as_inspect", "logs of Inspect, one per model and bias type"),
+    "lm-eval": ("biaskit.exchange.lm_eval_task:as_lm_eval", "tasks for lm_eval --include_path"),
+    "every-eval-ever": (
+        "biaskit.exchange.every_eval_ever:as_every_eval_ever",
+        "results by Every Eval Ever's schema 0.3.0",
+    ),
+    "hf": ("biaskit.exchange.hub:as_hub", "results for a model's page on the hub (--dataset)"),
+}
 """Format → (module:function that makes its files, what it is in a few words)."""
 
 
@@ -82,17 +75,17 @@ def export(
     if not runs:
         raise UsageError("Name a run, or several: biaskit export RUN --to FORMAT.")
     paths = [run_path(run) for run in runs]
-    with watching(watcher) as seen:
-        if to not in FORMATS:
-            raise UsageError(f"{to!r} is no format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
-        if out is None and len(paths) > 1:
-            raise UsageError("Of several runs, name the folder that the files go to: --out FOLDER.")
-        if str(out) == "-":
-            raise UsageError("An export is a folder of files: give --out a name.")
-        folder = paths[0] / EXPORTS / to if out is None else expanded(out)
-        module, function = FORMATS[to][0].split(":")
-        exported: ExportFiles = getattr(import_module(module), function)(source_of(paths, options, seen))
-        files = put_together(folder, exported.files, seen, hint=" Choose another --out.")
+    seen = watcher or LineWatcher()
+    if to not in FORMATS:
+        raise UsageError(f"{to!r} is no format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
+    if out is None and len(paths) > 1:
+        raise UsageError("Of several runs, name the folder that the files go to: --out FOLDER.")
+    if str(out) == "-":
+        raise UsageError("An export is a folder of files: give --out a name.")
+    folder = paths[0] / "exports" / to if out is None else expanded(out)
+    module, function = FORMATS[to][0].split(":")
+    exported: ExportFiles = getattr(import_module(module), function)(source_of(paths, options, seen))
+    files = put_together(folder, exported.files, seen, hint=" Choose another --out.")
     return Exported(folder / exported.first, files, exported.notes)
 
 

@@ -30,7 +30,6 @@ from biaskit.study.config import load_probe_study
 from biaskit.tables.coverage import WEAK
 from biaskit.workflow.calls import CallOptions
 
-ONE_WORD = "corpus:forms/instructions.toml"
 HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
 
 
@@ -101,7 +100,7 @@ def forms(
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
     api = call.api({label: spec}, watcher)
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
-        instructions = (None, *load_instructions(ONE_WORD))
+        instructions = (None, *load_instructions("corpus:forms/instructions.toml"))
         if is_api(spec):
             n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, cells))
             watcher.confirm(f"{n_prompts:,} prompts go to {label}.")

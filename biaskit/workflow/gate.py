@@ -10,7 +10,7 @@ from biaskit.arguments import checked
 from biaskit.compare.gate import GateResult, coverage_in, judge_policy
 from biaskit.compare.policy import Policy, read_policy
 from biaskit.errors import UsageError
-from biaskit.progress import watching
+from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
 from biaskit.runs.collection import gather
 from biaskit.workflow.analyze import make_fit
@@ -40,8 +40,7 @@ def gate(
         raise UsageError("Name a run, or several: biaskit gate RUN --policy FILE.")
     required = read_policy(policy)
     paths = [run_path(run) for run in runs]
-    with watching(None) as seen:
-        make_fit(paths, seen)
+    make_fit(paths, LineWatcher())
     collection = gather(paths)
     compared = compared_tables(collection, groups, aliases)
     coverage = coverage_in(row for part in collection.parts for row in part.tables.get("probe_groups", ()))

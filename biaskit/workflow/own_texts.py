@@ -17,14 +17,14 @@ from biaskit.personas.srb.k_means import ALL_MODELS
 from biaskit.personas.texts.files import SUFFIXES
 from biaskit.personas.texts.importing import read_texts
 from biaskit.personas.words.groups import check_unmarked
-from biaskit.progress import Watcher, watching
+from biaskit.progress import LineWatcher, Watcher
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
 from biaskit.runs.store import run_folder
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line
-from biaskit.workflow.personas import PersonasResult, analyse_personas
+from biaskit.workflow.personas import PersonasResult, tables_of_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,8 +140,7 @@ def analyze_texts(
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
     manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
     store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
-    with watching(watcher) as seen:
-        notes = [*imported.notes, *analyse_personas(run, watcher=seen)]
+    notes = [*imported.notes, *tables_of_texts(run, watcher=watcher or LineWatcher()).write()]
     return PersonasResult(run, tuple(notes))
 
 

@@ -24,7 +24,6 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
 from biaskit.workflow.result import RunResult, table_property
@@ -141,22 +140,17 @@ def personas(
     overrides |= list_override("occupations", occupations)
     if "occupations.source" in overrides:
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
-    return personas_study(load_personas_study(study, {**overrides, **(settings or {})}), models, call)
-
-
-def personas_study(study: PersonasStudy, models: Sequence[str], call: CallOptions) -> PersonasResult:
-    """Draw, analyse and compare one study that is already built."""
-    design = resolve_design(study)
+    design = resolve_design(load_personas_study(study, {**overrides, **(settings or {})}))
     resolved = describe_design(design)
     return run_study(
-        study,
+        design.study,
         models,
         call,
         digest=resolved["digest"],
         open_model=open_generator,
         fill=partial(draw_texts, design, resolved=resolved),
         # Where not one text came the failures say why.
-        analyse=lambda run, watcher: [] if _is_empty(run) else analyse_personas(run, watcher=watcher),
+        analyse=lambda run, watcher: [] if _is_empty(run) else tables_of_texts(run, watcher=watcher).write(),
         unit="draws",
         result=PersonasResult,
     )
@@ -180,17 +174,10 @@ def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
     return max(n_stored, each * len(manifest["models"]))
 
 
-def analyse_personas(
-    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
-) -> list[str]:
-    """Write every table of a run from its rows, rows between models included; returns the notes."""
-    return tables_of_texts(run, overrides, watcher=watcher).write()
-
-
 def tables_of_texts(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> TableSet:
-    """Make the same tables in memory; nothing is written."""
+    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     from biaskit.compare.model_tests import between_persona_models, merge_tests
     from biaskit.stats.verdict import Rule
 

@@ -30,7 +30,6 @@ from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
-from biaskit.study.keys import ProbeStudy
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
 from biaskit.workflow.forms import HANDFUL, better_form
@@ -177,24 +176,19 @@ def probe(
         if not expressions:
             raise UsageError("expressions is empty. Give a file of expression sets, or a set's name.")
         overrides["expressions.source" if is_path(expressions) else "expressions.every"] = expressions
-    return probe_study(load_probe_study(study, {**overrides, **(settings or {})}), models, call)
-
-
-def probe_study(study: ProbeStudy, models: Sequence[str], call: CallOptions) -> ProbeResult:
-    """Score, analyse and compare one study that is already built."""
-    design = resolve_design(study)
+    design = resolve_design(load_probe_study(study, {**overrides, **(settings or {})}))
     described = describe_design(design)
     digest = described["digest"]
     resolved = None if call.dry_run else described
     del described  # a dry run writes none of it: long lists are not held twice
     return run_study(
-        study,
+        design.study,
         models,
         call,
         digest=digest,
         open_model=partial(open_scorer, scoring=scoring_of(design)),
         fill=partial(fill_probe, design, resolved),
-        analyse=lambda run, _: analyse_probe_run(run),
+        analyse=lambda run, _: tables_of_probe_run(run).write(),
         unit="cells",
         result=ProbeResult,
     )
@@ -248,13 +242,8 @@ def _look_at_forms(
         )
 
 
-def analyse_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> list[str]:
-    """Write every table of a run from its rows, rows between models included; returns the notes."""
-    return tables_of_probe_run(run, overrides).write()
-
-
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
-    """Make the same tables in memory; nothing is written."""
+    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     from biaskit.compare.model_tests import between_models, merge_tests
     from biaskit.compare.same_prompts import PromptTexts
     from biaskit.stats.verdict import Rule

@@ -29,7 +29,7 @@ from biaskit.common.inputs import expanded
 from biaskit.common.provenance import versions
 from biaskit.common.wording import count
 from biaskit.errors import RunError, StudyError, UsageError, nearest
-from biaskit.progress import Watcher, watching
+from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.content import Content, ExampleText, Gate, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
 from biaskit.report.prompts import PromptKinds
@@ -123,28 +123,28 @@ def report(
         if str(out) == "-":
             raise UsageError("The page goes to a file, with figures and tables beside it: --out page.html.")
         check_replaceable(expanded(out), "page", PAGES, is_page)  # before an hour is spent on it
-    with watching(watcher) as seen:
-        seen.progress("report", 0, STEPS)
-        content, folder = _content(paths, texts, groups, aliases, settings, out, seen)
-        if title:
-            content = replace(content, title=title, command=f"{content.command} --title {shlex.quote(title)}")
-        target = expanded(out) if out is not None else folder / PAGE
-        check_replaceable(target, "page", PAGES, is_page)
-        if out is not None and not may_write(folder):
-            folder = target.parent
-        for name in (FIGURES, LATEX):
-            check_folder(folder / name)
-        seen.progress("report", 1, STEPS)
-        figures = draw_all(content)
-        seen.progress("report", 2, STEPS)
-        statements = say(content)
-        page = render_page(content, statements, figures)
-        remove_abandoned(target.parent, target.name)
-        write_or_refuse(target, page)
-        seen.progress("report", 3, STEPS)
-        drawn = put_together(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen, made=MADE)
-        latex = put_together(folder / LATEX, _latex(content), seen, made=MADE)
-        seen.progress("report", 4, STEPS)
+    seen = watcher or LineWatcher()
+    seen.progress("report", 0, STEPS)
+    content, folder = _content(paths, texts, groups, aliases, settings, out, seen)
+    if title:
+        content = replace(content, title=title, command=f"{content.command} --title {shlex.quote(title)}")
+    target = expanded(out) if out is not None else folder / PAGE
+    check_replaceable(target, "page", PAGES, is_page)
+    if out is not None and not may_write(folder):
+        folder = target.parent
+    for name in (FIGURES, LATEX):
+        check_folder(folder / name)
+    seen.progress("report", 1, STEPS)
+    figures = draw_all(content)
+    seen.progress("report", 2, STEPS)
+    statements = say(content)
+    page = render_page(content, statements, figures)
+    remove_abandoned(target.parent, target.name)
+    write_or_refuse(target, page)
+    seen.progress("report", 3, STEPS)
+    drawn = put_together(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen, made=MADE)
+    latex = put_together(folder / LATEX, _latex(content), seen, made=MADE)
+    seen.progress("report", 4, STEPS)
     return Report(target, drawn, latex, statements.findings, content)
 
 
@@ -310,19 +310,16 @@ def with_rows(content: Content, collection: Collection) -> Content:
     for part in collection.parts:
         for run in collection.runs_of(part):
             kinds = PromptKinds(part, run.names)
-            if part.engine != "personas" or not content.with_texts:
-                deque(kinds.noting(run.rows()), maxlen=0)
-                prompts += kinds.shown()
-                continue
-            from biaskit.personas.examples import show  # an engine is imported where it is asked for
+            if part.engine == "personas" and content.with_texts:
+                from biaskit.personas.examples import show  # an engine is imported where it is asked for
 
-            shown = show(kinds.noting(run.rows()), run.tables, run.analysis.get("choices", {}))
+                shown = show(kinds.noting(run.rows()), run.tables, run.analysis.get("choices", {}))
+                examples += shown.examples
+                places = [sentences.setdefault(sentence, len(sentences)) for sentence in shown.sentences]
+                words += [replace(w, sentences=tuple(places[i] for i in w.sentences)) for w in shown.words]
+            else:
+                deque(kinds.noting(run.rows()), maxlen=0)
             prompts += kinds.shown()
-            examples += shown.examples
-            places = [sentences.setdefault(sentence, len(sentences)) for sentence in shown.sentences]
-            words += [
-                replace(word, sentences=tuple(places[i] for i in word.sentences)) for word in shown.words
-            ]
     reason = content.texts_reason
     if content.with_texts and not any(part.engine == "personas" for part in collection.parts):
         reason = "no run of the generation engine is part of this report (`biaskit personas`)"

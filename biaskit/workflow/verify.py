@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.arguments import TEXT_OR_TEXTS, checked
-from biaskit.common.files import digest_of, files_of, is_intact, read_record
+from biaskit.common.files import digest_of, files_of, is_intact, read_record, write_or_refuse
 from biaskit.common.inputs import expanded
 from biaskit.common.provenance import versions
 from biaskit.common.wording import count
@@ -33,13 +33,13 @@ from biaskit.probe.design import ProbeDesign
 from biaskit.probe.requests import cell_finder
 from biaskit.probe.rows import fault_of
 from biaskit.probe.stored_design import read_design as read_cells
-from biaskit.progress import Watcher, watching
+from biaskit.progress import LineWatcher, Watcher
 from biaskit.records import Draw, DrawRequest, Failed, Scored, ScoreRequest
 from biaskit.runs.designs import design_digest
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import Reading, read_rows, rows_file
-from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place, write_verification
+from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place
 from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import ANALYSIS, TABLES
@@ -124,25 +124,25 @@ def verify(
     target = expanded(out) if out is not None else path / FILE
     check_place(target)
     imported = bool(manifest["resolved"].get("imported"))
-    with watching(watcher) as seen:
-        # A folder from somebody else may name any file or server as its model: that needs a yes.
-        stated = {label: str(entry["spec"]) for label, entry in models.items() if label not in specs}
-        foreign = [f"{label} = {hide_urls(spec)}" for label, spec in stated.items() if spec != "demo"]
-        if ask and not imported and foreign:
-            seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
-        texts = engine == "personas"
-        design: Any = (read_texts if texts else read_cells)(manifest["resolved"])
-        finder_of: Callable[..., Finder] = draw_finder if texts else cell_finder
-        find = None if imported else finder_of(manifest, design)
-        row_check, drawn = _check_rows(path, engine, find, cells if ask else 0, seed)
-        table_checks, rows_digest = _check_tables(path, manifest, seen)
-        checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
-        if ask and imported:
-            checks.append(_not_checked("texts", "imported texts: nobody can be asked for them again"))
-        elif ask:
-            for label, entry in models.items():
-                spec, pairs = specs.get(label, entry["spec"]), drawn.get(label, ())
-                checks += _ask(design, label, spec, entry, pairs, call, seen, seed)
+    seen = watcher or LineWatcher()
+    # A folder from somebody else may name any file or server as its model: that needs a yes.
+    stated = {label: str(entry["spec"]) for label, entry in models.items() if label not in specs}
+    foreign = [f"{label} = {hide_urls(spec)}" for label, spec in stated.items() if spec != "demo"]
+    if ask and not imported and foreign:
+        seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
+    texts = engine == "personas"
+    design: Any = (read_texts if texts else read_cells)(manifest["resolved"])
+    finder_of: Callable[..., Finder] = draw_finder if texts else cell_finder
+    find = None if imported else finder_of(manifest, design)
+    row_check, drawn = _check_rows(path, engine, find, cells if ask else 0, seed)
+    table_checks, rows_digest = _check_tables(path, manifest, seen)
+    checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
+    if ask and imported:
+        checks.append(_not_checked("texts", "imported texts: nobody can be asked for them again"))
+    elif ask:
+        for label, entry in models.items():
+            spec, pairs = specs.get(label, entry["spec"]), drawn.get(label, ())
+            checks += _ask(design, label, spec, entry, pairs, call, seen, seed)
     verification = Verification(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
@@ -151,7 +151,8 @@ def verify(
         rows_digest=rows_digest,
         checks=tuple(checks),
     )
-    write_verification(target, verification)
+    check_place(target)  # again: a model may have answered for an hour
+    write_or_refuse(target, (verification.model_dump_json(indent=1) + "\n").encode("utf-8"))
     return verification
 
 

@@ -46,27 +46,23 @@ def shape_of(row: Row | None) -> Shape:
 
 def models(view: View) -> Iterator[Figure]:
     """Draw differences between models without an instruction; for many models, the shares of each."""
-    rows = [
-        row
-        for row in forest.crossed(view.content.between.get("tests", ()), "models")
-        if _is_of(view, row)
-        and (str(row["instruction_a"]), str(row["instruction_b"])) == ("0", "0")
-        and row["gender"] in view.part.contrast
-    ]
+    parts = view.content.parts
+    labels = {model.label for part in parts for model in part.models}
+    alone = sum(part.engine == "probe" for part in parts) == 1
+    rows = []
+    for row in forest.crossed(view.content.between.get("tests", ()), "models"):
+        sides = {str(row["model_a"]), str(row["model_b"])}
+        plain = str(row["instruction_a"]) == str(row["instruction_b"]) == "0"
+        # Rows of this part's models, or of groups of them, which no model is called.
+        here = sides <= set(view.models) or (alone and not sides & labels)
+        if here and plain and row["gender"] in view.part.contrast:
+            rows.append(row)
     rows = in_main_setting(rows)
     pairs = list(dict.fromkeys((str(r["model_a"]), str(r["model_b"])) for r in rows))
     if len(pairs) > MOST_PAIRS:
         yield from model_rows.every_model(view)
     elif rows:
         yield view.figure("models", "How the models differ", _forest(view, rows, pairs))
-
-
-def _is_of(view: View, row: Row) -> bool:
-    """Whether a row compares models of this part, or groups of them, which no model is called."""
-    sides = {str(row["model_a"]), str(row["model_b"])}
-    labels = {model.label for part in view.content.parts for model in part.models}
-    alone = sum(part.engine == "probe" for part in view.content.parts) == 1
-    return sides <= set(view.models) or (alone and not sides & labels)
 
 
 def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import (
-    ESTIMATE,
-    INKED,
-    NO_DIFFERENCE,
-    Axis,
-    Band,
-    Dots,
-    Entry,
-    Panel,
-    Plot,
-    effects,
-    number,
-    point,
-)
+from biaskit.report.figures.plot import INKED, Axis, Band, Dots, Entry, Panel, Plot, effects, point
 from biaskit.report.figures.style import asked, cut, people
 from biaskit.report.figures.view import View
 from biaskit.tables.query import Row, contrast_of, defined, distinct, where
@@ -64,7 +51,7 @@ def n_jobs_of(rows: Sequence[Row]) -> str:
 
 def ends_of(rows: Sequence[Row]) -> list[float]:
     """List the numbers that an axis of differences must cover."""
-    return [number(row[column]) for row in rows for column in ESTIMATE]
+    return [end for p in map(point, rows) for end in (p.x, p.low, p.high)]
 
 
 def debiasing(view: View) -> Iterator[Figure]:
@@ -93,7 +80,7 @@ def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     legend = view.entries(models)
     if len(settings) > 1:
         legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(settings)]
-    legend.append(NO_DIFFERENCE)
+    legend.append(Entry("no difference", line=":"))
     caption = (
         "Share of each gender group under an instruction minus its share without one, in points (of −1 to "
         f"1); n = {n_jobs_of(rows)} jobs per group; right of the line = larger with the instruction; bars: "

@@ -25,6 +25,7 @@ from biaskit.tables.query import (
 )
 
 PER_FIGURE = 6
+Lines = list[tuple[tuple[float, float], tuple[float, float], str]]
 SAME = ((0.0, 0.0), (1.0, 1.0), "-")
 LEGEND = (Entry("as in labour statistics", line="-"), Entry("line that fits best", line="--"))
 
@@ -91,9 +92,6 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
 def _spots(points: Mapping[str, Point], rows: Sequence[Row], item: str) -> list[Spot]:
     labour_of = {str(row[item]): row["labour_female_share"] for row in rows}
     return [Spot(name, labour_of[name], p.x, p.low, p.high) for name, p in points.items()]
-
-
-Lines = list[tuple[tuple[float, float], tuple[float, float], str]]
 
 
 def _square(title: str, what: str, spots: Sequence[Spot], mark: Mark, fitted: Lines | None = None) -> Square:

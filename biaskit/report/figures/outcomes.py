@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, shares
@@ -45,11 +46,8 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     groups = distinct(rows, "job_group")
     apart = [group for group in groups if group != EVERY_GROUP] or groups
     bars: dict[str, dict[str, Bar]] = {}
-    n_bars = 0
-    for (model, bias_type, group), of_bar in list(grouped(rows, "model", "bias_type", "job_group").items()):
-        if group not in apart or n_bars == _MOST_ROWS:
-            continue
-        n_bars += 1
+    drawn = grouped((row for row in rows if row["job_group"] in apart), "model", "bias_type", "job_group")
+    for (model, bias_type, group), of_bar in islice(drawn.items(), _MOST_ROWS):
         jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
         name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
         shown = {kind: row["share"] for kind in looks if (row := first(of_bar, outcome=kind)) is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from biaskit.report.figures.style import GREY, INK, Mark, cut
@@ -147,7 +147,6 @@ class Entry:
     patch: tuple[str, str] | None = None
 
 
-UNDEFINED = Entry("–: not measured")
 PARITY = Entry("as many women as men", line=":")
 
 
@@ -158,13 +157,6 @@ class Plot:
     bands: Sequence[Band]
     caption: str  # n, interval, unit and tables
     legend: Sequence[Entry] = ()
-
-    def with_undefined(self) -> Plot:
-        """Add a line to the legend for undefined numbers, if there are any."""
-        panels = [panel for band in self.bands for panel in band.panels if isinstance(panel, Panel)]
-        points = [point for panel in panels for dots in panel.dots for point in dots.points]
-        lacking = any(point is not None and point.x != point.x for point in points)
-        return replace(self, legend=[*self.legend, UNDEFINED]) if lacking else self
 
     @property
     def alt(self) -> str:
@@ -213,5 +205,4 @@ def effects(
     return Axis(name, -limit, limit, unit, 0, margin)
 
 
-NO_DIFFERENCE = Entry("no difference", line=":")
 INKED = Mark(INK, "o")

@@ -8,11 +8,12 @@ anything alone: genders also have a hatch or a marker, models a marker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from biaskit.common.foreign import visible
 from biaskit.common.wording import PEOPLE
+from biaskit.report.findings.sentence import OPENINGS
 
 INK, GREY, GRID = "#222222", "#9a9a9a", "#dddddd"
 
@@ -25,10 +26,9 @@ _LOOKS = {"female": (FEMALE, ""), "male": (MALE, "////")} | dict.fromkeys(
     ("diverse", "nonbinary"), (OTHER, "||||")
 )
 
-_MODEL_COLOURS = ("#0072b2", "#d55e00", "#56a4d8", "#a0522d", "#cc79a7", "#7a7a7a", "#8f8f1f")
-_MODEL_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
+MODEL_COLOURS = ("#0072b2", "#d55e00", "#56a4d8", "#a0522d", "#cc79a7", "#7a7a7a", "#8f8f1f")
+MODEL_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")  # 70 pairs before one repeats
 FILLS = ("full", "none", "left", "right", "top", "bottom")  # fills of marks, by the order of groups
-_ASKED = {"explicit": "asked outright", "implicit": "finishing a sentence"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,6 @@ class Mark:
 
     colour: str
     marker: str
-
-
-def marks_of(labels: Sequence[str]) -> Mapping[str, Mark]:
-    """Give each model a mark; 7 colours and 10 markers make 70 pairs before one repeats."""
-    return {
-        label: Mark(_MODEL_COLOURS[i % len(_MODEL_COLOURS)], _MODEL_MARKERS[i % len(_MODEL_MARKERS)])
-        for i, label in enumerate(labels)
-    }
 
 
 def look_of(group: str, groups: Sequence[str]) -> tuple[str, str]:
@@ -66,7 +58,7 @@ def cut(text: object, n: int = 48) -> str:
 
 def asked(bias_type: object) -> str:
     """Name a bias type as readers know it: how the model was asked."""
-    return _ASKED.get(str(bias_type), cut(bias_type))
+    return OPENINGS.get(str(bias_type), cut(bias_type))
 
 
 def people(group: str) -> str:

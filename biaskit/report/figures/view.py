@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, cycle
 from typing import TypeVar
 
 from biaskit.common.wording import first_words, percent
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import Entry, Plot
-from biaskit.report.figures.style import Mark, asked, cut, marks_of
+from biaskit.report.figures.plot import Entry, Panel, Plot
+from biaskit.report.figures.style import MODEL_COLOURS, MODEL_MARKERS, Mark, asked, cut
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
@@ -98,8 +98,12 @@ class View:
 
 
 def figure(name: str, title: str, plot: Plot) -> Figure:
-    """Make a figure, with a legend for undefined numbers."""
-    return Figure(name, title, plot.with_undefined())
+    """Make a figure, with a line in its legend for undefined numbers where there are any."""
+    panels = [panel for band in plot.bands for panel in band.panels if isinstance(panel, Panel)]
+    points = [point for panel in panels for dots in panel.dots for point in dots.points]
+    if any(point is not None and point.x != point.x for point in points):
+        plot = replace(plot, legend=[*plot.legend, Entry("–: not measured")])
+    return Figure(name, title, plot)
 
 
 def views(content: Content, engine: str) -> Iterator[View]:
@@ -123,7 +127,9 @@ def views(content: Content, engine: str) -> Iterator[View]:
 
 def all_marks(content: Content) -> Mapping[str, Mark]:
     """Give each label a mark, the same in every figure."""
-    return marks_of(list(dict.fromkeys(model.label for part in content.parts for model in part.models)))
+    labels = dict.fromkeys(model.label for part in content.parts for model in part.models)
+    looks = zip(labels, cycle(MODEL_COLOURS), cycle(MODEL_MARKERS), strict=False)
+    return {label: Mark(colour, marker) for label, colour, marker in looks}
 
 
 def portions(items: Sequence[T], size: int) -> Iterator[tuple[str, str, Sequence[T]]]:

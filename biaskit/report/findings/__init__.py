@@ -13,7 +13,7 @@ from biaskit.report.findings.instructions import instructions
 from biaskit.report.findings.labour import labour
 from biaskit.report.findings.limits import cannot_show, explained, not_measured
 from biaskit.report.findings.marked_words import words
-from biaskit.report.findings.models import is_pair, models
+from biaskit.report.findings.models import compared, models
 from biaskit.report.findings.scores import scores
 from biaskit.report.findings.sentence import STRENGTH, Said
 from biaskit.report.findings.texts import write
@@ -74,7 +74,7 @@ def _leading(content: Content, sentences: Sequence[Said]) -> list[Said]:
     """
     alone = (said for said in sentences if said.beside is None)
     by_weight = sorted(alone, key=lambda said: (said.strength, *_place(said)))
-    if is_pair(content):
+    if len({(row["model_a"], row["model_b"]) for row in compared(content)}) == 1:
         by_weight.sort(key=lambda said: (said.strength > 0, said.finding.question != "models"))
     firm = next((said for said in by_weight if not said.finding.weak), None)
     by_weight.sort(key=lambda said: said is not firm)

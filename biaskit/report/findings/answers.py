@@ -8,8 +8,8 @@ from typing import Any
 
 from biaskit.common.wording import percent, share_with_interval
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured, one_group, two_groups
-from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of, parts_of
+from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_in, measured, one_group, two_groups
+from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of
 from biaskit.report.findings.kinds import ASYMMETRY, GROUPS, claim
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, who, why
 from biaskit.stats.multiplicity import benjamini_hochberg
@@ -18,17 +18,15 @@ from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.quantities import NAMED
 from biaskit.tables.query import Row, defined
 
-DECIDED = (*MEASURED, "not-identified")
-
 
 def say(content: Content) -> Iterator[Said]:
     """Say what the prober found between groups of jobs, then against parity."""
-    blocks = [block for part in parts_of(content, "probe") for block in blocks_of(part)]
+    blocks = list(blocks_in(content))
     for block in blocks:
         for model in block.models:
             # Each pair of groups; where no two are held against each other, the share of each.
             tested, several = block.tests_of(model), len(block.groups) > 1
-            if not several or not any(outcome_of(row) in DECIDED for row in tested):
+            if not several or not any(outcome_of(row) in (*MEASURED, "not-identified") for row in tested):
                 yield from _shares(block, model, next(iter(tested), None))
             for row in defined(tested, "estimate") if several else ():
                 claimed = claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))

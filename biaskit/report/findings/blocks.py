@@ -5,7 +5,7 @@ See docs/methods.md#prompt-forms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -20,6 +20,7 @@ from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
 
 SPLIT = ("female-dominated", "male-dominated")
+SIDES = ("model_a", "model_b")
 SHORT_NAME = 12
 
 
@@ -113,6 +114,11 @@ class ProbeBlock:
         del scope["instruction_id"]
         return where(self.part.tables.get("tests", ()), **scope)
 
+    def against_labour(self, kind: str) -> list[Row]:
+        """Its tests of a kind of the shares over all jobs against labour statistics."""
+        rows = tests(self.tests, "female_share~labour_female_share", kind, "labour")
+        return where(rows, group_a="", group_b="")
+
     @cached_property
     def models(self) -> list[str]:
         """Its models in order of appearance."""
@@ -158,7 +164,9 @@ def blocks_of(part: Part) -> list[ProbeBlock]:
     return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
 
 
-SIDES = ("model_a", "model_b")
+def blocks_in(content: Content) -> Iterator[ProbeBlock]:
+    """List the blocks of every part of a page."""
+    return (block for part in parts_of(content, "probe") for block in blocks_of(part))
 
 
 def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:

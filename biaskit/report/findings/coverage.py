@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.common.wording import people, percent, share_with_interval
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, blocks_of, measured
+from biaskit.report.findings.blocks import ProbeBlock, blocks_in, measured
 from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, tests
 from biaskit.report.findings.kinds import REFUSED, claim
 from biaskit.report.findings.sentence import Foreign, Piece, Said, percents, said, sentence
@@ -28,21 +28,20 @@ REFUSALS = (
 
 def beside(content: Content) -> Iterator[Said]:
     """Say little coverage, answers that decline and texts that decline."""
-    for part in parts_of(content, "probe"):
-        for block in blocks_of(part):
-            scope = {**block.scope, "job_group": EVERY_GROUP}
-            next_tokens = grouped(where(part.tables.get("probe_next", ()), **scope), "model")
-            for model in block.models:
-                yield from _coverage(block, model, next_tokens.get((model,), ()))
-                # Answers that decline, where more than a few do.
-                declined = where(block.outcomes.get((model,), ()), job_group=EVERY_GROUP, outcome=DECLINES)
-                for row in defined(declined, "share"):
-                    if row["share"] >= RARE:
-                        number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
-                        share, bracket, interval = number.partition(" [")
-                        text = "{opening}, {model} declines {share} of its answers{interval}."
-                        pieces: dict[str, Piece] = {"share": share, "interval": bracket + interval}
-                        yield _of_block(block, model, [text], pieces, number if bracket else "")
+    for block in blocks_in(content):
+        scope = {**block.scope, "job_group": EVERY_GROUP}
+        next_tokens = grouped(where(block.part.tables.get("probe_next", ()), **scope), "model")
+        for model in block.models:
+            yield from _coverage(block, model, next_tokens.get((model,), ()))
+            # Answers that decline, where more than a few do.
+            declined = where(block.outcomes.get((model,), ()), job_group=EVERY_GROUP, outcome=DECLINES)
+            for row in defined(declined, "share"):
+                if row["share"] >= RARE:
+                    number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
+                    share, bracket, interval = number.partition(" [")
+                    text = "{opening}, {model} declines {share} of its answers{interval}."
+                    pieces: dict[str, Piece] = {"share": share, "interval": bracket + interval}
+                    yield _of_block(block, model, [text], pieces, number if bracket else "")
     for part in parts_of(content, "personas"):
         for model in distinct(part.tables.get("association_validation", ()), "model"):
             yield from _texts(part, model)

@@ -9,16 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, short
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, blocks_of, coverage_behind
-from biaskit.report.findings.finding import (
-    DIRECTED,
-    MEASURED,
-    measured_by,
-    noted,
-    outcome_of,
-    parts_of,
-    tests,
-)
+from biaskit.report.findings.blocks import ProbeBlock, blocks_in, coverage_behind
+from biaskit.report.findings.finding import DIRECTED, MEASURED, measured_by, noted, outcome_of, parts_of
 from biaskit.report.findings.kinds import claim, of_link
 from biaskit.report.findings.scores import is_control, vectors_of
 from biaskit.report.findings.sentence import (
@@ -42,7 +34,7 @@ NOISY = "noise in either number draws the correlation towards 0"
 
 def agree(content: Content) -> Iterator[Said]:
     """Say what both engines show of each model; then the relations over occupations."""
-    for block in (block for part in parts_of(content, "probe") for block in blocks_of(part)):
+    for block in blocks_in(content):
         for part in parts_of(content, "personas"):
             for model in block.models if not is_control(part) else ():
                 probe, texts = outcome_of(block.between_groups(model)), of_texts(part, model)
@@ -86,8 +78,7 @@ def _headline(block: ProbeBlock, part: Part, model: str, probe: Verdict, texts: 
 def _relations(content: Content) -> Iterator[Said]:
     missing: list[Row] = []
     for y, x in RELATIONS if content.reference in ("labour", "both") else BETWEEN_ENGINES:
-        rows = tests(content.between.get("tests", ()), relation(y, x), "spearman", "gaps")
-        rows = rows or tests(content.between.get("tests", ()), relation(y, x), "spearman", "labour")
+        rows = where(content.between.get("tests", ()), quantity=relation(y, x), kind="spearman")
         missing += undefined(rows, "estimate")
         for row in (row for row in defined(rows, "estimate") if verdict_of(row) != "shown"):
             n = f"over {count(row['n_a'] or 0, 'occupation')}, "

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, points, short
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, blocks_of, measured, one_group, two_groups
-from biaskit.report.findings.finding import DIRECTED, outcome_of, parts_of, shared, tests
+from biaskit.report.findings.blocks import ProbeBlock, blocks_in, measured, one_group, two_groups
+from biaskit.report.findings.finding import DIRECTED, outcome_of, shared, tests
 from biaskit.report.findings.kinds import CHANGE, GAP_CHANGE, claim
 from biaskit.report.findings.sentence import STRENGTH, Foreign, Piece, Said, said, sentence, who, why, within
 from biaskit.stats.verdict import Verdict, verdict_of
@@ -28,7 +28,7 @@ CAUSES = {
 
 def instructions(content: Content) -> Iterator[Said]:
     """Say what debiasing instructions, their levels and a dialogue change."""
-    for block in (block for part in parts_of(content, "probe") for block in blocks_of(part)):
+    for block in blocks_in(content):
         scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
         of_block = where(block.part.tables.get("tests", ()), **scope)
         for name in CAUSES:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from biaskit.report.findings.finding import Topic, outcome_of
 from biaskit.report.findings.sentence import (
@@ -32,7 +31,6 @@ from biaskit.stats.verdict import Verdict
 from biaskit.tables.coverage import WEAK, Coverage, is_under
 from biaskit.tables.query import Row
 
-NONE: Mapping[str, Piece] = MappingProxyType({})
 _ANY: Mapping[Verdict, Sequence[str]] = {
     "not-identified": ("{what} is not identified.",),
     "not-measured": ("{what} is not measured ({why}).", "{what} is not measured."),
@@ -76,7 +74,7 @@ def claim(
     coverage: Coverage = None,
     about: str = "",
     least: int = 0,
-    pieces: Mapping[str, Piece] = NONE,
+    pieces: Mapping[str, Piece] | None = None,
 ) -> Said:
     """Make the sentence of one row.
 
@@ -96,7 +94,7 @@ def claim(
         "within": within(row) if row is not None else "",
         "why": why(row),
     }
-    text = sentence(*kind.templates(verdict), **{**pieces_of_row, **pieces})
+    text = sentence(*kind.templates(verdict), **{**pieces_of_row, **(pieces or {})})
     shown = number(estimated, verdict) if estimated else ""
     return said(
         *(text, topic, kind.question, verdict, measured),

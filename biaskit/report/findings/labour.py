@@ -21,7 +21,7 @@ from biaskit.common.wording import (
 )
 from biaskit.records import GENDERS
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_of, measured
+from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_in, measured
 from biaskit.report.findings.finding import measured_by, noted, outcome_of, parts_of, tests
 from biaskit.report.findings.kinds import LABOUR, claim
 from biaskit.report.findings.sentence import RESTATED, Piece, Said, said, sentence, why
@@ -117,20 +117,12 @@ def _inside(row: Row | None, margin: float, middle: float = 0.0) -> bool:
 
 
 def _of_answers(content: Content) -> Iterator[AgainstLabour]:
-    for part in parts_of(content, "probe"):
-        for block in blocks_of(part):
-            over_all_jobs = {
-                kind: where(
-                    tests(block.tests, "female_share~labour_female_share", kind, "labour"),
-                    group_a="",
-                    group_b="",
-                )
-                for kind in ("slope", "level", "distance")
-            }
-            for row in defined(over_all_jobs["slope"], "estimate"):
-                if (model := row["model_a"]) in block.models:
-                    level, distance = (first(over_all_jobs[k], model_a=model) for k in ("level", "distance"))
-                    yield AgainstLabour(part, model, block, row, level, distance)
+    for block in blocks_in(content):
+        of_kind = {kind: block.against_labour(kind) for kind in ("slope", "level", "distance")}
+        for row in defined(of_kind["slope"], "estimate"):
+            if (model := row["model_a"]) in block.models:
+                level, distance = (first(of_kind[k], model_a=model) for k in ("level", "distance"))
+                yield AgainstLabour(block.part, model, block, row, level, distance)
 
 
 def _of_texts(content: Content) -> Iterator[AgainstLabour]:
@@ -154,18 +146,13 @@ def labour(content: Content) -> Iterator[Said]:
     said_of = (one for one in against_labour_force(content) if one.block or one.word != "unclear")
     yield from map(_sentence, said_of)
     if content.reference in ("labour", "both"):
-        for part in parts_of(content, "probe"):
-            for block in blocks_of(part):
-                slopes = tests(block.tests, "female_share~labour_female_share", "slope", "labour")
-                for row in undefined(where(slopes, group_a="", group_b=""), "estimate"):
-                    if (model := row["model_a"]) in block.models:
-                        text = sentence(
-                            "{opening}, women against labour statistics: not measured ({why}).",
-                            opening=block.opening(),
-                            why=why(row),
-                        )
-                        using = measured(block, model, [row])
-                        yield said(text, block.topic, "say", "not-measured", using, about=block.about)
+        missing = "{opening}, women against labour statistics: not measured ({why})."
+        for block in blocks_in(content):
+            for row in undefined(block.against_labour("slope"), "estimate"):
+                if (model := row["model_a"]) in block.models:
+                    text = sentence(missing, opening=block.opening(), why=why(row))
+                    using = measured(block, model, [row])
+                    yield said(text, block.topic, "say", "not-measured", using, about=block.about)
 
 
 def _sentence(against: AgainstLabour) -> Said:

@@ -79,15 +79,12 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
 def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: Topic) -> Said:
     """Say that no list is measured, or none is longer than chance."""
     measured = bool(defined(lists, *BEYOND))
+    templates = ["No clear sign of words, beyond gender words, that mark {what} in {whose}."]
+    if not measured:
+        missing = "Words that mark {what} in {whose} are not measured"
+        templates = [missing + " ({why}).", missing + "."]
     text = sentence(
-        *(
-            ("No clear sign of words, beyond gender words, that mark {what} in {whose}.",)
-            if measured
-            else (
-                "Words that mark {what} in {whose} are not measured ({why}).",
-                "Words that mark {what} in {whose} are not measured.",
-            )
-        ),
+        *templates,
         what=Foreign(what),
         whose=whose(part, model),
         why=Foreign(next(iter(noted(lists)), "no reason given"), longest=80),

@@ -45,11 +45,6 @@ def models(content: Content) -> Iterator[Said]:
         yield from shown[1:]
 
 
-def is_pair(content: Content) -> bool:
-    """Whether the page compares just two models or runs."""
-    return len({(row["model_a"], row["model_b"]) for row in compared(content)}) == 1
-
-
 def compared(content: Content) -> list[Row]:
     """Pick the rows that sentences speak of: leads, and the details of those that are named."""
     rows = where(content.between.get("tests", ()), question="models")

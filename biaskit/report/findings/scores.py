@@ -55,11 +55,6 @@ def is_control(part: Part) -> bool:
     return any(row.get("control") for row in part.tables.get("srb", ()))
 
 
-def women_minus_men(part: Part, model: str) -> Row | None:
-    """Find the test of women's SRB against men's, without gender words (docs/methods.md#srb-content)."""
-    return women_against_men(part, model, "srb_content")
-
-
 def vectors_of(rows: Sequence[Row]) -> list[str]:
     """Note the vector models of scores."""
     named = listed([short(vectors) for vectors in distinct(rows, "vectors") if vectors])
@@ -124,8 +119,9 @@ def _pairs(row: Row) -> dict[str, Piece]:
 
 
 def _srb(part: Part, model: str) -> Iterator[Said]:
+    """Claim women's SRB against men's, without gender words (docs/methods.md#srb-content)."""
     rows = where(part.tables.get("srb", ()), model=model)
-    known, test = defined(rows, "srb"), women_minus_men(part, model)
+    known, test = defined(rows, "srb"), women_against_men(part, model, "srb_content")
     notes = [*vectors_of(known), "without gender words"]
     if tested := defined(known, "srb_content_p_value"):
         beyond = sum(row["srb_content_p_value"] <= BEYOND for row in tested)

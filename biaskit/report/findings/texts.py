@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.records import NONBINARY_REFERENCE
@@ -14,13 +15,15 @@ from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said,
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
 from biaskit.stats.verdict import bounds_of
-from biaskit.tables.query import Row, defined, distinct, extremes, first, mean_over_prompts, undefined, where
+from biaskit.tables.query import Row, defined, distinct, first, mean_over_prompts, undefined, where
 from biaskit.tables.reasons import NOT_ENGLISH
 
 MANY_CUT = 1 / 5
 """A larger part of texts that the limit cut is said on the page."""
 MANY_WITHOUT = 1 / 3
 """A larger part of texts without a gender is said on the page."""
+_CUT = "{such} % of {whose} were cut at their limit of tokens."
+_WITHOUT = "{such} % of {whose} name no gender; the shares leave them out."
 
 
 def write(content: Content) -> Iterator[Said]:
@@ -30,23 +33,14 @@ def write(content: Content) -> Iterator[Said]:
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
             yield _shares(part, model, rows, labour=content.reference in ("labour", "both"))
-            readable = _readable(rows)
-            n, n_none = (sum(row[name] or 0 for row in readable) for name in ("n_texts", "n_unassociated"))
-            if n and n_none > MANY_WITHOUT * n:
-                text = sentence(
-                    "{none} % of {whose} name no gender; the shares leave them out.",
-                    none=percent(n_none / n),
-                    whose=whose(part, model, n),
-                )
-                yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
-            n, n_cut = (sum(row[name] or 0 for row in rows) for name in ("n_texts", "n_cut"))
-            if n and n_cut > MANY_CUT * n:
-                text = sentence(
-                    "{cut} % of {whose} were cut at their limit of tokens.",
-                    cut=percent(n_cut / n),
-                    whose=whose(part, model, n),
-                )
-                yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
+            for template, column, rows_of, most in (
+                (_WITHOUT, "n_unassociated", _readable(rows), MANY_WITHOUT),
+                (_CUT, "n_cut", rows, MANY_CUT),
+            ):
+                n, n_such = (sum(row[name] or 0 for row in rows_of) for name in ("n_texts", column))
+                if n and n_such > most * n:
+                    text = sentence(template, such=percent(n_such / n), whose=whose(part, model, n))
+                    yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
             yield from _nonbinary(part, model, rows)
             yield from _rules(part, model)
 
@@ -128,7 +122,8 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
             why=why(rows[0]) if rows else "no texts without a gender in the prompt",
         )
         return said(text, "representation", "write", "not-measured", using)
-    low, high = extremes(shares, "female_share")
+    share_of_women = itemgetter("female_share")
+    low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
         template = "{whose} speak of women in {share} of those that name a gender."

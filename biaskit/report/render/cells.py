@@ -32,28 +32,24 @@ def beyond(row: Row) -> str:
     return f"{number(row['n_marked_beyond'], 0)} ({number(row['null_p95_beyond'], 0)})"
 
 
-def _shown(value: float | None, form: Callable[[float], str]) -> str:
-    return "–" if value is None else form(value)
-
-
 def percent(value: float | None) -> str:
     """Write a fraction as a percentage with one digit; undefined: –."""
-    return _shown(value, lambda v: f"{100 * v:.1f}")
+    return "–" if value is None else f"{100 * value:.1f}"
 
 
 def number(value: float | None, digits: int) -> str:
     """Write a number with so many digits; undefined: –."""
-    return _shown(value, lambda v: f"{v:.{digits}f}")
+    return "–" if value is None else f"{value:.{digits}f}"
 
 
 def p_value(value: float | None) -> str:
     """Write a p-value with four digits, or <0.0001; undefined: –."""
-    return _shown(value, lambda v: f"{v:.4f}" if v >= 0.0001 else "<0.0001")
+    return "–" if value is None else f"{value:.4f}" if value >= 0.0001 else "<0.0001"
 
 
 def signed(value: float | None, digits: int = 3) -> str:
     """Write a difference, always with its sign; undefined: –."""
-    return _shown(value, lambda v: f"{v:+.{digits}f}")
+    return "–" if value is None else f"{value:+.{digits}f}"
 
 
 def span(low: float | None, high: float | None, *, signed: bool = False) -> str:

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from biaskit.common.wording import (
-    count,
-    people,
-    percent,
-    percent_range,
-    plain_number,
-    point_number,
-    points_range,
-    short,
-)
+from biaskit.common.wording import count, people, percent, plain_number, point_number, points_range, short
 from biaskit.report.content import Content
 from biaskit.report.findings import READING, findings, first_about
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, blocks_of, jobs_of
-from biaskit.report.findings.finding import Finding, Topic, parts_of, reason_of, reasons_of
-from biaskit.report.findings.scores import women_minus_men
+from biaskit.report.findings.finding import Finding, Topic, parts_of, reason_of, reasons_of, women_against_men
 from biaskit.report.findings.texts import against_labour, models_of, occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.probe import share_of
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK
@@ -95,9 +86,7 @@ def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) ->
     if row is None or row["share"] is None:
         notes[f"{UNDEFINED} not measured: {reason_of(row or {})}."] = None
         return UNDEFINED
-    shown = percent(row["share"])
-    if row["ci_low"] is not None:
-        shown += f" [{percent_range(row['ci_low'], row['ci_high'])}]"
+    shown = share_of(row)
     if block.is_weak(model):
         shown += " *"
         held = f"less than {percent(WEAK)} % of the probability (coverage)"
@@ -124,12 +113,11 @@ def _personas(part: Part) -> TitledTable:
 
 def _tests(part: Part, model: str, notes: dict[str, None]) -> tuple[str, str]:
     """Write the mean difference from labour statistics, and that of women's and men's SRB."""
-    labour, srb = against_labour(part, model), women_minus_men(part, model)
+    labour, srb = against_labour(part, model), women_against_men(part, model, "srb_content")
     minus_labour = nearer = UNDEFINED
     if labour is not None and labour["estimate"] is not None:
-        known = labour["ci_low"] is not None
         ends = " (no interval)"
-        if known:
+        if labour["ci_low"] is not None:
             ends = f" [{points_range(max(labour['ci_low'], -1.0), min(labour['ci_high'], 1.0))}]"
         minus_labour = point_number(labour["estimate"]) + ends
     else:

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 
-from biaskit.report.render.cells import (
-    Columns,
-    beyond,
-    in_list,
-    number,
-    p_value,
-    percent,
-    signed,
-    span,
-    table,
-)
+from biaskit.report.render.cells import beyond, in_list, number, p_value, percent, signed, span, table
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.groups import group_tables
 from biaskit.runs.claims import Claim
@@ -76,7 +67,7 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     if scoped and len(means) > MOST_OCCUPATIONS * 4:
         yield from _by_instruction(means)
         return
-    scope: Columns = {"instr.": "instruction_id"} if scoped else {}
+    scope = {"instr.": "instruction_id"} if scoped else {}
     yield from table(
         f"Who is represented{claim.place('GAS(P), Figure 2')}: % women of the texts that speak of a gender",
         means,
@@ -202,7 +193,7 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
     scored = [row for row in rows if row["srb"] is not None]
     if not scored:
         first = Counter(row["reason"] for row in rows).most_common(1)
-        heads: Columns = {"no score": lambda pair: pair[0], "occupations and genders": lambda pair: pair[1]}
+        heads = {"no score": itemgetter(0), "occupations and genders": itemgetter(1)}
         yield from table("Subset Representational Bias (SRB)", first, heads)
         return
     control = f", {scored[0]['control']}" if scored[0]["control"] else ""

@@ -15,6 +15,7 @@ from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
 MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
 Blocks = list[tuple[str, Row]]
+Show = Callable[[Row], str | None]
 COVERAGE = "cov. = probability on the target words (coverage); [ ] where its median is below the floor."
 SETTINGS = {"plain": "Without dialogue", "dialogue": "With dialogue"}
 
@@ -100,7 +101,7 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
         outcome, _, group = kind.partition(":")
         if group or any(row["n"] for row in of_kind) or outcome == "declines":
             name = f"  {people(group)}" if group else OUTCOMES[outcome]
-            lines.append((name, *(_share_of(first(of_kind, job_group=column)) for column in columns)))
+            lines.append((name, *(share_of(first(of_kind, job_group=column)) for column in columns)))
     # Few jobs or templates make wide intervals.
     n, jobs, templates = (
         max((row[name] or 0 for row in rows), default=0) for name in ("n_answers", "n_jobs", "n_templates")
@@ -115,7 +116,8 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
     )
 
 
-def _share_of(row: Row | None) -> str:
+def share_of(row: Row | None) -> str:
+    """Write a share with its interval, in percent; undefined: –."""
     if row is None or row["share"] is None:
         return "–"
     if row["ci_low"] is None:
@@ -243,9 +245,6 @@ def _header(
     groups = (*lead, *(Heading(group, width) for _ in blocks for group in job_groups))
     names = [LETTERS.get(g, g) for g in frame.groups] + ["cov."]
     return (*over, groups, tuple(map(Heading, (*words, *names * len(job_groups) * len(blocks)))))
-
-
-Show = Callable[[Row], str | None]
 
 
 def _cells(
