@@ -80,11 +80,6 @@ class Offline:
     form: str = "auto"  # the study's prompt form, which decides the path
 
 
-def row_of_name(identifier: str) -> str:
-    """Return the key of the row that a call is for."""
-    return identifier[:32]
-
-
 def assumed_capabilities(
     form: str, scoring: ScoringOptions | None, choices: int, *, official: bool
 ) -> Capabilities:

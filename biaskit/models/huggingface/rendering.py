@@ -57,16 +57,12 @@ class Renderer:
         special = added | dict(zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True))
         self._special = {i for i, text in special.items() if not in_mark(text)}
         self.thinks = self.has_template and (self._marks or self._switch) is not None  # it may, at least
-        self.takes_system = self.has_template and self._reaches("system")
-        self.misread: dict[str, str | None] = {}  # form → as its tokens read, None: unknown to the tokenizer
-
-    def _reaches(self, role: str) -> bool:
-        """Return whether a message of this role appears in the template's output at all."""
-        messages = [{"role": role, "content": SENTINEL}, {"role": "user", "content": "Hello"}]
         try:
-            return SENTINEL in self._template(messages)
+            asked = [{"role": "system", "content": SENTINEL}, {"role": "user", "content": "Hello"}]
+            self.takes_system = self.has_template and SENTINEL in self._template(asked)
         except ModelError:  # a template may refuse a role in any way
-            return False
+            self.takes_system = False
+        self.misread: dict[str, str | None] = {}  # form → as its tokens read, None: unknown to the tokenizer
 
     def _template(self, messages: list[dict[str, str]]) -> str:
         """Render a conversation up to where its answer begins, in transformers' own sandbox of jinja2."""
@@ -118,14 +114,14 @@ class Renderer:
     def turn_ends(self) -> tuple[int, ...]:
         """Return the special token that the chat template writes after an answer; empty if there is none."""
         turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": SENTINEL}]
+        if not self.has_template or _is_token("<|channel|>", self.tokenizer):
+            return ()  # beside channels <|end|> ends a thought as well as an answer
         try:
-            after = self._template(turns).rpartition(SENTINEL)[2].lstrip() if self.has_template else ""
+            after = self._template(turns).rpartition(SENTINEL)[2].lstrip()
         except ModelError:
             return ()
         ids = self.tokenizer(after, add_special_tokens=False)["input_ids"][:1]
         special = {*self.tokenizer.all_special_ids, *self.tokenizer.added_tokens_decoder}
-        if _is_token("<|channel|>", self.tokenizer):  # there <|end|> ends a thought as well as an answer
-            return ()
         return tuple(i for i in ids if i in special)
 
     def encode(self, texts: Sequence[str]) -> list[TokenIds]:
