@@ -107,7 +107,7 @@ BY_COMMAND = ContextVar("by_command", default=False)
 _OPTION = re.compile(
     r"`[^`]*`|biaskit [a-z]+ (?:\.\.\.|[^.;])*"  # a whole command
     r"|(?<!\w)--(?P<name>[a-z][a-z-]*)(?: (?P<value>'[^']*'|[^\s'=]+=[^\s']*\w|[A-Z][A-Z,/@_]*\b"
-    r"|[a-z]*\d[\d,.]*\b|(?!out\b|gives\b)[a-z][a-z./-]*[a-z](?=[.,;)]|$| uses)))?"  # --device map, or
+    r"|[a-z]*\d[\d,.]*\b|(?!out\b|gives\b)[a-z][a-z./-]*[a-z](?=[.,;)]|$| uses)))?"
 )
 _ARGUMENTS = {"continue": "continuations", "group": "groups", "set": "settings"}
 _ARGUMENTS |= {f"{name}-col": name for name in ("text", "gender", "occupation", "model")}
