@@ -10,14 +10,7 @@ import numpy as np
 from biaskit.stats.arms import Arm, CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
-from biaskit.stats.crossed import (
-    Spread,
-    difference_interval,
-    joined,
-    p_of_crossed,
-    spread_of_difference,
-    spread_of_mean,
-)
+from biaskit.stats.crossed import Spread, crossed_test, joined, spread_of_difference, spread_of_mean
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
@@ -214,35 +207,6 @@ def _too_few(arms: Sequence[CellValues]) -> bool:
     )
 
 
-def _crossed(
-    estimate: float, spreads: Sequence[Spread], bounds: tuple[float, float] | None, limit: float
-) -> Statistic:
-    """Test a difference with jobs and templates taken as drawn at random; of points, or between two ends."""
-    ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
-    tests = []
-    for value, spread in zip(ends, spreads, strict=True):
-        if spread.variance is None or spread.dof is None:
-            return Statistic(estimate, reason=spread.reason)
-        variance, dof = float(spread.variance), float(spread.dof)
-        statistic, tails, p = p_of_crossed(value, variance, dof, spread.n_jobs, spread.n_templates)
-        ci95, ci90 = (
-            difference_interval(value, spread.variance, spread.dof, limit=limit, level=level)
-            for level in (0.95, 0.90)
-        )
-        tests.append(
-            Statistic(
-                value,
-                statistic=None if spread.conditional else statistic,
-                dof=tails,
-                p_value=None if spread.conditional else p,
-                ci95=(float(ci95[0]), float(ci95[1])),
-                ci90=(float(ci90[0]), float(ci90[1])),
-                reason=spread.reason,
-            )
-        )
-    return tests[0] if len(tests) == 1 else _between(estimate, *tests)
-
-
 def _between(estimate: float | None, least: Statistic, most: Statistic) -> Statistic:
     """Test a number that lies between two ends (docs/methods.md#inference-under-bounds).
 
@@ -385,7 +349,10 @@ class _Rows:
         rows = self if not notes else replace(self, note=joined([self.note, *notes]))
         if len(spreads) > 1:
             of_jobs = Statistic(of_jobs.estimate, reason=BOUNDS_ALONE)
-        crossed = _crossed(_mean(arms[0].point) - _mean(arms[1].point), spreads, bounds, limit)
+        estimate = _mean(arms[0].point) - _mean(arms[1].point)
+        ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
+        tests = [crossed_test(end, spread, limit=limit) for end, spread in zip(ends, spreads, strict=True)]
+        crossed = tests[0] if len(tests) == 1 else _between(estimate, *tests)
         if few:
             of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
         speaks = not few and not any(spread.conditional for spread in spreads)
