@@ -258,10 +258,7 @@ def _block(
     low, high = (fitted, fitted) if estimator != BOUNDED else np.split(table[2 * groups + 1 :], 2)
     ends = (np.where(empty, 0.0, low), np.where(empty, 1.0, high))
     return replace(
-        block,
-        shares=fitted,
-        empty=empty,
-        ends=ends if estimator == BOUNDED or empty.any() else None,
+        block, shares=fitted, empty=empty, ends=ends if estimator == BOUNDED or empty.any() else None
     )
 
 

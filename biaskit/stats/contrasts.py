@@ -408,12 +408,7 @@ class _Rows:
         return self.row(kind, _between(estimate, least, most), bounds=bounds)
 
     def row(
-        self,
-        kind: str,
-        result: Statistic,
-        *,
-        bounds: tuple[float, float] | None = None,
-        speaks: bool = True,
+        self, kind: str, result: Statistic, *, bounds: tuple[float, float] | None = None, speaks: bool = True
     ) -> Row:
         """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
         scope = self.scope

@@ -34,14 +34,13 @@ from biaskit.personas.vectors.training import (
 from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.log_odds import LogOdds, is_fixed
-from biaskit.personas.words.run_lists import CALIBRATED, RunLists, prior_of
+from biaskit.personas.words.run_lists import CALIBRATED, Progress, RunLists, prior_of
 from biaskit.personas.words.shuffles import permuted_counts
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
 
-Progress = Callable[[int, int], None]
 NO_SPECIFIED = "no texts with a specified gender"
 
 
