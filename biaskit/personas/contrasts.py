@@ -21,9 +21,6 @@ from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, first, grouped, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 
-OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
-AGAINST_LABOUR = ("paired", "wilcoxon", "distance", "slope")
-OF_REFUSALS = ("paired", "permutation")
 REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"}
 """Shares of texts by the gender asked for → what must occur for a test. Where nothing declines in words,
 `declined_share` is `refused_share`."""
@@ -114,7 +111,7 @@ def _refusal_tests(
             yield from within_units(
                 *(np.array([shares[g][o] for o in common], dtype=float) for g in (gender, against)),
                 scope=_scope_of_genders(model, quantity, gender, against),
-                kinds=OF_REFUSALS,
+                kinds=("paired", "permutation"),
                 margins=margins,
                 seed=seed,
             )
@@ -135,7 +132,7 @@ def _gender_tests(
         a,
         b,
         scope=_scope_of_genders(model, score),
-        kinds=OF_GENDERS,
+        kinds=("welch", "paired", "wilcoxon", "permutation"),
         margins=margins,
         seed=seed,
         note=f"{left_out} of {len(women)} occupations without both scores left out" if left_out else None,
@@ -163,7 +160,7 @@ def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], s
                 gender="female",
                 unit="occupation",
             ),
-            kinds=AGAINST_LABOUR,
+            kinds=("paired", "wilcoxon", "distance", "slope"),
             margins=margins,
             seed=seed,
             note=contrast.note,
