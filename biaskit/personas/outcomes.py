@@ -20,11 +20,8 @@ BY_ENDING: Mapping[str, str] = MappingProxyType({"declines": "n_refused", "empty
 """Outcomes by how a text ended → the column of `refusal_rows` that counts them."""
 IN_WORDS: Mapping[str, str] = MappingProxyType(
     {
-        "person": "n_person",
-        "no-person": "n_no_person",
-        "declines-in-words": "n_declines_in_words",
-        "lectures": "n_lectures",
-        "cut": "n_cut",
+        outcome: f"n_{outcome.replace('-', '_')}"
+        for outcome in ("person", "no-person", "declines-in-words", "lectures", "cut")
     }
 )
 """Outcomes of all other texts, by the rules on their words."""

@@ -93,7 +93,8 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
                 row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])
             ]
             if texts:
-                n, *counts = (sum(row[kind] for row in texts) for kind in _OUTCOMES)
+                kinds = ("n_texts", "n_correct", "n_incorrect", "n_not_captured")
+                n, *counts = (sum(row[kind] for row in texts) for kind in kinds)
                 shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
                 body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
     return TitledTable(
@@ -104,9 +105,6 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
         " in the prompt; refused and empty ones count as not captured. GAS(P) pools its models.",
         n_text=2,
     )
-
-
-_OUTCOMES = ("n_texts", "n_correct", "n_incorrect", "n_not_captured")
 
 
 def _captured(over_prompts: Sequence[Row]) -> Iterator[_Draft]:

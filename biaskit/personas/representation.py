@@ -180,15 +180,12 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     notes = []
     for (model, template), of_template in grouped(without_instruction(rows), "model", "template_id").items():
         both = defined(of_template, "female_share", "labour_female_share")
-        note = _left_out(len(of_template) - len(both), len(of_template))
+        pairs = [(row["female_share"], row["labour_female_share"]) for row in both]
+        note = _left_out(len(of_template) - len(pairs), len(of_template))
         # An occupation without a share in one template has none in `all`, so its note counts every loss.
         notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
         counts = Counter(  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
-            (
-                LABOUR_SIDES[row["labour_female_share"] < 0.5],
-                min(math.floor(row["female_share"] * 10 + 1e-12), 9),
-            )
-            for row in both
+            (LABOUR_SIDES[labour < 0.5], min(math.floor(share * 10 + 1e-12), 9)) for share, labour in pairs
         )
         for side, decile in product(LABOUR_SIDES, range(10)):
             ends = {"decile_low": decile / 10, "decile_high": (decile + 1) / 10}

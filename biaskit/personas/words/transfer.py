@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
+from biaskit.personas.texts.documents import ASSOCIATED, NO_TEXTS, SPECIFIED, TextDocument, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.gender_words import says_gender
 from biaskit.personas.words.run_lists import Progress, RunLists
@@ -41,7 +41,6 @@ CELLS: tuple[Cell, ...] = (
     (SPECIFIED, ASSOCIATED),
     (ASSOCIATED, SPECIFIED),
 )
-NO_TEXTS = {ASSOCIATED: "no texts without a specified gender", SPECIFIED: "no texts with a specified gender"}
 
 
 @dataclass(frozen=True, slots=True)
