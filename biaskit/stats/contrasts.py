@@ -90,8 +90,7 @@ def between_groups(
         spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
     else:
         spreads = [spread_of_difference(a.point, b.point)]
-    test = welch(a.point.mean(axis=1), b.point.mean(axis=1))
-    return rows.pair("welch", test, (a, b), spreads, limit=limit)
+    return rows.pair("welch", welch, (a, b), spreads, limit=limit)
 
 
 def within_jobs(
@@ -112,8 +111,7 @@ def within_jobs(
         return empty
     d = a - b
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
-    test = paired(a.point.mean(axis=1), b.point.mean(axis=1))
-    return rows.pair("paired", test, (a, b), spreads, limit=limit)
+    return rows.pair("paired", paired, (a, b), spreads, limit=limit)
 
 
 def gaps_between_groups(
@@ -333,7 +331,7 @@ class _Rows:
     def pair(
         self,
         kind: str,
-        of_jobs: Statistic,
+        test: Callable[[FloatArray, FloatArray], Statistic],
         arms: tuple[CellValues, CellValues],
         spreads: Sequence[Spread],
         *,
@@ -347,6 +345,7 @@ class _Rows:
         masks = [(arm.empty, arm.tested) for arm in arms if arm.empty is not None and arm.empty.any()]
         notes = [empty_note(int(empty.sum()), empty.size, tested=tested) for empty, tested in masks]
         rows = self if not notes else replace(self, note=joined([self.note, *notes]))
+        of_jobs = test(*(arm.point.mean(axis=1) for arm in arms))
         if len(spreads) > 1:
             of_jobs = Statistic(of_jobs.estimate, reason=BOUNDS_ALONE)
         estimate = _mean(arms[0].point) - _mean(arms[1].point)
@@ -449,8 +448,4 @@ _NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 def _identity(scope: Scope) -> list[str | None]:
     """List the key columns of a row except its kind: they seed its random numbers."""
-    return [
-        *(scope.engine, scope.contrast, scope.quantity, scope.gender, scope.model_a, scope.model_b),
-        *(scope.bias_type, scope.setting, scope.prompt_form, scope.instruction_a, scope.instruction_b),
-        *(scope.group_a, scope.group_b),
-    ]
+    return [scope.engine, scope.contrast, *(getattr(scope, name) for name in _SCOPE_COLUMNS)]
