@@ -331,8 +331,6 @@ DISPLAY_KEYS = frozenset({"summary", "papers", "table", "reference", "report", "
 LATER_KEYS = frozenset({"template_date", "thinking", "thought_tokens"})
 """Keys that are younger than the first runs, and change nothing at their default."""
 
-WORD_FILES = frozenset({"drop_words", "categories"})  # analysis keys that name a list
-
 _RELEASED: Mapping[str, Any] = {
     **dict.fromkeys(("prior", "names", "pronouns", "keep_rule"), "released"),
     "vectors": "marked-lists",
