@@ -7,6 +7,7 @@ of their own: no number of the cells' shares depends on them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,7 @@ def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) ->
     stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
     if session.dry_run:
         stored.read(rows_file(session.run, ROWS), skip_bad=True)
-        for label, form in forms.items():
-            _continue(design, label, form, stored, session, None)
-        return
-    with session.writing(ROWS, design.study, stored) as writer:
+    with nullcontext() if session.dry_run else session.writing(ROWS, design.study, stored) as writer:
         for label, form in forms.items():
             _continue(design, label, form, stored, session, writer)
 
