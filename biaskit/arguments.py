@@ -104,11 +104,10 @@ def checked(**kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 BY_COMMAND = ContextVar("by_command", default=False)
 """Whether a command asks, so that options stay as they are in messages."""
 
-_SETTING = r"--set (?:'[^'=]+=[^']*'|[\w.-]+=[^\s',;]*[^\s',;.])"
 _OPTION = re.compile(
-    rf"`[^`]*`|biaskit [a-z]+ (?:\.\.\.|[^.;])*|(?P<settings>{_SETTING}(?: or {_SETTING})*)"
-    r"|(?<!\w)--(?P<no>no-)?(?P<name>[a-z][a-z-]*)(?: (?P<value>[A-Z][A-Z,=/@_]*(?![\w-])|'[^']*'"
-    r"|[a-z]*\d[\d,.]*(?<![,.])|(?!out\b|gives\b)[a-z][a-z./-]*[a-z](?=[.,;)]|$| uses)))?"
+    r"`[^`]*`|biaskit [a-z]+ (?:\.\.\.|[^.;])*"  # a whole command
+    r"|(?<!\w)--(?P<name>[a-z][a-z-]*)(?: (?P<value>'[^']*'|[^\s'=]+=[^\s']*\w|[A-Z][A-Z,/@_]*\b"
+    r"|[a-z]*\d[\d,.]*\b|(?!out\b|gives\b)[a-z][a-z./-]*[a-z](?=[.,;)]|$| uses)))?"
 )
 _ARGUMENTS = {"continue": "continuations", "group": "groups", "set": "settings"}
 _ARGUMENTS |= {f"{name}-col": name for name in ("text", "gender", "occupation", "model")}
@@ -120,19 +119,20 @@ def as_called(message: str) -> str:
     In Python `--set lock=none` is settings={"lock": "none"}, `--price IN,OUT` is price="IN,OUT".
     """
 
-    def named(match: re.Match[str]) -> str:
-        if match["settings"]:
-            tables: dict[str, Any] = {}
-            for setting in re.findall(_SETTING, match["settings"]):
-                key, value = setting.removeprefix("--set ").strip("'").split("=", 1)
-                name, dot, sub = key.partition(".")
-                tables |= {name: {**tables.get(name, {}), sub: value} if dot else value}
-            return f"settings={json.dumps(tables)}"
-        if not match["name"]:
-            return match[0]
-        value = (match["value"] or "").strip("'")
-        is_number = value.isdigit() or value in ("", "N")
-        name = _ARGUMENTS.get(match["name"], match["name"].replace("-", "_"))
-        return f"{name}={'False' if match['no'] else value if is_number else json.dumps(value)}"
+    def argument(option: re.Match[str]) -> str:
+        if not option["name"]:
+            return option[0]
+        name = _ARGUMENTS.get(option["name"], option["name"].replace("-", "_"))
+        value = (option["value"] or "").strip("'")
+        if name.startswith("no_"):
+            return f"{name.removeprefix('no_')}=False"
+        if name == "settings" and "=" in value:
+            key, value = value.split("=", 1)
+            table, dot, key_in_table = key.partition(".")
+            return f"settings={json.dumps({table: {key_in_table: value} if dot else value})}"
+        return f"{name}={value if value.isdigit() or value in ('', 'N') else json.dumps(value)}"
 
-    return message if BY_COMMAND.get() else _OPTION.sub(named, message)
+    if BY_COMMAND.get():
+        return message
+    # Codes are named one by one: --set gender_codes.1=VALUE or --set gender_codes.0=VALUE
+    return _OPTION.sub(argument, message).replace('}} or settings={"gender_codes": {', ", ")

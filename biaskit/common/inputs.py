@@ -57,10 +57,9 @@ class Inputs:
         where = one_line(str(path)) if where is None else where
         return self.decoded(self.content(path, where), where)
 
-    def json(self, path: Path, where: str | None = None) -> Any:
+    def json(self, path: Path) -> Any:
         """Read a file of one JSON value."""
-        where = one_line(str(path)) if where is None else where
-        return self.parsed_json(self.text(path, where), where)
+        return self.parsed_json(self.text(path), one_line(str(path)))
 
     def toml(self, path: Path, where: str | None = None) -> dict[str, Any]:
         """Read a TOML document."""

@@ -115,11 +115,6 @@ def plain_number(value: float) -> str:
     return _signed(f"{value:.2f}" if abs(value) >= 0.005 else f"{value:.1g}")
 
 
-def p_value(value: float) -> str:
-    """'p = 0.02', 'p < 0.001'."""
-    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
-
-
 def count(number: int, what: str, plural: str = "") -> str:
     """'1 job', '2,400 texts'."""
     return f"{number:,} {what if number == 1 else plural or what + 's'}"

@@ -12,7 +12,6 @@ from biaskit.corpora.sources import Label, ListEntry
 from biaskit.records import BiasType
 
 OF_CELLS = "corpus:variance/probe.csv"
-OF_TEXTS = "corpus:variance/texts.csv"
 Fraction = Annotated[float, Field(strict=False, ge=0, le=1)]
 
 
@@ -49,6 +48,6 @@ def load_cell_variance(source: str | Path = OF_CELLS) -> tuple[CellVariance, ...
     return tuple(entry for _, entry in read_list(source, _CELLS).entries)
 
 
-def load_text_variance(source: str | Path = OF_TEXTS) -> tuple[TextVariance, ...]:
+def load_text_variance() -> tuple[TextVariance, ...]:
     """Read a row for each model."""
-    return tuple(entry for _, entry in read_list(source, _TEXTS).entries)
+    return tuple(entry for _, entry in read_list("corpus:variance/texts.csv", _TEXTS).entries)

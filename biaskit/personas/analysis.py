@@ -130,8 +130,7 @@ def texts_of(
         )
     reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
     rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
-    answerers = answerers or Answerers()
-    rows = answerers.counting(rows, answers=True)
+    rows = (answerers or Answerers()).counting(rows, answers=True)
     if imported := manifest["resolved"].get("imported"):
         documents = read_imported(design, rows, imported.get("group_col"))
     else:

@@ -21,9 +21,6 @@ from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
 from biaskit.tables.query import Row, defined, first, grouped, where
 from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 
-OF_GENDERS = ("welch", "paired", "wilcoxon", "permutation")
-AGAINST_LABOUR = ("paired", "wilcoxon", "distance", "slope")
-OF_REFUSALS = ("paired", "permutation")
 REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"}
 """Shares of texts by the gender asked for → what must occur for a test. Where nothing declines in words,
 `declined_share` is `refused_share`."""
@@ -65,7 +62,7 @@ def _area_tests(model: str, transfer: Sequence[Row], margins: Mapping[str, float
         tests = within_units(
             areas,
             np.full(areas.shape, CHANCE),
-            scope=_scope_of_genders(model, quantity),
+            scope=_scope(model, "genders", quantity, group_a="female", group_b="male"),
             kinds=("paired",),
             margins=margins,
             note=f"{left_out} of {len(of_occupations)} occupations left out" if left_out else None,
@@ -85,18 +82,9 @@ def _area_tests(model: str, transfer: Sequence[Row], margins: Mapping[str, float
             yield row
 
 
-def _scope_of_genders(model: str, quantity: str, gender: str = "female", against: str = "male") -> Scope:
-    """Describe a test of one gender against another in one model's texts, over occupations."""
-    return Scope(
-        engine="personas",
-        contrast="genders",
-        model_a=model,
-        model_b=model,
-        quantity=quantity,
-        group_a=gender,
-        group_b=against,
-        unit="occupation",
-    )
+def _scope(model: str, contrast: str, quantity: str, **sides: str) -> Scope:
+    """Describe a test in one model's texts, over occupations; `sides`: who is held against whom."""
+    return Scope("personas", contrast, model, model, quantity=quantity, unit="occupation", **sides)
 
 
 def _refusal_tests(
@@ -113,8 +101,8 @@ def _refusal_tests(
         if common:
             yield from within_units(
                 *(np.array([shares[g][o] for o in common], dtype=float) for g in (gender, against)),
-                scope=_scope_of_genders(model, quantity, gender, against),
-                kinds=OF_REFUSALS,
+                scope=_scope(model, "genders", quantity, group_a=gender, group_b=against),
+                kinds=("paired", "permutation"),
                 margins=margins,
                 seed=seed,
             )
@@ -134,8 +122,8 @@ def _gender_tests(
     return within_units(
         a,
         b,
-        scope=_scope_of_genders(model, score),
-        kinds=OF_GENDERS,
+        scope=_scope(model, "genders", score, group_a="female", group_b="male"),
+        kinds=("welch", "paired", "wilcoxon", "permutation"),
         margins=margins,
         seed=seed,
         note=f"{left_out} of {len(women)} occupations without both scores left out" if left_out else None,
@@ -154,16 +142,8 @@ def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], s
         rows: Sequence[Row] = within_units(
             contrast.share,
             contrast.labour,
-            scope=Scope(
-                engine="personas",
-                contrast="labour",
-                model_a=contrast.model,
-                model_b=contrast.model,
-                quantity="represented_share",
-                gender="female",
-                unit="occupation",
-            ),
-            kinds=AGAINST_LABOUR,
+            scope=_scope(contrast.model, "labour", "represented_share", gender="female"),
+            kinds=("paired", "wilcoxon", "distance", "slope"),
             margins=margins,
             seed=seed,
             note=contrast.note,

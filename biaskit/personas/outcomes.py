@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from biaskit.personas.texts.documents import SPECIFIED, TextDocument
 from biaskit.personas.texts.outcomes import CUT
-from biaskit.stats.proportions import proportion
+from biaskit.stats.proportions import Proportion, proportion
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import NOT_ENGLISH
 
@@ -20,11 +20,8 @@ BY_ENDING: Mapping[str, str] = MappingProxyType({"declines": "n_refused", "empty
 """Outcomes by how a text ended → the column of `refusal_rows` that counts them."""
 IN_WORDS: Mapping[str, str] = MappingProxyType(
     {
-        "person": "n_person",
-        "no-person": "n_no_person",
-        "declines-in-words": "n_declines_in_words",
-        "lectures": "n_lectures",
-        "cut": "n_cut",
+        outcome: f"n_{outcome.replace('-', '_')}"
+        for outcome in ("person", "no-person", "declines-in-words", "lectures", "cut")
     }
 )
 """Outcomes of all other texts, by the rules on their words."""
@@ -67,12 +64,10 @@ def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[R
         scope = {name: row[name] for name in ("model", "occupation", "specified_gender")}
         for outcome, name in {**BY_ENDING, **IN_WORDS}.items():
             columns = {"template_id": "all", "origin": SPECIFIED, "outcome": outcome}
-            if outcome in IN_WORDS and row["model"] in unread:
-                nothing = {"n": None, "share": None, "ci_low": None, "ci_high": None}
-                rows.append({**scope, **columns, **nothing, "reason": NOT_ENGLISH})
-                continue
-            share = proportion(row[name], row["n_texts"])
+            reason = NOT_ENGLISH if outcome in IN_WORDS and row["model"] in unread else None
+            share = Proportion(None) if reason else proportion(row[name], row["n_texts"])
             low, high = share.ci95 or (None, None)
-            numbers = {"n": row[name], "share": share.estimate, "ci_low": low, "ci_high": high}
-            rows.append({**scope, **columns, **numbers, "reason": None})
+            n = None if reason else row[name]
+            numbers = {"n": n, "share": share.estimate, "ci_low": low, "ci_high": high}
+            rows.append({**scope, **columns, **numbers, "reason": reason})
     return rows

@@ -93,7 +93,8 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
                 row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])
             ]
             if texts:
-                n, *counts = (sum(row[kind] for row in texts) for kind in _OUTCOMES)
+                kinds = ("n_texts", "n_correct", "n_incorrect", "n_not_captured")
+                n, *counts = (sum(row[kind] for row in texts) for kind in kinds)
                 shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
                 body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
     return TitledTable(
@@ -104,9 +105,6 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
         " in the prompt; refused and empty ones count as not captured. GAS(P) pools its models.",
         n_text=2,
     )
-
-
-_OUTCOMES = ("n_texts", "n_correct", "n_incorrect", "n_not_captured")
 
 
 def _captured(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
@@ -253,18 +251,14 @@ def _shares(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
         table = TitledTable(
             "Women in the texts of each occupation, with standard error",
             *_side_by_side(["Occupation"], labels, models, ("% women", "SE", "n"), cells),
-            note=_SHARES + because(shown_rows, "female_share", "se"),
+            note="% women of the texts that speak of a gender, mean over the prompts, first round of draws;"
+            " SE: its standard error in percentage points, the root of the sum of p(1 − p)/(m − 1) over"
+            " prompts, divided by their number (0 where all texts agree: representation.csv has the Wilson"
+            " interval); n: texts that speak of a gender (m over all prompts). GAS(P)'s standard errors are"
+            " the SD divided by the number of draws (200) and not by the root of n, 14 to 22 times too"
+            " small." + because(shown_rows, "female_share", "se"),
         )
         yield _Draft("Table 11", "share-of-women", table, part, title_end)
-
-
-_SHARES = (
-    "% women of the texts that speak of a gender, mean over the prompts, first round of draws; SE: its"
-    " standard error in percentage points, the root of the sum of p(1 − p)/(m − 1) over prompts, divided by"
-    " their number (0 where all texts agree: representation.csv has the Wilson interval); n: texts that speak"
-    " of a gender (m over all prompts). GAS(P)'s standard errors are the SD divided by the number of draws"
-    " (200) and not by the root of n, 14 to 22 times too small."
-)
 
 
 # --- Tables 13 and 14: tests -------------------------------------------------------------------------
@@ -328,21 +322,16 @@ def _clusters(rows: Sequence[Row]) -> Iterator[_Draft]:
         table = TitledTable(
             "Clusters of words that one gender has in more occupations",
             *_side_by_side(lead, labels, chosen, ("% F", "% M", "#"), cells),
-            note=_CLUSTERS,
+            note="Clusters kept in every model: at least three occupation-gender pairs, and one gender has"
+            " it in half as many again as the other or more; clusters.csv says how often swapped lists do"
+            " the same (null_kept). #: occupations in whose women's or men's list a word of the cluster is"
+            " marked, counted once for each gender; % F, % M: how many of these are women's and men's."
+            " Gender not in the prompt. The released rule divides by the men's count (keep_rule ="
+            " released); the colours are left out.",
             n_text=len(lead),
             wide=frozenset({0}),
         )
         yield _Draft("Figure 5", "clusters", table, part, title_end)
-
-
-_CLUSTERS = (
-    "Clusters kept in every model: at least three occupation-gender pairs, and one gender has it in half as"
-    " many again as the other or more; clusters.csv says how often swapped lists do the same (null_kept)."
-    " #: occupations in whose women's or men's list a word of the cluster is"
-    " marked, counted once for each gender; % F, % M: how many of these are women's and men's. Gender not in"
-    " the prompt. The released rule divides by the men's count (keep_rule = released); the colours are"
-    " left out."
-)
 
 
 # --- what they share ---------------------------------------------------------------------------------

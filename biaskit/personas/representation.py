@@ -179,12 +179,13 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     deciles: list[Row] = []
     notes = []
     for (model, template), of_template in grouped(without_instruction(rows), "model", "template_id").items():
-        pairs, note = _pairs(of_template)
+        both = defined(of_template, "female_share", "labour_female_share")
+        pairs = [(row["female_share"], row["labour_female_share"]) for row in both]
+        note = _left_out(len(of_template) - len(pairs), len(of_template))
         # An occupation without a share in one template has none in `all`, so its note counts every loss.
         notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
         counts = Counter(  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
-            (LABOUR_SIDES[labour < 0.5], min(math.floor(share * 10 + 1e-12), 9))
-            for share, labour in pairs.values()
+            (LABOUR_SIDES[labour < 0.5], min(math.floor(share * 10 + 1e-12), 9)) for share, labour in pairs
         )
         for side, decile in product(LABOUR_SIDES, range(10)):
             ends = {"decile_low": decile / 10, "decile_high": (decile + 1) / 10}
@@ -227,13 +228,6 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
         note = _left_out(len(of_model) - len(shares), len(of_model))
         contrasts.append(LabourContrast(model, tuple(shares), share, labour, (low, high), noise, note))
     return contrasts
-
-
-def _pairs(rows: Sequence[Row]) -> tuple[dict[str, tuple[float, float]], str | None]:
-    """Pair women's share in the texts with that in the labour force, by occupation; note who lacks one."""
-    both = defined(rows, "female_share", "labour_female_share")
-    pairs = {str(row["occupation"]): (row["female_share"], row["labour_female_share"]) for row in both}
-    return pairs, _left_out(len(rows) - len(pairs), len(rows))
 
 
 def _left_out(n_out: int, n: int) -> str | None:

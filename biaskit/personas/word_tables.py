@@ -59,7 +59,12 @@ def _table(model: str, lists: Sequence[Row], words_of: dict[str, list[Row]]) -> 
     several = len(distinct(lists, "occupation")) > 1
     lead = ["words of", *(["occupation"] if several else []), "word"]
     who = listed([people(gender) for gender in words_of])
-    notes = []
+    notes = [
+        "Calibrated Marked Words: z, the weighted log-odds ratio of a word in units of its standard"
+        " deviation; a word is marked at z > 1.96. q: adjusted over the words of its list"
+        " (Benjamini-Hochberg). Of lists that hold more words than lists with shuffled genders, judged"
+        " together (false discovery rate 5 %)."
+    ]
     for gender, words in words_of.items():
         first_list, *other_lists = where(lists, gender=gender)
         against = "all others" if first_list["against"] == "all" else people(first_list["against"])
@@ -80,16 +85,9 @@ def _table(model: str, lists: Sequence[Row], words_of: dict[str, list[Row]]) -> 
         tuple(
             _cells(row, lists, several=several) for words in words_of.values() for row in words[:MOST_ROWS]
         ),
-        note=" ".join([_NOTE, *notes]),
+        note=" ".join(notes),
         n_text=len(lead),
     )
-
-
-_NOTE = (
-    "Calibrated Marked Words: z, the weighted log-odds ratio of a word in units of its standard deviation; a"
-    " word is marked at z > 1.96. q: adjusted over the words of its list (Benjamini-Hochberg). Of lists that"
-    " hold more words than lists with shuffled genders, judged together (false discovery rate 5 %)."
-)
 
 
 def _cells(row: Row, lists: Sequence[Row], *, several: bool) -> tuple[str, ...]:

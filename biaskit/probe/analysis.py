@@ -29,7 +29,7 @@ from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.study.keys import ProbeStudy
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
-from biaskit.tables.query import grouped, in_main_setting, where
+from biaskit.tables.query import Row, grouped, in_main_setting, where
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 2, "effects": 3, "outcomes": 3}
@@ -181,10 +181,7 @@ def _digest(row: Mapping[str, Any]) -> bytes:
 
 
 def _notes(
-    stored: _StoredCells,
-    groups: Sequence[Mapping[str, Any]],
-    study: ProbeStudy,
-    models: Mapping[str, Mapping[str, Any]],
+    stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield the warnings that belong beside the tables; `groups` are the rows of probe_groups.csv."""
     cells = stored.cells
@@ -234,14 +231,11 @@ def _notes(
         )
 
 
-def _low_coverage(
-    groups: Sequence[Mapping[str, Any]], models: Mapping[str, Mapping[str, Any]]
-) -> Iterator[str]:
+def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Name the models whose shares are weak evidence, and the command that shows a better question."""
     low: dict[str, list[str]] = {}
-    for (label, way), rows in grouped(
-        in_main_setting(where(groups, instruction_id=0)), "model", "bias_type"
-    ).items():
+    main = in_main_setting(where(groups, instruction_id=0))
+    for (label, way), rows in grouped(main, "model", "bias_type").items():
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
             low.setdefault(label, []).append(f"{percent(ends[0])} % of {way} prompts")
     for label, held in low.items():

@@ -100,9 +100,7 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
         for job_group, jobs in {**all_jobs, **rows_of_groups(block.jobs, group_of)}.items():
             rows += _rows(block, job_group, jobs, kinds)
     tested = [(kinds.index((outcome, "")), outcome) for outcome in OUTCOMES if outcome in TESTED_OUTCOMES]
-    margins = design.study.margin
-    tests = [*_between_groups(blocks, group_of, tested, margins)]
-    return rows, [*tests, *_between_models(blocks, group_of, tested, margins)]
+    return rows, list(_tests(blocks, group_of, tested, design.study.margin))
 
 
 def _blocks(
@@ -163,34 +161,26 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kin
 
 # --- who differs ------------------------------------------------------------------------------------------
 
-Tested = Sequence[tuple[int, str]]
-"""Outcomes, each with its place among the kinds."""
 
-
-def _between_groups(
+def _tests(
     blocks: Mapping[Arm, CrossedCells],
     group_of: Mapping[str, str],
-    tested: Tested,
+    tested: Sequence[tuple[int, str]],
     margins: Mapping[str, float],
 ) -> Iterator[Row]:
+    """Contrast groups of jobs in each arm, then the later-named model with the earlier in one prompt form.
+
+    `tested`: outcomes, each with its place among the kinds. Models on the jobs and templates of both.
+    """
     for arm, block in blocks.items():
         templates, note = complete_in_all([block])
         shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)
         scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
-        for a, b in group_pairs(list(rows_of)):
+        for pair in group_pairs(list(rows_of)):
             for k, outcome in tested:
-                values = shares[k, rows_of[a]], shares[k, rows_of[b]]
-                of_outcome = replace(scope, gender=outcome, group_a=a, group_b=b)
+                values = (shares[k, rows_of[group]] for group in pair)
+                of_outcome = replace(scope, gender=outcome, group_a=pair[0], group_b=pair[1])
                 yield from between_groups(*values, scope=of_outcome, margins=margins, note=note)
-
-
-def _between_models(
-    blocks: Mapping[Arm, CrossedCells],
-    group_of: Mapping[str, str],
-    tested: Tested,
-    margins: Mapping[str, float],
-) -> Iterator[Row]:
-    """Contrast the later-named model with the earlier, in one prompt form, on jobs and templates of both."""
     for (arm_b, b), (arm_a, a) in combinations(blocks.items(), 2):
         jobs = [job for job in a.jobs if job in b.jobs]
         if arm_a._replace(model="") != arm_b._replace(model="") or not jobs:

@@ -7,6 +7,7 @@ of their own: no number of the cells' shares depends on them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import write_manifest
 from biaskit.runs.session import Session
-from biaskit.runs.shards import Shard
 from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_file
 
 ROWS = "continuations"
@@ -51,10 +51,7 @@ def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) ->
     stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
     if session.dry_run:
         stored.read(rows_file(session.run, ROWS), skip_bad=True)
-        for label, form in forms.items():
-            _continue(design, label, form, stored, session, None)
-        return
-    with session.writing(ROWS, design.study, stored) as writer:
+    with nullcontext() if session.dry_run else session.writing(ROWS, design.study, stored) as writer:
         for label, form in forms.items():
             _continue(design, label, form, stored, session, writer)
 
@@ -72,9 +69,10 @@ def _continue(
     try:
         spec, account = session.models[label], session.account(label)
         tokens = design.study.continuation_tokens
-        scoring = ScoringOptions("sampling", draws=_rounds(design).size, new_tokens=tokens)
+        rounds = _rounds(design)
+        scoring = ScoringOptions("sampling", draws=rounds.size, new_tokens=tokens)
         scorer = session.open_model(label, spec, NEW, account, scoring=scoring)
-        work = _ContinuationWork(design, scorer, form, stored, session.shard)
+        work = _ContinuationWork(design, scorer, form, stored, session.shard, rounds)
         if writer is None:
             plan_work(work, session)
             return
@@ -100,26 +98,15 @@ class _ContinuationWork(CellWork):
 
     engine = ROWS
     extra = True
+    _done = 0
 
-    def __init__(
-        self,
-        design: ProbeDesign,
-        scorer: ContinuationScorer,
-        form: PromptForm,
-        stored: StoredRows[int],
-        shard: Shard,
-    ) -> None:
-        super().__init__(design, scorer, form, stored, shard)
-        self.rounds = _rounds(design)
+    def pending(self) -> Sequence[ScoreRequest]:
+        """List the rounds that have no row."""
         self._asked = {
             asked.key: (cell, asked)
             for cell, request in zip(self.cells.cells, self.cells.requests, strict=True)
             for asked in (self.rounds.request(request, number) for number in range(self.rounds.most))
         }
-        self._done = 0
-
-    def pending(self) -> Sequence[ScoreRequest]:
-        """List the rounds that have no row."""
         return [request for key, (_, request) in self._asked.items() if key not in self.stored.values]
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from biaskit.stats.contrasts import (
 )
 from biaskit.stats.crossed import joined
 
+Interval = Literal["crossed", "bootstrap"]
+
 
 @dataclass(frozen=True, slots=True)
 class Choices:
@@ -41,6 +44,8 @@ class Choices:
     levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its instructions
     margins: Mapping[str, float]  # quantity → margin of equivalence
     seed: int
+    floor: float  # cells of less coverage are counted
+    interval: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +135,9 @@ def _asymmetry(study: _Study) -> Iterator[Row]:
 def _instructions(study: _Study) -> Iterator[Row]:
     for arm, block in study.blocks.items():
         none = study.blocks.get(arm._replace(instruction_id=NO_INSTRUCTION))
-        if none is None or none is block:
-            continue
-        scope = replace(scope_of(arm, "instructions"), instruction_b=str(NO_INSTRUCTION))
-        yield from _two_arms(study, [block], [none], scope)
+        if none is not None and none is not block:
+            scope = replace(scope_of(arm, "instructions"), instruction_b=str(NO_INSTRUCTION))
+            yield from _two_arms(study, [block], [none], scope)
 
 
 def _levels(study: _Study) -> Iterator[Row]:
@@ -149,10 +153,9 @@ def _levels(study: _Study) -> Iterator[Row]:
 def _settings(study: _Study) -> Iterator[Row]:
     for arm, block in study.blocks.items():
         plain = study.blocks.get(arm._replace(setting="plain"))
-        if arm.setting != "dialogue" or plain is None:
-            continue
-        scope = replace(scope_of(arm, "settings"), setting="dialogue-plain")
-        yield from _two_arms(study, [block], [plain], scope)
+        if arm.setting == "dialogue" and plain is not None:
+            scope = replace(scope_of(arm, "settings"), setting="dialogue-plain")
+            yield from _two_arms(study, [block], [plain], scope)
 
 
 def _effects(study: _Study) -> Iterator[Row]:

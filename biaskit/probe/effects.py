@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from biaskit.errors import StudyError
-from biaskit.probe.contrasts import Choices, arm_of, arms_of_levels, contrast_rows
+from biaskit.probe.contrasts import Choices, Interval, arm_of, arms_of_levels, contrast_rows
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,
@@ -39,8 +38,6 @@ from biaskit.stats.crossed import (
 from biaskit.stats.proportions import se_of_mean
 from biaskit.stats.resampling import crossed_bootstrap, generator
 from biaskit.stats.verdict import Rule
-
-Interval = Literal["crossed", "bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ def tables(
     frame are averaged before anything else. `strict`: the rule of verdicts. The others are as in
     `Choices` and in docs/studies.md.
     """
-    choices = Choices(groups, contrast, levels, margins, seed)
+    choices = Choices(groups, contrast, levels, margins, seed, floor, interval)
     roster = {x.cell.job: x.cell for x in cells}
     group_of = {job: cell.job_group for job, cell in roster.items()}
     labour_of = {job: cell.labour_female_share for job, cell in roster.items()}
@@ -99,11 +96,10 @@ def tables(
     for arm, block in blocks.items():
         inside = entered[arm]
         rows_of = rows_of_groups(block.jobs, group_of)
-        rows_by_table["probe_jobs"] += _job_rows(block, inside, group_of, labour_of, choices, interval)
+        rows_by_table["probe_jobs"] += _job_rows(block, inside, group_of, labour_of, choices)
         for job_group, rows in rows_of.items():
             scope: Row = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
-            group_rows = _group_rows(scope, block, inside, rows, choices, interval, floor)
-            rows_by_table["probe_groups"] += group_rows
+            rows_by_table["probe_groups"] += _group_rows(scope, block, inside, rows, choices)
             rows_by_table["probe_variance"] += _variance_rows(scope, inside, rows, groups)
         rows_by_table["probe_templates"] += _template_rows(by_template[arm], rows_of, groups)
     if level_rows := list(_level_rows(blocks, group_of, choices)):
@@ -213,9 +209,8 @@ def _job_rows(
     group_of: Mapping[str, str],
     labour_of: Mapping[str, float | None],
     choices: Choices,
-    interval: Interval,
 ) -> Iterator[Row]:
-    names, columns = _job_columns(block, inside, choices, interval)
+    names, columns = _job_columns(block, inside, choices)
     ends = None if inside.difference_ends is None else inside.difference_ends.mean(axis=1)
     few = "one template: no interval" if len(inside.templates) == 1 else None
     place = {job: i for i, job in enumerate(block.jobs)}
@@ -235,7 +230,7 @@ def _job_rows(
 
 
 def _job_columns(
-    block: CrossedCells, inside: _Entered, choices: Choices, interval: Interval
+    block: CrossedCells, inside: _Entered, choices: Choices
 ) -> tuple[list[str], dict[str, FloatArray]]:
     """Name every number of a job, and give those that the jobs of a block have, `[I]` each."""
     shares = [f"{group}_share" for group in choices.groups]
@@ -254,7 +249,7 @@ def _job_columns(
     if (differences := inside.difference_ends) is not None:
         ends = inside.shares.low_and_high
         cells = [np.concatenate([ends[side], [differences[..., side]]]) for side in (0, 1)]
-    intervals = [_job_intervals(block, values, choices.seed, interval) for values in cells]
+    intervals = [_job_intervals(block, values, choices) for values in cells]
     if intervals[0] is not None and intervals[-1] is not None:
         for (low, high), lows, highs in zip(ends_of, intervals[0][0], intervals[-1][1], strict=True):
             columns[low], columns[high] = lows, highs
@@ -262,16 +257,16 @@ def _job_columns(
 
 
 def _job_intervals(
-    block: CrossedCells, cells: FloatArray, seed: int, interval: Interval
+    block: CrossedCells, cells: FloatArray, choices: Choices
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find the ends `[groups + 1, I]` of every job's shares and, last, of their difference."""
     if cells.shape[-1] < 2:
         return None
     means = cells.mean(axis=-1)
-    if interval == "bootstrap":
+    if choices.interval == "bootstrap":
         low, high = np.empty_like(means), np.empty_like(means)
         for i, job in enumerate(block.jobs):
-            rng = generator(seed, "probe_jobs", [*block.arm, job])
+            rng = generator(choices.seed, "probe_jobs", [*block.arm, job])
             resampled = crossed_bootstrap(cells[:, i, None, :], rng=rng)
             if resampled is not None:
                 low[:, i], high[:, i] = resampled
@@ -289,7 +284,7 @@ def _job_intervals(
 
 
 def _share_ends(
-    cells: CellValues, interval: Interval, seed: int, key: Sequence[object]
+    cells: CellValues, choices: Choices, key: Sequence[object]
 ) -> tuple[float | None, float | None, str | None]:
     """Find the interval of a mean share, and what it is conditional on or why there is none.
 
@@ -301,20 +296,14 @@ def _share_ends(
         if spread.variance is None or spread.dof is None or np.isnan(values).any():
             return None, None, spread.reason
         ends = None
-        if interval == "bootstrap":
-            ends = crossed_bootstrap(values, rng=generator(seed, "probe_groups", key))
+        if choices.interval == "bootstrap":
+            ends = crossed_bootstrap(values, rng=generator(choices.seed, "probe_groups", key))
         intervals.append(ends or share_interval(float(values.mean()), spread.variance, spread.dof))
     return float(intervals[0][0]), float(intervals[-1][1]), spread.reason
 
 
 def _group_rows(
-    scope: Row,
-    block: CrossedCells,
-    inside: _Entered,
-    rows: list[int],
-    choices: Choices,
-    interval: Interval,
-    floor: float,
+    scope: Row, block: CrossedCells, inside: _Entered, rows: list[int], choices: Choices
 ) -> Iterator[Row]:
     coverage = inside.coverage[rows]
     all_coverage = float(np.nansum(block.coverage[rows]))
@@ -322,7 +311,7 @@ def _group_rows(
         cells = inside.shares[k, rows]
         values, empty = cells.point, 0 if cells.empty is None else int(cells.empty.sum())
         key = [*block.arm, scope["job_group"], gender]
-        low, high, conditional = _share_ends(cells, interval, choices.seed, key)
+        low, high, conditional = _share_ends(cells, choices, key)
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
         bounds = cells.ends if cells.tested == "ends" or empty else None
@@ -346,7 +335,7 @@ def _group_rows(
             "n_jobs": len(rows),
             "n_templates": len(inside.templates),
             "coverage_median": float(np.median(coverage)) if coverage.size else None,
-            "n_below_floor": int((coverage < floor).sum()) if coverage.size else None,
+            "n_below_floor": int((coverage < choices.floor).sum()) if coverage.size else None,
             "se_sampling": se,
             "n_empty": empty if block.estimator in (BOUNDED, "sampling") else None,
             "reason": joined([inside.note, empty_of, conditional, no_mass, few]),

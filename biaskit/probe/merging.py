@@ -20,13 +20,7 @@ from biaskit.runs.store import StoredRows, rows_file
 
 def merging() -> Engine[ProbeDesign]:
     """Describe this engine to `merge_runs`."""
-    return Engine(
-        "probe",
-        unite=_unite,
-        read=read_design,
-        sign=design_signature,
-        beside=("continuations",),
-    )
+    return Engine("probe", unite=_unite, read=read_design, sign=design_signature, beside=("continuations",))
 
 
 def n_open(run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_bad: bool = False) -> int:

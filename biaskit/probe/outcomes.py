@@ -58,8 +58,7 @@ def outcome_of(
     decided = answer_rules().first(
         {"answer": (reading,), "sentence": sentences(reading), "beyond": (_beyond(reading, question),)}
     )
-    if decided is None:
-        raise AssertionError("the last rule fires for every answer")
+    assert decided is not None, "the last rule fires for every answer"
     rule, where = decided
     group = groups[int(where["a"])] if rule.outcome == "listed" else ""
     return Outcome(rule.outcome, group, rule.id)

@@ -83,9 +83,8 @@ class OpenCells:
     ) -> None:
         """`stored`: key of a row → its matched draws; it grows with what is answered."""
         self.rounds, self._stored, self._cells = rounds, stored, cells
-        self._asked: dict[
-            str, tuple[ScoreRequest, ScoreRequest]
-        ] = {}  # key of a later round too → its cell, itself
+        # Key of a later round too → its cell, itself.
+        self._asked: dict[str, tuple[ScoreRequest, ScoreRequest]] = {}
         self._round_of: dict[int, int] = {}  # place of a cell that is due → its round, where rows are stored
         self._places: Sequence[int] = range(len(cells))
         if stored:

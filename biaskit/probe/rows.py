@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, TypeAdap
 
 from biaskit.records import Cell, Estimator, EstimatorName, Expression, LogProb, Prompt, Scored, as_record
 
-Json = dict[str, Any]
-
 
 def row_of(
     answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator, number: int = 0

@@ -84,12 +84,13 @@ class CellWork(Work[int]):
         form: PromptForm,
         stored: StoredRows[int],
         shard: Shard,
+        rounds: Rounds | None = None,
     ) -> None:
         super().__init__(scorer, form, stored)
         self.design, self.estimator = design, scorer.estimator_for(form)
         fingerprint = scorer.identity.fingerprint
         self.cells = PlannedCells(design, self.label, form, fingerprint, self.estimator.in_key(), shard)
-        self.rounds = Rounds.up_to(self.estimator.draws, design.study.max_draws_per_cell)
+        self.rounds = rounds or Rounds.up_to(self.estimator.draws, design.study.max_draws_per_cell)
         self._places: dict[str, int] = {}  # key of a cell → its place
         self._batches: Batches = ()
         self._n_due = 0

@@ -240,29 +240,16 @@ def _block(
     table = flat.reshape(-1, len(row), len(column))
     masses, shares, coverage = table[:groups], table[groups : 2 * groups], table[2 * groups]
     estimator = next(iter(estimators), None)
-    block = CrossedCells(
-        arm=arm,
-        estimator=estimator,
-        jobs=tuple(job_names),
-        templates=tuple(template_ids),
-        shares=shares,
-        masses=masses,
-        coverage=coverage,
-        empty=np.zeros(coverage.shape, dtype=np.bool_),
-    )
-    if estimator not in (BOUNDED, "sampling"):
-        return block
-    # Where coverage goes with the share, so does which cells are empty: leaving them out biases the mean.
-    empty = np.isnan(shares[0]) & ~np.isnan(coverage)
-    fitted = additive_fit(shares, empty)
-    low, high = (fitted, fitted) if estimator != BOUNDED else np.split(table[2 * groups + 1 :], 2)
-    ends = (np.where(empty, 0.0, low), np.where(empty, 1.0, high))
-    return replace(
-        block,
-        shares=fitted,
-        empty=empty,
-        ends=ends if estimator == BOUNDED or empty.any() else None,
-    )
+    empty, ends = np.zeros(coverage.shape, dtype=np.bool_), None
+    if estimator in (BOUNDED, "sampling"):
+        # Where coverage goes with the share, so does which cells are empty: leaving them out biases the mean.
+        empty = np.isnan(shares[0]) & ~np.isnan(coverage)
+        shares = additive_fit(shares, empty)
+        if estimator == BOUNDED or empty.any():
+            low, high = np.split(table[2 * groups + 1 :], 2) if estimator == BOUNDED else (shares, shares)
+            ends = (np.where(empty, 0.0, low), np.where(empty, 1.0, high))
+    jobs_and_templates = tuple(job_names), tuple(template_ids)
+    return CrossedCells(arm, estimator, *jobs_and_templates, shares, masses, coverage, empty, ends)
 
 
 def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
@@ -315,16 +302,14 @@ def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | No
     An incomplete template is left out whole: means over other jobs in other templates would mix what
     differs between jobs into what differs between templates (docs/methods.md#incomplete-templates).
     """
-    shared = set(blocks[0].templates).intersection(*(block.templates for block in blocks[1:]))
-    common = [t for t in blocks[0].templates if t in shared]
-    is_complete = np.ones(len(common), dtype=np.bool_)
-    for block in blocks:
-        is_complete &= block.complete()[np.isin(block.templates, common)]
-    out = [t for t, complete in zip(common, is_complete, strict=True) if not complete]
+    is_complete = [dict(zip(block.templates, block.complete(), strict=True)) for block in blocks]
+    common = [t for t in blocks[0].templates if all(t in of_block for of_block in is_complete)]
+    complete = [t for t in common if all(of_block[t] for of_block in is_complete)]
+    out = sorted(set(common).difference(complete))
     several = len({block.templates for block in blocks}) > 1
     only_common = f"only the {len(common)} templates that all arms have" if several else None
     note = joined([only_common, _left_out(blocks, out, len(common)) if out else None])
-    return [t for t, complete in zip(common, is_complete, strict=True) if complete], note
+    return complete, note
 
 
 def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: int) -> str:

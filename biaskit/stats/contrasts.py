@@ -10,14 +10,7 @@ import numpy as np
 from biaskit.stats.arms import Arm, CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
-from biaskit.stats.crossed import (
-    Spread,
-    difference_interval,
-    joined,
-    p_of_crossed,
-    spread_of_difference,
-    spread_of_mean,
-)
+from biaskit.stats.crossed import Spread, crossed_test, joined, spread_of_difference, spread_of_mean
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
@@ -97,8 +90,7 @@ def between_groups(
         spreads = [spread_of_difference(low_a, high_b), spread_of_difference(high_a, low_b)]
     else:
         spreads = [spread_of_difference(a.point, b.point)]
-    test = welch(a.point.mean(axis=1), b.point.mean(axis=1))
-    return rows.pair("welch", test, (a, b), spreads, limit=limit)
+    return rows.pair("welch", welch, (a, b), spreads, limit=limit)
 
 
 def within_jobs(
@@ -119,8 +111,7 @@ def within_jobs(
         return empty
     d = a - b
     spreads = [spread_of_mean(x) for x in (d.low_and_high if d.tested == "ends" else (d.point,))]
-    test = paired(a.point.mean(axis=1), b.point.mean(axis=1))
-    return rows.pair("paired", test, (a, b), spreads, limit=limit)
+    return rows.pair("paired", paired, (a, b), spreads, limit=limit)
 
 
 def gaps_between_groups(
@@ -212,35 +203,6 @@ def _too_few(arms: Sequence[CellValues]) -> bool:
     return any(
         arm.tested == "point" and arm.empty is not None and arm.empty.mean() > MOST_EMPTY for arm in arms
     )
-
-
-def _crossed(
-    estimate: float, spreads: Sequence[Spread], bounds: tuple[float, float] | None, limit: float
-) -> Statistic:
-    """Test a difference with jobs and templates taken as drawn at random; of points, or between two ends."""
-    ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
-    tests = []
-    for value, spread in zip(ends, spreads, strict=True):
-        if spread.variance is None or spread.dof is None:
-            return Statistic(estimate, reason=spread.reason)
-        variance, dof = float(spread.variance), float(spread.dof)
-        statistic, tails, p = p_of_crossed(value, variance, dof, spread.n_jobs, spread.n_templates)
-        ci95, ci90 = (
-            difference_interval(value, spread.variance, spread.dof, limit=limit, level=level)
-            for level in (0.95, 0.90)
-        )
-        tests.append(
-            Statistic(
-                value,
-                statistic=None if spread.conditional else statistic,
-                dof=tails,
-                p_value=None if spread.conditional else p,
-                ci95=(float(ci95[0]), float(ci95[1])),
-                ci90=(float(ci90[0]), float(ci90[1])),
-                reason=spread.reason,
-            )
-        )
-    return tests[0] if len(tests) == 1 else _between(estimate, *tests)
 
 
 def _between(estimate: float | None, least: Statistic, most: Statistic) -> Statistic:
@@ -369,7 +331,7 @@ class _Rows:
     def pair(
         self,
         kind: str,
-        of_jobs: Statistic,
+        test: Callable[[FloatArray, FloatArray], Statistic],
         arms: tuple[CellValues, CellValues],
         spreads: Sequence[Spread],
         *,
@@ -383,9 +345,13 @@ class _Rows:
         masks = [(arm.empty, arm.tested) for arm in arms if arm.empty is not None and arm.empty.any()]
         notes = [empty_note(int(empty.sum()), empty.size, tested=tested) for empty, tested in masks]
         rows = self if not notes else replace(self, note=joined([self.note, *notes]))
+        of_jobs = test(*(arm.point.mean(axis=1) for arm in arms))
         if len(spreads) > 1:
             of_jobs = Statistic(of_jobs.estimate, reason=BOUNDS_ALONE)
-        crossed = _crossed(_mean(arms[0].point) - _mean(arms[1].point), spreads, bounds, limit)
+        estimate = _mean(arms[0].point) - _mean(arms[1].point)
+        ends = bounds if bounds is not None and len(spreads) > 1 else (estimate,)
+        tests = [crossed_test(end, spread, limit=limit) for end, spread in zip(ends, spreads, strict=True)]
+        crossed = tests[0] if len(tests) == 1 else _between(estimate, *tests)
         if few:
             of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
         speaks = not few and not any(spread.conditional for spread in spreads)
@@ -441,12 +407,7 @@ class _Rows:
         return self.row(kind, _between(estimate, least, most), bounds=bounds)
 
     def row(
-        self,
-        kind: str,
-        result: Statistic,
-        *,
-        bounds: tuple[float, float] | None = None,
-        speaks: bool = True,
+        self, kind: str, result: Statistic, *, bounds: tuple[float, float] | None = None, speaks: bool = True
     ) -> Row:
         """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
         scope = self.scope
@@ -487,8 +448,4 @@ _NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 def _identity(scope: Scope) -> list[str | None]:
     """List the key columns of a row except its kind: they seed its random numbers."""
-    return [
-        *(scope.engine, scope.contrast, scope.quantity, scope.gender, scope.model_a, scope.model_b),
-        *(scope.bias_type, scope.setting, scope.prompt_form, scope.instruction_a, scope.instruction_b),
-        *(scope.group_a, scope.group_b),
-    ]
+    return [scope.engine, scope.contrast, *(getattr(scope, name) for name in _SCOPE_COLUMNS)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import CONDITIONAL_ON_ONE_TEMPLATE, combined, difference_interval, p_of_crossed
+from biaskit.stats.crossed import CONDITIONAL_ON_ONE_TEMPLATE, Spread, combined, crossed_test
 from biaskit.stats.resampling import N_RESAMPLES
 from biaskit.stats.welch import NO_SPREAD, Statistic, varies
 
@@ -93,18 +93,8 @@ def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
         of_templates = lines[which].var(ddof=1) / n_templates
         terms = [(variance, units)], (of_templates, n_templates - 1), [(of_cells, degrees)]
         variance, dof = combined(*terms)
-    statistic, tails, p_value = p_of_crossed(estimate, float(variance), float(dof), [units + 1], n_templates)
-    ci95, ci90 = (difference_interval(estimate, variance, dof, limit=np.inf, level=a) for a in (0.95, 0.90))
-    conditional = n_templates == 1
-    return Statistic(
-        estimate,
-        statistic=None if conditional else statistic,
-        dof=tails,
-        p_value=None if conditional else p_value,
-        ci95=(float(ci95[0]), float(ci95[1])),
-        ci90=(float(ci90[0]), float(ci90[1])),
-        reason=CONDITIONAL_ON_ONE_TEMPLATE if conditional else None,
-    )
+    reason = CONDITIONAL_ON_ONE_TEMPLATE if n_templates == 1 else None
+    return crossed_test(estimate, Spread(variance, dof, reason, (units + 1,), n_templates), limit=np.inf)
 
 
 def rank_correlation(

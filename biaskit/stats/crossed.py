@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from biaskit.common.wording import ROUNDING
 from biaskit.stats.arrays import FloatArray
+from biaskit.stats.welch import Statistic
 
 MANY = 1e6
 """Degrees of freedom where nothing limits them."""
@@ -246,19 +247,27 @@ def with_tails(
     return variance * np.square(_t(dof, 0.95) / _t(tails, 0.95)), tails
 
 
-def p_of_crossed(
-    difference: float, variance: float, dof: float, n_jobs: Sequence[int], n_templates: int
-) -> tuple[float | None, float, float]:
-    """Test a difference over crossed jobs and templates against 0.
+def crossed_test(estimate: float, spread: Spread, *, limit: float = 1.0) -> Statistic:
+    """Test an estimate over crossed jobs and templates against 0, with its intervals.
 
-    Returns: t with the sign of the difference, the degrees of its tails, and p; below five templates p is
-        at least 0.001.
-    Missing or empty input: as `p_of_difference`.
+    Arguments: the estimate and its spread; limit, as of `difference_interval`.
+    Returns: t with the sign of the estimate, the degrees of its tails, p, and the 95 % and 90 % intervals;
+        below five templates p is at least 0.001.
+    Missing or empty input: an undefined spread: only the estimate, with the reason; of one job or one
+        template alone: no t and no p.
     Reference: docs/methods.md#tails.
     """
-    of_tails, tails = with_tails(np.asarray(variance), np.asarray(dof), n_jobs, n_templates)
-    statistic, p = p_of_difference(difference, float(of_tails), float(tails))
-    return statistic, float(tails), max(p, LEAST_P) if 1 < n_templates < FEW_TEMPLATES else p
+    variance, dof = spread.variance, spread.dof
+    if variance is None or dof is None:
+        return Statistic(estimate, reason=spread.reason)
+    of_tails, tails = with_tails(variance, dof, spread.n_jobs, spread.n_templates)
+    statistic, p = p_of_difference(estimate, float(of_tails), float(tails))
+    if 1 < spread.n_templates < FEW_TEMPLATES:
+        p = max(p, LEAST_P)
+    intervals = (difference_interval(estimate, variance, dof, limit=limit, level=a) for a in (0.95, 0.90))
+    ci95, ci90 = ((float(low), float(high)) for low, high in intervals)
+    test = Statistic(estimate, None, statistic, float(tails), p, ci95, ci90, spread.reason)
+    return replace(test, statistic=None, p_value=None) if spread.conditional else test
 
 
 def p_of_difference(difference: float, variance: float, dof: float) -> tuple[float | None, float]:

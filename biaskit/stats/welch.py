@@ -51,7 +51,7 @@ def welch(a: FloatArray, b: FloatArray) -> Statistic:
     degrees = a.size + b.size - 2
     pooled = math.sqrt(((a.size - 1) * a.var(ddof=1) + (b.size - 1) * b.var(ddof=1)) / degrees)
     hedges = estimate / pooled * (1 - 3 / (4 * degrees - 1))
-    intervals = [ends(compared.tconfint_diff(alpha, usevar="unequal")) for alpha in (0.05, 0.10)]
+    intervals = [compared.tconfint_diff(alpha, usevar="unequal") for alpha in (0.05, 0.10)]
     return _tested(estimate, hedges, compared.ttest_ind(usevar="unequal"), intervals)
 
 
@@ -74,7 +74,7 @@ def paired(a: FloatArray, b: FloatArray) -> Statistic:
     from statsmodels.stats.weightstats import DescrStatsW
 
     described = DescrStatsW(difference)
-    intervals = [ends(described.tconfint_mean(alpha)) for alpha in (0.05, 0.10)]
+    intervals = [described.tconfint_mean(alpha) for alpha in (0.05, 0.10)]
     return _tested(estimate, estimate / float(difference.std(ddof=1)), described.ttest_mean(0.0), intervals)
 
 
@@ -83,7 +83,7 @@ def _tested(
 ) -> Statistic:
     """Put together a t-test as statsmodels gives it (statistic, p, dof), and its 95 % and 90 % intervals."""
     statistic, p_value, dof = map(float, test)
-    ci95, ci90 = intervals
+    ci95, ci90 = ((float(low), float(high)) for low, high in intervals)
     return Statistic(estimate, effect, statistic, dof, p_value, ci95, ci90)
 
 
@@ -140,9 +140,3 @@ def wilcoxon(a: FloatArray, b: FloatArray) -> Statistic:
 def varies(values: FloatArray, scale_of: FloatArray) -> bool:
     """Tell whether values differ by more than the rounding of the numbers they were made of."""
     return bool(np.ptp(values) > NO_SPREAD * np.abs(scale_of).max())
-
-
-def ends(interval: Sequence[float]) -> tuple[float, float]:
-    """Give the lower and upper end as plain numbers."""
-    low, high = interval
-    return float(low), float(high)

@@ -24,7 +24,6 @@ from biaskit.study.keys import (
     DISPLAY_KEYS,
     STUDIES,
     VARIANTS,
-    WORD_FILES,
     PersonasStudy,
     ProbeStudy,
     Study,
@@ -218,7 +217,7 @@ def stated_choices(study: Study) -> dict[str, str]:
 
 def _signed(name: str, value: Any) -> str:
     """Write a key's value as a signature states it."""
-    if name in WORD_FILES and value:
+    if name in ("drop_words", "categories") and value:
         try:
             return f"{Path(value).name}@{source_digest(value)[:12]}"
         except CorpusError:  # a run that was moved without the file; what needs the file stops there itself

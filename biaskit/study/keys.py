@@ -331,27 +331,14 @@ DISPLAY_KEYS = frozenset({"summary", "papers", "table", "reference", "report", "
 LATER_KEYS = frozenset({"template_date", "thinking", "thought_tokens"})
 """Keys that are younger than the first runs, and change nothing at their default."""
 
-WORD_FILES = frozenset({"drop_words", "categories"})  # analysis keys that name a list
-
-VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "exact": {
-            "prior": "exact",
-            "names": "capitalised-list",
-            "pronouns": "all",
-            "vectors": "corpus",
-            "srb_seeds": "1-5",
-            "balance": "first",
-            "keep_rule": "two-sided",
-        },
-        "released": {
-            **dict.fromkeys(("prior", "names", "pronouns", "keep_rule"), "released"),
-            "vectors": "marked-lists",
-            "srb_seeds": "1",
-            "balance": "sample",
-        },
-    }
-)
+_RELEASED: Mapping[str, Any] = {
+    **dict.fromkeys(("prior", "names", "pronouns", "keep_rule"), "released"),
+    "vectors": "marked-lists",
+    "srb_seeds": "1",
+    "balance": "sample",
+}
+_EXACT = {name: PersonasStudy.model_fields[name].default for name in _RELEASED}
+VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType({"exact": _EXACT, "released": _RELEASED})
 """What `variant` switches (docs/methods.md#released-variant); each key can be set back by itself."""
 
 Study = ProbeStudy | PersonasStudy

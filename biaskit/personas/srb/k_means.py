@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.common.wording import first_words
-from biaskit.errors import StudyError
 from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept, kept_beside_chance
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
@@ -121,11 +120,8 @@ def find_clusters(
     Missing or empty input: a word without a row, or whose row is zero or not finite, is named in
         `without_vector` and left out; fewer than 4 words, fewer than `k`, or nothing but equal vectors: no
         clusters, and every model's row has the reason.
-    Errors: StudyError if k is below 2.
     Reference: docs/methods.md#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
     """
-    if k is not None and k < 2:
-        raise StudyError(f"k = {k}: a clustering needs k of at least 2. Leave k out to take the grid.")
     wanted = words_to_cluster(lists, drop_words=drop_words)
     rows_of_words, row_of = np.asarray(matrix), {word: i for i, word in enumerate(words)}
     with_row = [word for word in wanted if word in row_of]

@@ -14,13 +14,12 @@ from biaskit.common.provenance import digest
 from biaskit.common.wording import first_words
 from biaskit.personas.srb.score import (
     NULL_OF_MARKED_LISTS,
-    ONE_ORIGIN,
     WORDS_NAMED,
     ShuffledZ,
     SrbScore,
     scores_with_content,
 )
-from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
+from biaskit.personas.texts.documents import ASSOCIATED, NO_TEXTS, SPECIFIED, TextDocuments
 from biaskit.personas.vectors.cache import vectors_of_seeds
 from biaskit.personas.vectors.files import load_pretrained
 from biaskit.personas.vectors.training import (
@@ -34,15 +33,12 @@ from biaskit.personas.vectors.training import (
 from biaskit.personas.words.contrasts import WordList
 from biaskit.personas.words.gender_words import is_gender_word
 from biaskit.personas.words.log_odds import LogOdds, is_fixed
-from biaskit.personas.words.run_lists import CALIBRATED, RunLists, prior_of
+from biaskit.personas.words.run_lists import CALIBRATED, Progress, RunLists, prior_of
 from biaskit.personas.words.shuffles import permuted_counts
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
-
-Progress = Callable[[int, int], None]
-NO_SPECIFIED = "no texts with a specified gender"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +132,7 @@ def _scores(
     gender_words: Collection[str],
 ) -> dict[str, SrbScore]:
     """Score both genders of one model and occupation."""
-    for origin, reason in ((ASSOCIATED, ONE_ORIGIN), (SPECIFIED, NO_SPECIFIED)):
+    for origin, reason in NO_TEXTS.items():
         if origin not in documents.origins:
             return _none(reason)
     lists_of: dict[str, dict[str, WordList]] = {}

@@ -45,7 +45,6 @@ PRONOUNS: Mapping[str, frozenset[str]] = {
 }
 """Words removed from the candidates; `all` also from the targets (docs/methods.md#srb-pronouns)."""
 
-ONE_ORIGIN = "no texts without a specified gender"
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"
 
 

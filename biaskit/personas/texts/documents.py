@@ -28,6 +28,7 @@ from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 
 ASSOCIATED, SPECIFIED = "associated", "specified"
+NO_TEXTS = {ASSOCIATED: "no texts without a specified gender", SPECIFIED: "no texts with a specified gender"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ _CODES: Mapping[str, Sequence[str]] = {
 # fmt: on
 """Other languages have words only: the letter M is a man in German and a woman (mujer) in Spanish."""
 _CODE = re.compile(r"[^.=\x00-\x1f\x7f]{1,40}")  # what a dotted key of --set can hold
-_NOT_SPECIFIED = ("", "none")  # what `gender_codes` may map a code to, beside the genders
 NO_CODES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -44,7 +43,7 @@ class GenderCodes:
     def __init__(self, codes: Mapping[str, str] = NO_CODES) -> None:
         mapped: dict[str, str | None] = {}
         for code, gender in codes.items():
-            if gender not in (*_CODES, *_NOT_SPECIFIED):
+            if gender not in (*_CODES, "", "none"):
                 raise StudyError(
                     f"gender_codes: {shown(code)} = {shown(gender)} is no gender."
                     f"{nearest(str(gender), _CODES)} Known: {', '.join(_CODES)}, none (not specified)."

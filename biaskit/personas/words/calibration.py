@@ -86,15 +86,19 @@ class Calibration:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of calibration.csv (docs/reading.md#table-calibration), by step and ordered pair."""
+        columns = ("c", "alpha", "stability", "stability_low", "stability_high", "stability_shuffled")
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
             for step in steps:
                 chosen = self.recommended is not None and self.recommended.alpha == step.alpha
-                of_step = {name: getattr(step, name) for name in _OF_STEP}
+                of_step = {name: getattr(step, name) for name in columns}
                 of_step |= {"model": self.model, "occupation": self.occupation, "prior": prior}
                 for marked in step.lists:
                     yield {
                         **of_step,
-                        **{name: getattr(marked, name) for name in _OF_LIST},
+                        **{
+                            name: getattr(marked, name)
+                            for name in ("gender", "against", "n_common", "n_names")
+                        },
                         "n_marked": None if marked.words is None else len(marked.words),
                         "n_criterion": None if marked.criterion is None else len(marked.criterion),
                         "n_marked_beyond": marked.n_beyond,
@@ -104,10 +108,6 @@ class Calibration:
                         "recommended": chosen and prior == "hybrid",
                         "reason": joined([marked.reason, step.reason]),
                     }
-
-
-_OF_LIST = ("gender", "against", "n_common", "n_names")
-_OF_STEP = ("c", "alpha", "stability", "stability_low", "stability_high", "stability_shuffled")
 
 
 def calibrate(

@@ -7,7 +7,7 @@ against all others where none is; a crossed one (Black women) also against the o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from biaskit.personas.words.contrasts import WordList, contrast_lists
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, labelled_texts
 from biaskit.personas.words.log_odds import METHODS
-from biaskit.personas.words.run_lists import length_notes, names_of, prior_of
+from biaskit.personas.words.run_lists import Progress, length_notes, names_of, prior_of
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
@@ -56,10 +56,7 @@ class GroupLists:
 
 
 def make_group_lists(
-    documents: TextDocuments,
-    study: PersonasStudy,
-    english: Mapping[str, int],
-    progress: Callable[[int, int], None],
+    documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], progress: Progress
 ) -> GroupLists | None:
     """Make the lists of every group and crossed group of each model; None without a column of groups.
 
@@ -238,10 +235,7 @@ def group_list_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_lists.csv: how long each list is, beside its null."""
     columns = ("n_marked", "n_marked_beyond", *_NULLS, "n_target", "n_unmarked", "reason")
     for group_list in lists.lists:
-        yield {
-            **_scope(lists, group_list),
-            **{name: getattr(group_list.words, name) for name in columns},
-        }
+        yield {**_scope(lists, group_list), **{name: getattr(group_list.words, name) for name in columns}}
 
 
 def _scope(lists: GroupLists, group_list: GroupList) -> Row:

@@ -60,10 +60,6 @@ def word_lists(
     Reference: docs/methods.md#marked-words and docs/methods.md#word-list-null.
     """
     left_out = np.zeros(len(words), dtype=np.bool_) if left_out is None else np.asarray(left_out)
-    if counts.shape != (len(genders), len(words)) or {np.shape(english), left_out.shape} != {(len(words),)}:
-        raise ValueError(f"counts {counts.shape} of {len(genders)} documents and {len(words)} words")
-    if unknown := set(genders) - set(GENDERS):
-        raise ValueError(f"genders are {', '.join(GENDERS)}; found {', '.join(sorted(unknown))}")
     lists: list[WordList] = []
     for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
         texts = labelled_texts(counts, words, genders, strata, english, groups, left_out, elsewhere=elsewhere)

@@ -22,6 +22,7 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
+Progress = Callable[[int, int], None]
 CALIBRATED = "calibrated"
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
 """Columns of word_lists.csv and instruction_words.csv that leave gender words and names out."""
@@ -60,10 +61,7 @@ def prior_of(study: PersonasStudy) -> Prior:
 
 
 def make_lists(
-    documents: TextDocuments,
-    study: PersonasStudy,
-    english: Mapping[str, int],
-    progress: Callable[[int, int], None],
+    documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], progress: Progress
 ) -> RunLists:
     """Make the lists of every comparison, in study order (docs/methods.md#marked-words)."""
     counts, words = documents.tokens.counts(), documents.tokens.words

@@ -7,15 +7,15 @@ it is an effect size: 10 + 10 texts teach, however many there are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from biaskit.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
+from biaskit.personas.texts.documents import ASSOCIATED, NO_TEXTS, SPECIFIED, TextDocument, TextDocuments
 from biaskit.personas.words.comparisons import TextComparison
 from biaskit.personas.words.gender_words import says_gender
-from biaskit.personas.words.run_lists import RunLists
+from biaskit.personas.words.run_lists import Progress, RunLists
 from biaskit.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
@@ -41,7 +41,6 @@ CELLS: tuple[Cell, ...] = (
     (SPECIFIED, ASSOCIATED),
     (ASSOCIATED, SPECIFIED),
 )
-NO_TEXTS = {ASSOCIATED: "no texts without a specified gender", SPECIFIED: "no texts with a specified gender"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class _Area:
 
 
 def transfer_rows(
-    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Callable[[int, int], None]
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
 ) -> Iterator[Row]:
     """Yield the rows of text_transfer.csv: four for each model and occupation, then four means over them."""
     n_pairs, done = len(documents.models) * len(documents.occupations), 0
