@@ -130,7 +130,7 @@ def as_called(message: str) -> str:
             key, value = value.split("=", 1)
             table, dot, key_in_table = key.partition(".")
             return f"settings={json.dumps({table: {key_in_table: value} if dot else value})}"
-        return f"{name}={value if value.isdigit() or value in ('', 'N') else json.dumps(value)}"
+        return f"{name}={value if re.fullmatch(r'[0-9.]*|N', value) else json.dumps(value)}"
 
     if BY_COMMAND.get():
         return message

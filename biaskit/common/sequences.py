@@ -31,13 +31,6 @@ class Computed(Sequence[T], Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return map(self._at, range(self._n))
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, str):
-            return NotImplemented
-        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
-
-    __hash__ = None  # type: ignore[assignment]
-
 
 def cut(entries: Sequence[T], size: int) -> Computed[tuple[T, ...]]:
     """Cut entries, in their order, into tuples of `size`; the last has what is left."""

@@ -94,9 +94,7 @@ def open_generator(
         return ScriptedGenerator.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     if kind == "inspect":
         if api is not None and api.thinking != "auto":
-            raise UsageError(
-                f"{label} is asked through Inspect, which cannot tell it to think: leave out thinking."
-            )
+            raise UsageError(f"{label}: Inspect cannot tell a model to think or not: leave out thinking.")
         from biaskit.models.inspect_model import open_inspect
 
         return open_inspect(name, label=label, options=_api_options(spec, label, api), account=account)

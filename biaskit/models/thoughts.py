@@ -116,11 +116,6 @@ def holds_closing(text: str) -> bool:
     return _CLOSING.search(text) is not None
 
 
-def in_mark(token: str) -> bool:
-    """Tell whether a special token is a mark of thoughts, or a part of one."""
-    return any(token in mark for pair in MARKS for mark in pair) or token in ("<|start|>", "<|end|>")
-
-
 def closing(opened: str, marks: tuple[str, str]) -> str:
     """Return what a prompt needs so that the answer comes next: the end of its thought, or an empty one."""
     first, last = next((pair for pair in MARKS if pair[0] == opened), marks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,8 +95,9 @@ def import_answers(
         raise RunError(f"{path} asked no model behind an API: there is nothing to import into it.")
     files = AnswerFiles.read([expanded(answer) for answer in answers])
     keys_before, names = _stored(path, manifest["engine"])
-    if not accept_drift:
-        files.names = frozenset(names) or files.most_frequent_model()
+    if not accept_drift:  # of the models stored, or of the one that gave most answers
+        of_answers = Counter(line.model for line in files.lines.values() if line.model)
+        files.names = frozenset(names or dict(of_answers.most_common(1)))
     seen = watcher or LineWatcher()
     outcome = _fill(path, manifest, models, files, accept_drift)
     for label, why in outcome.failed_models.items():

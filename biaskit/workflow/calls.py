@@ -16,7 +16,6 @@ from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.records import THOUGHT_TOKENS
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import read_shard
@@ -133,6 +132,7 @@ class CallOptions:
         from biaskit.models.api.options import ApiOptions
         from biaskit.models.api.prices import parse_price
 
+        thoughts: Any = {name: getattr(study, name) for name in ("thinking", "thought_tokens") if study}
         stated = self.api_key_env or ()
         variables = (stated,) if isinstance(stated, str) else tuple(stated)
         keys = keys_by_label(keys_of(variables), {label: full_spec(spec) for label, spec in models.items()})
@@ -144,8 +144,7 @@ class CallOptions:
             max_cost=self.max_cost,
             price=parse_price(self.price) if self.price is not None else None,
             note=watcher.detail,
-            thinking="auto" if study is None else study.thinking,
-            thought_tokens=THOUGHT_TOKENS if study is None else study.thought_tokens,
+            **thoughts,
         )
 
 

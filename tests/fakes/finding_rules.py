@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import get_args
 
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, say
-from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, TOPICS
+from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Topic
 from biaskit.report.findings.labour import against_labour_force
 from biaskit.report.findings.sentence import ends, n_words
 from biaskit.report.questions import ORDER
@@ -40,7 +41,7 @@ def hold(content: Content, *, foreign: bool = False) -> tuple[Finding, ...]:
         assert "\n" not in one.text + one.measured_with
         assert one.text.endswith(".") or foreign, one.text
         assert one.measured_with, one.text
-        assert one.topic in TOPICS
+        assert one.topic in get_args(Topic)
         assert one.verdict not in DIRECTED or backed(one, content), one.text
         if not foreign:
             assert "  " not in one.text + one.measured_with, one

@@ -9,6 +9,7 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,12 +119,14 @@ def test_every_request_is_answered_once_with_what_a_row_needs(model: TextGenerat
 def test_a_plan_cuts_the_same_batches_again_and_leaves_none_out(model: TextGenerator) -> None:
     requests = mixed()
     first, second = model.plan_draws(requests), model.plan_draws(requests)
-    assert first == second
+    assert [*first.batches] == [*second.batches]
+    assert replace(first, batches=second.batches) == second
     assert sorted(r.key for r in requests) == sorted(r.key for batch in first.batches for r in batch)
     assert len(first.batches) == first.calls
     assert max(map(len, first.batches)) <= model.batch_size == 3
     list(model.generate(first.batches[:2]))
-    assert first == model.plan_draws(requests), "a plan depends on what was answered before"
+    third = model.plan_draws(requests)
+    assert [*first.batches] == [*third.batches], "a plan depends on what was answered before"
 
 
 def test_the_order_of_requests_does_not_change_the_text_of_any_key(model: TextGenerator) -> None:

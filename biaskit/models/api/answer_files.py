@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,11 +89,6 @@ class AnswerFiles:
     def refuse(self, why: str, where: str) -> None:
         """Note why a line is not used."""
         self.problems.setdefault(why, {})[where] = None
-
-    def most_frequent_model(self) -> frozenset[str]:
-        """Return the model of most answers; empty if no answer names one."""
-        counted = Counter(line.model for line in self.lines.values() if line.model)
-        return frozenset(name for name, _ in counted.most_common(1))
 
     def ask(self, call: Call, read: Callable[[Reply], T], endpoint: Endpoint) -> T:
         """Read the answer to a call with `read`. Raises `GaveUp` if there is none that can be believed."""

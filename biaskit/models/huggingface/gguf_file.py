@@ -61,11 +61,12 @@ def complete_config(path: Path, config: Any) -> None:
         parts = config.rope_parameters or {}
         of_part = parts.get("full_attention") or parts  # sliding layers keep their positions
         of_part.update(rope)
-    stated = list(_values(config.to_dict()))
+    stated = list(_numbers(config.to_dict()))
     for key, value in told.items():
         if known.get(key) is None and key not in scaling and _CHANGES.search(key):
-            words = next((means for word, means in _MEANS.items() if re.search(word, key)), None)
-            same = words and any(re.search(words, name) and _equal(value, number) for name, number in stated)
+            words = next((means for word, means in _MEANS.items() if re.search(word, key)), "nothing else")
+            numbers = [x for name, x in stated if re.search(words, name) and isinstance(value, int | float)]
+            same = any(math.isclose(value, x, rel_tol=1e-5) for x in numbers)
             if not same and not _is_neutral(key, value):
                 raise _unread(path, key, value)
     if (eot := reader.fields.get("tokenizer.ggml.eot_token_id")) is not None:
@@ -118,15 +119,13 @@ def _is_neutral(key: str, value: Any) -> bool:
     return value in (None, False, 0, "", []) or (scales and value == 1)
 
 
-def _values(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every value of a configuration with its name, those inside others too."""
+def _numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield every number of a configuration with its name, those inside others too."""
     for name, value in config.items():
-        yield from _values(value) if isinstance(value, Mapping) else [(str(name), value)]
-
-
-def _equal(value: Any, other: Any) -> bool:
-    numbers = isinstance(value, int | float) and isinstance(other, int | float)
-    return math.isclose(value, other, rel_tol=1e-5) if numbers else bool(value == other)
+        if isinstance(value, Mapping):
+            yield from _numbers(value)
+        elif isinstance(value, int | float):
+            yield str(name), value
 
 
 def check_all_read(path: Path, model: Any) -> None:

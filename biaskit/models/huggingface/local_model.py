@@ -56,13 +56,12 @@ class LocalModel:
         thinks, thinking, room = self._renderer.thinks, local.thinking, local.thought_tokens
         if thinking == "on" and not thinks:
             raise ModelError(f"{label}: its template and tokenizer know no thoughts: leave thinking at auto.")
-        without: Mapping[str, tuple[PromptForm, ...]] = {
-            "on": ("raw", "completion", "chat-prefill"),  # no template, or an answer that has begun
-            "off": ("raw", "completion"),
-        }
         forms = FORMS[self.purpose, self._renderer.has_template]
-        if thinks:
-            forms = tuple(form for form in forms if form not in without.get(thinking, ()))
+        if thinks and thinking != "auto":
+            begun = (
+                ("chat-prefill",) if thinking == "on" else ()
+            )  # leaves no place for thoughts
+            forms = tuple(form for form in forms if form not in ("raw", "completion", *begun))
         self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
         # Everything that a number can depend on.
         parts = {

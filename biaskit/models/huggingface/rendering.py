@@ -14,7 +14,7 @@ from biaskit.common.foreign import visible
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.conversation import messages_of
 from biaskit.models.matching import starts_new_word
-from biaskit.models.thoughts import MARKS, SWITCHES, Thinking, closing, in_mark, opened_by
+from biaskit.models.thoughts import MARKS, SWITCHES, Thinking, closing, opened_by
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
@@ -55,7 +55,8 @@ class Renderer:
         self._marks = next(iter(of_template or of_tokens), None)
         added = {i: token.content for i, token in tokenizer.added_tokens_decoder.items() if token.special}
         special = added | dict(zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=True))
-        self._special = {i for i, text in special.items() if not in_mark(text)}
+        of_marks = "".join((*map("".join, MARKS), "<|start|>", "<|end|>"))
+        self._special = {i for i, text in special.items() if text not in of_marks}
         self.thinks = self.has_template and (self._marks or self._switch) is not None  # it may, at least
         try:
             asked = [{"role": "system", "content": SENTINEL}, {"role": "user", "content": "Hello"}]

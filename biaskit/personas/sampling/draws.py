@@ -121,12 +121,13 @@ class DrawWork(Work[str | None]):
         missing, later = len(pending.requests), self.draws.outlook()[1]
         plan: Plan[DrawRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
         seconds: float | None = 0.0
-        new_tokens = self.design.sampling.max_new_tokens * missing
         if missing:
             plan = self.model.plan_draws(pending.requests)
-            seconds = self.model.estimate_seconds(new_tokens)
+            seconds = self.model.estimate_seconds(plan.new_tokens_max)
         growth = (missing + later) / missing if missing else 1.0
-        n_there = sum(key in self.draws.stored for key in self.draws.of_key)
+        draws, filling = self.draws, self.draws.filling
+        n_there = sum(key in draws.stored for key in draws.of_key)
+        n_most = len(draws.open_series) * filling.most + len(draws.specified) * filling.n
         return ModelPlan(
             run=session.run,
             label=self.label,
@@ -139,8 +140,8 @@ class DrawWork(Work[str | None]):
             prompt_tokens=plan.prompt_tokens,
             seconds=seconds,
             unit="draws",
-            n_cells_most=min(self.draws.n_most, n_there + missing + later),
-            new_tokens=new_tokens,
+            n_cells_most=min(n_most, n_there + missing + later),
+            new_tokens=plan.new_tokens_max,
             seconds_most=None if seconds is None else seconds * growth,
             calls=plan.calls if self.model.identity.where == "api" else None,
             cost=plan.cost_max,

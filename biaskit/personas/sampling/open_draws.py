@@ -47,11 +47,6 @@ class OpenDraws:
         self._requests: dict[DrawSeries, dict[int, DrawRequest]] = {}
         self._tallies: dict[DrawSeries, Tally] = {}
 
-    @property
-    def n_most(self) -> int:
-        """Draws if every series needs all it may have."""
-        return len(self.open_series) * self.filling.most + len(self.specified) * self.filling.n
-
     def _requests_of(self, series: DrawSeries, draws: range) -> list[DrawRequest]:
         """Draws of a series, each made once."""
         requests = self._requests.setdefault(series, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from biaskit.common.wording import short
 from biaskit.report.content import Content
@@ -28,7 +28,6 @@ Topic = Literal[
     "gaps",
     "relations",
 ]
-TOPICS: tuple[Topic, ...] = get_args(Topic)
 DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
 MEASURED: tuple[Verdict, ...] = (*DIRECTED, "equivalent", "no-clear-difference")
 MOST_WORDS = 25
