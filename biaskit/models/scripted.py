@@ -99,7 +99,8 @@ class _Scripted:
     def plan(self, requests: Sequence[R]) -> Plan[R]:
         """Cut the batches in the order of the requests."""
         batches = cut(requests, self.batch_size)
-        return Plan(batches, calls=len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+        new_tokens = sum(r.sampling.max_new_tokens for r in requests if isinstance(r, DrawRequest))
+        return Plan(batches, len(batches), prompt_tokens=0, new_tokens_max=new_tokens, cost_max=0.0)
 
     def _line_for(self, rendered: str) -> Mapping[str, Any] | None:
         return next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)

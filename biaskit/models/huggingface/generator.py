@@ -25,7 +25,7 @@ from biaskit.models.base import naming
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import transpose_output
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
-from biaskit.models.huggingface.rendering import ANCHOR_TOKENS
+from biaskit.models.huggingface.rendering import ANCHOR_TOKENS, MARK_TOKENS
 from biaskit.models.options import LocalOptions
 from biaskit.models.thoughts import begins_thought, holds_closing, parted, thought_ended
 from biaskit.models.token_trie import TokenIds
@@ -33,7 +33,6 @@ from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sam
 
 MOST_TEXTS = 96  # of a batch
 WARM_UP, WARM_UP_TOKENS = "warm-up", 6  # key and length of its texts
-MARK_TOKENS = 16  # tokens that hold a mark of thoughts, however it is split
 
 
 class TransformersGenerator(LocalModel):

@@ -19,6 +19,7 @@ from biaskit.models.token_trie import TokenIds
 from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
 SENTINEL = "Sentinel7"
+MARK_TOKENS = 16  # that hold a mark of thoughts, however it is split
 ANCHOR_TOKENS = 8  # prompt tokens decoded before an answer, so that it keeps its leading space
 CLOCK = "strftime_now"  # the function that a chat template calls for today's date
 

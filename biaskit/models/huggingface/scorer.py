@@ -18,7 +18,7 @@ from biaskit.models.huggingface.head import ListedTokens, OutputHead, TopTokens
 from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_misread, name_prefixes, prepare
-from biaskit.models.huggingface.rendering import boundary_vocabulary
+from biaskit.models.huggingface.rendering import MARK_TOKENS, boundary_vocabulary
 from biaskit.models.huggingface.states import NodeStates, Windows, windows_of
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.thoughts import begins_thought, inside_thought
@@ -30,7 +30,6 @@ HEAD_TOLERANCE = {"float32": 2e-4, "bfloat16": 0.2, "float16": 0.2}
 BFLOAT16_STEP = 2.0**-8
 """Relative spacing of a bfloat16 number: the model's own 16-bit logits are that coarse."""
 MOST_PROMPTS = 64  # of a batch
-MOST_OF_MARK = 8  # tokens of an opening mark that is none of the vocabulary's
 HEAD_CHECKED = 64  # tokens of the prompt that the output head is checked on
 MOST_CHECKED = 1024
 """Tokens of the longest prompt that the trie's forward is checked on: more than a window that an
@@ -217,7 +216,7 @@ class TransformersScorer(NodeStates):
     def _thinks_after(self, ids: TokenIds, token: int) -> bool:
         """Tell whether the most probable token, with those that follow it, opens a thought."""
         said = [token]
-        while (begins := begins_thought(self._renderer.marked(said))) is None and len(said) < MOST_OF_MARK:
+        while (begins := begins_thought(self._renderer.marked(said))) is None and len(said) < MARK_TOKENS:
             tokens = torch.tensor([[*ids, *said]], device=self._model.device)
             with torch.inference_mode():
                 said.append(int(self._model(input_ids=tokens).logits[0, -1].argmax()))

@@ -78,7 +78,8 @@ def message_of(call: Callable[..., object], *args: Any, **options: Any) -> str:
 
 
 def texts_of(imported: ImportedTexts) -> list[object]:
-    return [row["text"] for row in imported.rows]
+    """All that was written; `text` is without thoughts."""
+    return [row.get("raw", row["text"]) for row in imported.rows]
 
 
 def genders_of(imported: ImportedTexts) -> list[object]:
