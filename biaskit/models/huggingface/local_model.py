@@ -58,9 +58,7 @@ class LocalModel:
             raise ModelError(f"{label}: its template and tokenizer know no thoughts: leave thinking at auto.")
         forms = FORMS[self.purpose, self._renderer.has_template]
         if thinks and thinking != "auto":
-            begun = (
-                ("chat-prefill",) if thinking == "on" else ()
-            )  # leaves no place for thoughts
+            begun = ("chat-prefill",) if thinking == "on" else ()  # leaves no place for thoughts
             forms = tuple(form for form in forms if form not in ("raw", "completion", *begun))
         self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
         # Everything that a number can depend on.
