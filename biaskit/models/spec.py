@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
     from biaskit.models.huggingface.folder import ModelFolder
 
-KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted")
+DEMOS = ("demo", "demo-base")  # whole specs
+KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted")
 API = ("openai", "api")
 
 
@@ -137,14 +138,14 @@ def _kind(spec: str) -> tuple[str, str]:
     if "\0" in spec or any(len(part.encode("utf-8", "surrogatepass")) > 255 for part in spec.split("/")):
         raise UsageError(f"{short(repr(hide_urls(spec)))} is not a model: no file or model has such a name.")
     kind, _, name = full_spec(spec).partition(":")
-    if spec == "demo" or (kind in KINDS and kind != "demo"):
+    if spec in DEMOS or (kind in KINDS and kind not in DEMOS):
         return kind, name
     file_kind = {".jsonl": "scripted:", ".gguf": "gguf:"}.get(Path(spec).suffix.lower())
     file_kind = file_kind or ("hf:" if Path(spec).is_dir() else None)
     hint = f" Did you mean {file_kind}{spec}?" if file_kind else nearest(kind, KINDS)
     hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise UsageError(
-        f"{hide_urls(spec)!r} is not a model.{hint} Give demo, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
+        f"{hide_urls(spec)!r} is not a model.{hint} Give demo, demo-base, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
         " api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
     )
 
@@ -154,9 +155,9 @@ def _find_local(kind: str, name: str) -> ModelFolder:
     from biaskit.models.huggingface.folder import check_gguf
     from biaskit.models.huggingface.loading import find_folder, require_transformers
 
-    if kind == "demo":
+    if kind in DEMOS:
         from biaskit.models.huggingface.demo import find_demo
 
-        return find_demo()
+        return find_demo(kind)
     require_transformers()
     return find_folder(name) if kind == "hf" else check_gguf(expanded(name))

@@ -6,7 +6,15 @@ from biaskit.common.wording import count, percent, points
 from biaskit.corpora.variance import TextVariance, load_text_variance
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.rounds import Filling
-from biaskit.stats.power import POWER, Design, Side, smallest_difference
+from biaskit.stats.power import (
+    FEWEST_UNITS,
+    LARGEST_PLANNED,
+    NOT_JUDGED,
+    POWER,
+    Design,
+    Side,
+    smallest_difference,
+)
 from biaskit.stats.verdict import first_level
 
 
@@ -14,27 +22,27 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
     """Say before a run which difference it would show; "" without labour statistics.
 
     The level is the first lead's (docs/methods.md#tree): a run asks whom a model writes about and
-    how, and whether models differ. The variance is that of the demo model's recorded texts.
+    how, and whether models differ. The variance is that of the base demo's recorded texts.
     """
     occupations = sum(item.labour_female_share is not None for item in design.occupations)
     if not occupations:
         return ""
-    none = "No difference between the share of women and labour statistics would show:"
-    if occupations < 2:
-        return f"{none} fewer than two occupations with a labour share."
+    not_judged = f"Which differences from labour statistics would show {NOT_JUDGED}"
+    if occupations < FEWEST_UNITS:
+        return f"{not_judged}: fewer than {FEWEST_UNITS} occupations have a labour share."
     texts = len(design.template_ids) * Filling.from_study(design.study).batch
     tested = paired_design(load_text_variance()[0], occupations, texts)
     n_questions = 2 + (n_models > 1)
     level = first_level(n_questions, n_models, strict=design.study.strict)
     difference = smallest_difference(tested, level)
-    if difference is None:
-        return f"{none} no difference is large enough."
+    if difference is None or difference > LARGEST_PLANNED:
+        return f"{not_judged}."
     parts, total = tested.parts(), tested.variance()
     return (
         f"A mean difference of {points(difference)} (over {count(occupations, 'occupation')}; variance:"
         f" occupations {percent(parts['jobs'] / total)} %, draws {percent(parts['cells'] / total)} %) between"
         f" the share of women in the texts and in the labour force would show in {percent(POWER)} % of such"
-        " runs, if the model varies as the demo does."
+        " runs, if the model varies as demo-base does."
     )
 
 

