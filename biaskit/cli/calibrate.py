@@ -16,8 +16,7 @@ from biaskit.workflow.calibrate import calibrate
 @click.command(
     "calibrate",
     epilog=examples(
-        "biaskit calibrate RUN --occupation nurse",
-        "biaskit analyze RUN --study RUN/calibrated.toml",
+        "biaskit calibrate RUN --occupation nurse", "biaskit analyze RUN --study RUN/calibrated.toml"
     ),
 )
 @click.argument("run", required=False)

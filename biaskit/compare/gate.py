@@ -120,11 +120,7 @@ def coverage_in(rows: Iterable[Row]) -> Coverage:
 
 
 def judge_policy(
-    policy: Policy,
-    rows: Sequence[Row],
-    *,
-    pairs: Sequence[Pair] = (),
-    coverage: Coverage | None = None,
+    policy: Policy, rows: Sequence[Row], *, pairs: Sequence[Pair] = (), coverage: Coverage | None = None
 ) -> GateResult:
     """Hold rows of tests.csv against a policy.
 

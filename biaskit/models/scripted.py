@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -99,8 +100,7 @@ class _Scripted:
     def plan(self, requests: Sequence[R]) -> Plan[R]:
         """Cut the batches in the order of the requests."""
         batches = cut(requests, self.batch_size)
-        new_tokens = sum(r.sampling.max_new_tokens for r in requests if isinstance(r, DrawRequest))
-        return Plan(batches, len(batches), prompt_tokens=0, new_tokens_max=new_tokens, cost_max=0.0)
+        return Plan(batches, len(batches), prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
 
     def _line_for(self, rendered: str) -> Mapping[str, Any] | None:
         return next((entry for entry in self._lines if entry.get("contains", "") in rendered), None)
@@ -169,7 +169,9 @@ class ScriptedGenerator(_Scripted):
 
     forms = ("chat", "completion", "raw")
 
-    plan_draws = _Scripted.plan
+    def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:
+        """Cut the batches; each text may be as long as it is asked for."""
+        return replace(self.plan(requests), new_tokens_max=sum(r.sampling.max_new_tokens for r in requests))
 
     def generate(self, batches: Iterable[Sequence[DrawRequest]]) -> Iterator[Sequence[Draw | Failed]]:
         """Answer one group per batch."""

@@ -14,13 +14,14 @@ from biaskit.records import Draw
 
 Thinking = Literal["auto", "on", "off"]
 _SIGNS = (
-    *(("<{}>", "</{}>"), ("[{}]", "[/{}]"), ("<|{}|>", "<|/{}|>"), ("◁{}▷", "◁/{}▷")),
+    *(("<{}>", "</{}>"), ("<|{}|>", "<|/{}|>"), ("◁{}▷", "◁/{}▷")),
     *(("<|begin_of_{}|>", "<|end_of_{}|>"), ("<|start_{}|>", "<|end_{}|>"), ("<|{}_start|>", "<|{}_end|>")),
 )
 _WORDS = ("think", "thinking", "thought", "thoughts", "reasoning", "seed:think", "longcat_think")
 _ANALYSIS, _FINAL = "<|channel|>analysis<|message|>", "<|channel|>final<|message|>"
 _LOWER = (
     *((first.format(word), last.format(word)) for word in _WORDS for first, last in _SIGNS),
+    ("[think]", "[/think]"),  # other words in brackets are headings
     ("<|channel>thought", "<channel|>"),
     ("<unused94>thought", "<unused95>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
@@ -31,9 +32,7 @@ MARKS: tuple[tuple[str, str], ...] = (*_LOWER, *((first.upper(), last.upper()) f
 FIELDS = ("reasoning_content", "reasoning", "thinking")
 """Where servers put thoughts that they part from the text themselves."""
 SWITCHES: Mapping[str, Mapping[str, object]] = {
-    "enable_thinking": {"on": True, "off": False},
-    "thinking": {"on": True, "off": False},
-    "reasoning": {"on": True, "off": False},
+    **{name: {"on": True, "off": False} for name in ("enable_thinking", "thinking", "reasoning")},
     "thinking_budget": {"off": 0},
 }
 """Variables by which chat templates turn thoughts on and off."""
@@ -49,15 +48,15 @@ _PAIRS = (
     ("Here is my thought process:", "Here is my response:"),
 )
 _FLAGS = re.DOTALL | re.MULTILINE | re.IGNORECASE
-_OPENING = "|".join(first for first, _ in _PAIRS)
 _CLOSED = re.compile(rf"^[ \t]*(?:{'|'.join(f'{first}.*?{last}' for first, last in _PAIRS)})", _FLAGS)
-_UNCLOSED = re.compile(rf"(?:\A\s*(?:{_OPENING})|^[ \t]*(?:{_OPENING})[ \t]*$).*", _FLAGS)
-_CLOSING = re.compile("|".join(f"({last})" for _, last in _PAIRS[:-1]), _FLAGS)
+_OPENINGS = "|".join(first for first, _ in _PAIRS[:-1])
+_UNCLOSED = re.compile(rf"(?:\A\s*(?:{_OPENINGS})|^[ \t]*<think>[ \t]*$).*", _FLAGS)
+_ENDS = "|".join(last for _, last in _PAIRS[:-1])
+_CLOSING = re.compile(_ENDS, _FLAGS)
+_ALONE = re.compile(rf"(?:^[ \t]*|(?<=[.!?…\"”)\]]))(?:{_ENDS})|(?:{_ENDS})[ \t]*$", _FLAGS)
+"""A closing mark that no sentence is about: where a line or a sentence begins or ends."""
 _OPENED = re.compile("|".join(f"({re.escape(first)})" for first, _ in _LOWER), re.IGNORECASE)
-_IN_SENTENCE = re.compile(r"(?:[\w,;] |[(`\"'“‘] ?)\0(?: [a-z]| ?[)`\"'”’,;.])")
-_WRAP = (
-    r"<[/|]*(?:answer|response|output|begin_of_solution|end_of_solution|start_response|end_response|end)\|?>"
-)
+_WRAP = r"<[/|]*(?:answer|response|output|(?:begin|end)_of_solution|(?:start|end)_response|end)\|?>"
 _WRAPS = re.compile(rf"\A\s*(?:{_WRAP}\s*)?|\s*{_WRAP}\s*\Z", re.IGNORECASE)
 """What some families write around the answer that follows a thought."""
 
@@ -66,15 +65,13 @@ def without_thoughts(text: str, opened: str = "") -> str:
     """Return the answer alone: empty where a thought never ended, the text itself where there is none.
 
     A thought begins a line. `opened`: the mark with which the prompt has begun one; elsewhere a closing mark
-    alone ends a thought that a prompt began. Marks inside a sentence are words about them, and stay.
+    alone ends a thought that a prompt began, unless nothing follows it. Marks inside a sentence are words
+    about them, and stay; one that is never closed opens a thought where the text begins, or alone on a line.
     """
     answer = _CLOSED.sub("", opened + text)
-    for match in reversed([*_CLOSING.finditer(answer)]):
-        before, pair = answer[: match.start()], _PAIRS[(match.lastindex or 0) - 1]
-        said = f"{before[-2:]}\0{answer[match.end() :][:2]}"
-        if not re.search(pair[0], before, _FLAGS) and not _IN_SENTENCE.search(said):
-            answer = answer[match.end() :]
-            break
+    if alone := [*_ALONE.finditer(answer)]:
+        after = answer[alone[-1].end() :]
+        answer = after if after.strip() else answer[: alone[-1].start()]
     answer = _UNCLOSED.sub("", answer)
     return text if answer == text else _WRAPS.sub("", answer)
 
@@ -106,14 +103,9 @@ def for_template(thinking: Thinking) -> dict[str, object]:
     return {"chat_template_kwargs": {n: ways[thinking] for n, ways in SWITCHES.items() if thinking in ways}}
 
 
-def thought_ended(text: str, opened: str) -> bool:
-    """Tell whether the thought with which an answer begins has ended."""
-    return without_thoughts(f"{text}\n.", opened).endswith(".")
-
-
-def holds_closing(text: str) -> bool:
-    """Tell whether a closing mark stands in a text."""
-    return _CLOSING.search(text) is not None
+def thought_ended(last: str) -> bool:
+    """Tell whether a thought that was open has ended, by the last words of an answer."""
+    return _ALONE.search(f"{last}\n") is not None
 
 
 def closing(opened: str, marks: tuple[str, str]) -> str:

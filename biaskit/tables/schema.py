@@ -172,8 +172,7 @@ SCHEMAS: Mapping[str, TableSchema] = {
     ),
     "word_overlap": _table("model occupation gender word place", "model occupation gender word"),
     "word_methods": _table(
-        "model occupation origin gender word only_in",
-        "model occupation origin gender word",
+        "model occupation origin gender word only_in", "model occupation origin gender word"
     ),
     "instruction_words": _table(
         "model setting prompt_form instruction_id:i marked_for method rank:i word z:n q_value:n "

@@ -12,7 +12,7 @@ from biaskit.arguments import TEXTS, checked
 from biaskit.common.wording import short
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
-from biaskit.personas.texts.copies import units
+from biaskit.personas.texts.copies import shingles_of, units
 from biaskit.personas.texts.gender_codes import GenderCodes
 from biaskit.personas.texts.tokens import TokenisedTexts
 from biaskit.personas.words.gender_words import is_gender_word, says_gender
@@ -69,7 +69,7 @@ def marked_words(
         raise UsageError("prompt has another length than texts: give one for each text.")
     tokens = TokenisedTexts.build(texts, tokenizer)
     prompts = list(prompt) if prompt is not None else [""] * len(texts)
-    unit = units(tokens, range(len(texts)), prompts)
+    unit = units([shingles_of(text) for text in texts], prompts)
     first_of = {(unit[i], genders[i]): i for i in reversed(range(len(texts)))}
     kept = sorted(first_of.values())
     english = english_counts("table")

@@ -26,7 +26,7 @@ from transformers import AutoModelForCausalLM
 from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.huggingface.folder import check_gguf
 from biaskit.models.huggingface.generator import TransformersGenerator
-from biaskit.models.huggingface.loading import Placement, load_model
+from biaskit.models.huggingface.loading import Placement, load_config, load_model
 from biaskit.records import Expression, Scored
 
 Models = Callable[..., Tiny]
@@ -102,7 +102,6 @@ def test_a_gguf_file_is_the_model_it_says_it_is(
         ({"logit_scale": 0.5}, {}, "logit_scale = 0.5"),
         ({"attention.causal": False}, {}, "attention.causal = False"),
         ({"final_logit_softcapping": 30.0}, {}, "final_logit_softcapping = 30.0"),
-        ({"attention.sliding_window": 128}, {}, "attention.sliding_window = 128"),
         ({"attention.key_length": 2 * WIDTH}, {}, "attention.key_length"),
         ({}, {"blk.0.attn_q_norm.weight": np.ones(8)}, "blk.0.attn_q_norm.weight"),
         ({}, {"blk.1.ffn_gate.bias": np.ones(64)}, "blk.1.ffn_gate.bias"),
@@ -115,6 +114,11 @@ def test_what_nothing_reads_refuses_the_file(
     with pytest.raises(ModelError, match="hf:ORG/NAME") as refused:
         load_model(check_gguf(tmp_path / "m.gguf"), Placement("cpu", "float32"))
     assert said in str(refused.value)
+
+
+def test_prompts_stay_within_a_window_that_the_architecture_does_not_know(tmp_path: Path) -> None:
+    write_tiny_gguf(tmp_path / "m.gguf", keys={"attention.sliding_window": 128})
+    assert 128 == load_config(check_gguf(tmp_path / "m.gguf")).max_position_embeddings
 
 
 def test_tensors_that_a_folder_s_config_leaves_out_refuse_it(tiny: Models, tmp_path: Path) -> None:

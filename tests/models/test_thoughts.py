@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from fakes.api_cases import MODEL, options
+from fakes.api_server import ApiServer, Behaviour
 from fakes.tiny_models import build_model, build_tokenizer, expressions, scorer_for
 from tokenizers import AddedToken
 
 import biaskit as bk
 from biaskit.errors import ModelError
 from biaskit.models.api.answers import choices, listed_tokens, reasons_first
+from biaskit.models.api.opening import open_api_generator
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Reply
 from biaskit.models.huggingface.folder import check_folder
@@ -66,6 +71,8 @@ TEXTS = [  # what was said, the mark that the prompt opened, the answer
     (f"Of course!\n<think>\n{HIM}\n</think>\nShe is", "", "Of course!\n\nShe is"),
     (f"<think>{HIM} <think> again </think> and {HIM} </think>\nShe is", "", "She is"),
     (f"<think>a</think>\n<think>{HIM}</think>She is", "", "She is"),
+    (f"<think>\n{HIM}\n</think>\n\nShe is.\n</think>", "", "She is.\n"),
+    (f"{HIM}</think>\n\nShe is.\n</think>", "<think>", "She is.\n"),
     # Words about marks are words.
     *(
         (text, "", text)
@@ -73,6 +80,12 @@ TEXTS = [  # what was said, the mark that the prompt opened, the answer
             "She teaches models to write <think> before and </think> after their thoughts.",
             "Her book says `</think>` ends it. She",
             "She types </think> by hand",
+            "She knows the tag </think> HTML-style.",
+            "what is </think>? She says.",
+            "- </think>: closes. **</think>** tags. The </think>-tag ends it.",
+            "[Thoughts]\nShe is a nurse",
+            "She is.\n[Thinking]\nShe wonders.\n[End]\nShe lives.",
+            "Here is my thought process: I start. She is a nurse.",
             "analysis of her work shows that she",
             "  She is. ",
             "Her final analysis: she is",
@@ -387,3 +400,26 @@ def test_rows_keep_what_was_said_and_its_answer(tmp_path: Path) -> None:
     manifest = json.loads((out / "manifest.json").read_text())
     assert "thinking=on" in manifest["signature"]
     assert manifest["question"]["thinking"] == "on"
+
+
+@pytest.mark.parametrize(
+    ("thinking", "behaviour", "said"),
+    [
+        ("on", Behaviour(), "thinking=on changes nothing"),
+        ("off", Behaviour(reasoning=3), "thinking=off changes nothing"),
+        ("off", Behaviour(strict=True), "takes no thinking=on or off"),
+        ("on", Behaviour(reasoning=3), ""),
+        ("off", Behaviour(), ""),
+    ],
+)
+def test_a_server_that_does_not_do_as_it_is_told_says_so(
+    thinking: Any, behaviour: Behaviour, said: str
+) -> None:
+    with ApiServer(MODEL, behaviour) as server:
+        opened = partial(open_api_generator, f"api:toy@{server.url}", label="toy")
+        if said:
+            with pytest.raises(ModelError, match=said):
+                opened(options=options(thinking=thinking))
+            return
+        with closing(opened(options=options(thinking=thinking))) as generator:
+            assert generator.identity.forms == ("chat",)  # a raw prompt has no template

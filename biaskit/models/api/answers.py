@@ -67,8 +67,7 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
     listed = reply.data.get("choices")
     if not isinstance(listed, list) or not listed:
         if _PROMPT_BLOCK.search(json.dumps(reply.data)):
-            by = str(reply.data.get("model") or "")
-            raise Blocked("the server's filter blocked the prompt", by=by)
+            raise Blocked("the server's filter blocked the prompt", by=str(reply.data.get("model") or ""))
         raise BadAnswer("the answer has no choices")
     by_index: dict[int, AnswerChoice] = {}
     for place, data in enumerate(listed):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from biaskit.errors import ModelError
 from biaskit.models.api.answers import AnswerChoice, answered, choices, reasons_first
 from biaskit.models.api.capabilities import NEUTRAL, Capabilities, CapabilityFinding
 from biaskit.models.api.connection import Connection
@@ -128,6 +129,8 @@ class Doors:
             found = await self.ask(path, body, lambda reply: (reply, choices(reply, 2), answered(reply)))
             if isinstance(found, tuple):
                 return self._opened(path, settings, *found)
+            if isinstance(found, Refused) and self.of_template and "chat_template_kwargs" in str(found):
+                raise ModelError(f"the server takes no thinking=on or off ({found}): leave thinking at auto.")
             if isinstance(found, GaveUp | Blocked) or not self._without(path, found, body, settings):
                 why = found
                 break

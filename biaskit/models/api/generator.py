@@ -72,9 +72,8 @@ class ApiGenerator(ApiModel):
         return self._plan(batches, len(batches), prompt_tokens, new_tokens)
 
     def _new_tokens(self, sampling: Sampling) -> int:
-        options = self.connection.options
-        thinks = self.capabilities.reasoning or options.thinking == "on"
-        return sampling.max_new_tokens + (options.thought_tokens if thinks else 0)
+        room = self.connection.options.thought_tokens if self.capabilities.reasoning else 0
+        return sampling.max_new_tokens + room
 
     def estimate_seconds(self, n_new_tokens: int) -> float | None:
         """Return None: how many requests a server bears at once shows only when it is asked."""
@@ -140,9 +139,8 @@ class ApiGenerator(ApiModel):
             seen.add(choice.text)
             prompt_tokens = None if draws else origin.prompt_tokens  # counted once, with the first text
             by = Answered(origin.by, origin.at, prompt_tokens, origin.new_tokens if alone else None)
-            draw = Draw(batch[choice.index].key, rendered, choice.text, choice.finish, by, seeded)
+            draw = parted(Draw(batch[choice.index].key, rendered, choice.text, choice.finish, by, seeded))
             if choice.thought or (not choice.text and choice.finish == "length"):  # parted, or kept back
-                draws.append(replace(draw, raw="\n\n".join(filter(None, (choice.thought, choice.text)))))
-            else:
-                draws.append(parted(draw))
+                draw = replace(draw, raw="\n\n".join(filter(None, (choice.thought, choice.text))))
+            draws.append(draw)
         return draws

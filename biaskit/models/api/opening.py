@@ -95,10 +95,14 @@ def _open(
         return connection, assumed_capabilities(offline.form, scoring, texts, official=official)
     try:
         capabilities = measure(connection, scores=scoring is not None)
-        if options.thinking == "off" and capabilities.reasoning:
+        if options.thinking == ("off" if capabilities.reasoning else "on"):
             raise ModelError(
-                f"{label}: told not to think, the model thinks all the same: its server does not pass"
+                f"{label}: thinking={options.thinking} changes nothing: its server does not pass"
                 " chat_template_kwargs on, or its template has no such switch. Leave thinking at auto."
+            )
+        if options.thinking != "auto":  # a raw prompt has no template that could be told
+            capabilities = replace(
+                capabilities, completions=False, completions_k=0, echo=False, selected_ids=False
             )
         return connection, capabilities
     except BaseException:

@@ -36,14 +36,17 @@ HEADERS = {
 }
 """Headers that leave this machine, beside the host, the body's length and kind, and the key."""
 _BLOCK = re.compile(
-    "(?i)filter|block|safe|prohibited|recitation|spii|sensitive|toxic|moderat|guardrail|policy|inspect|armor"
+    r"(?i)(\w+[_.])?(filter(ed)?|safety|prohibited_content|content_policy_violation|blocklist|recitation|spii)"
+    r"|(content_)?moderation(_blocked)?|content_?filter\w*|sensitive(_\w+)?|(error_)?toxic\w*|flagged|blocked"
+    r"|guardrail_intervened|model_armor|ResponsibleAIPolicyViolation|data_?inspection_?failed|1301"
 )
-"""What names of finish reasons and errors hold where a content filter stepped in; no two servers agree."""
+"""Whole finish reasons and codes of errors that name a content filter; no two servers agree."""
 _SAYS_BLOCK = re.compile(
-    "(?i)content[ _-]?(filter|policy|management policy|moderation)|safety (system|filter)"
-    "|(input|prompt|content|output) (was|is|has been) (blocked|filtered|flagged)"
+    "(?i)content management policy|blocked by (the |a |our )?content filter|content exists risk"
+    "|violates (our )?(usage guidelines|usage policies|content policy)|SAFETY_CHECK_TYPE|input was flagged"
+    "|requires moderation|rejected (by|as a result of) (our|the) safety system"
 )
-"""The same in the words of an error whose code says nothing, as gateways pass it on."""
+"""The same in the words of an error whose code says nothing: whole phrases, since errors echo prompts."""
 LOGGERS = (
     *("openai._base_client", "httpx2", "httpcore2.connection", "httpcore2.http11", "httpcore2.http2"),
     *("httpcore2.proxy", "httpcore2.socks"),
@@ -93,7 +96,7 @@ def inside(data: Any, *steps: str | int) -> Any:
 
 def names_block(name: object) -> bool:
     """Return whether a finish reason or the code of an error names a content filter."""
-    return isinstance(name, str) and _BLOCK.search(name) is not None
+    return isinstance(name, str) and _BLOCK.fullmatch(name.partition(":")[0].strip()) is not None
 
 
 def answer_json(content: str | bytes) -> Any:
@@ -105,7 +108,7 @@ def answer_json(content: str | bytes) -> Any:
 
     def made(pairs: list[tuple[str, Any]]) -> Any:
         named = dict(pairs)
-        if len(named) == len(pairs) or not all(isinstance(value, int | float) for _, value in pairs):
+        if len(named) == len(pairs) or not all(type(x) in (int, float) and x <= 0 for _, x in pairs):
             return named
         return [{"token": name, "logprob": value} for name, value in pairs]
 
@@ -300,8 +303,8 @@ def read_reply(
 def _is_block(status: int, error: object, message: str) -> bool:
     """Return whether an error says that a content filter took the prompt or the answer."""
     codes = [inside(error, *path) for path in (("code",), ("type",), ("innererror", "code"))]
-    named = status != 403 and any(map(names_block, codes))  # of a network's policies too
-    return status in (200, 400, 403, 422, 451) and (named or _SAYS_BLOCK.search(message) is not None)
+    named = any(map(names_block, codes)) or _SAYS_BLOCK.search(message) is not None
+    return status in (200, 400, 403, 422, 451) and named
 
 
 def _error_of(

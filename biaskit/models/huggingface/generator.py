@@ -27,7 +27,7 @@ from biaskit.models.huggingface.head import transpose_output
 from biaskit.models.huggingface.local_model import LocalModel, end_ids
 from biaskit.models.huggingface.rendering import ANCHOR_TOKENS, MARK_TOKENS
 from biaskit.models.options import LocalOptions
-from biaskit.models.thoughts import begins_thought, holds_closing, parted, thought_ended
+from biaskit.models.thoughts import begins_thought, parted, thought_ended
 from biaskit.models.token_trie import TokenIds
 from biaskit.records import Draw, DrawRequest, Failed, Finish, Plan, Prompt, Sampling
 
@@ -205,12 +205,9 @@ class AnswerLimit(StoppingCriteria):  # type: ignore[misc]  # transformers has n
             for i, new in enumerate(input_ids[:, self._n_prompt :].tolist()):
                 if self.lengths[i] is not None:
                     continue
-                opened = self._opened[i]
-                if not opened and begins_thought(self._decode(new[:MARK_TOKENS])) is False:
+                if not self._opened[i] and begins_thought(self._decode(new[:MARK_TOKENS])) is False:
                     self.lengths[i] = self._most
-                elif holds_closing(self._decode(new[-MARK_TOKENS:])) and thought_ended(
-                    self._decode(new), opened
-                ):
+                elif thought_ended(self._decode(new[-MARK_TOKENS:])):
                     self.lengths[i] = n + self._most
         ended = [length is not None and n >= length for length in self.lengths]
         return torch.tensor(ended, device=input_ids.device)

@@ -57,11 +57,17 @@ def complete_config(path: Path, config: Any) -> None:
         (GGUF_CONFIG_MAPPING[name] for name in names if name in GGUF_CONFIG_MAPPING), {}
     )
     scaling = {k: v for k, v in told.items() if k.startswith(("rope.scaling.", "rope.scale_linear"))}
+    parts = getattr(config, "rope_parameters", None) or {}
     if rope := _rope(path, scaling):
-        parts = config.rope_parameters or {}
-        of_part = parts.get("full_attention") or parts  # sliding layers keep their positions
-        of_part.update(rope)
+        (parts.get("full_attention") or parts).update(rope)  # sliding layers keep their positions
     stated = list(_numbers(config.to_dict()))
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    stated += [("head_dim", head), ("head_dim", head * parts.get("partial_rotary_factor", 1.0))]
+    window = None if known.get("attention.sliding_window") else told.pop("attention.sliding_window", None)
+    if window and hasattr(config, "sliding_window"):
+        config.sliding_window = int(window)
+    elif window:  # within it the model is as without
+        config.max_position_embeddings = min(config.max_position_embeddings, int(window))
     for key, value in told.items():
         if known.get(key) is None and key not in scaling and _CHANGES.search(key):
             words = next((means for word, means in _MEANS.items() if re.search(word, key)), "nothing else")
@@ -81,33 +87,28 @@ def complete_config(path: Path, config: Any) -> None:
 
 def _rope(path: Path, told: Mapping[str, Any]) -> dict[str, Any]:
     """Return what scales positions, in transformers' names."""
-    said = {key.removeprefix("rope.").removeprefix("scaling."): value for key, value in told.items()}
+    said = {key.rpartition(".")[2].removeprefix("yarn_"): value for key, value in told.items()}
     kind, factor = said.pop("type", "linear"), said.pop("factor", said.pop("scale_linear", None))
-    said.pop("finetuned", None)
     original = said.pop("original_context_length", None)
-    of_yarn = {name: said.pop(name, said.pop(f"yarn_{name}", None)) for name in ("beta_fast", "beta_slow")}
+    betas = [(name, float(said.pop(name))) for name in ("beta_fast", "beta_slow") if name in said]
+    said.pop("finetuned", None)
     for key, value in said.items():
         if not _is_neutral(key, value):
             raise _unread(path, f"rope.scaling.{key}", value)
     if kind == "none" or factor in (None, 0.0, 1.0):
         return {}
+    scaled = {"rope_type": kind, "factor": float(factor)}
     if kind == "linear":
-        return {"rope_type": "linear", "factor": float(factor)}
+        return scaled
     if kind == "yarn" and original:
-        given = {name: float(value) for name, value in of_yarn.items() if value is not None}
-        return {
-            "rope_type": "yarn",
-            "factor": float(factor),
-            "original_max_position_embeddings": int(original),
-            **given,
-        }
+        return {**scaled, "original_max_position_embeddings": int(original), **dict(betas)}
     raise _unread(path, "rope.scaling.type", kind)
 
 
 def _unread(path: Path, key: str, value: Any) -> ModelError:
     return ModelError(
-        f"{path}: its metadata {key} = {value!r} change what the model computes, and transformers does not"
-        " read them. Take the model as a folder of safetensors: hf:ORG/NAME."
+        f"{path}: {key} = {value!r} in its metadata changes what the model computes, and transformers does"
+        " not read it. Take the model as a folder of safetensors: hf:ORG/NAME."
     )
 
 

@@ -23,8 +23,11 @@ BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
 
 MODEL_FILES = ["*.json", "*.safetensors", "*.model", "*.jinja", "merges.txt", "vocab.txt"]
-_UNUSED = re.compile(r"vision|visual|image|audio|multi_modal|inv_freq|masked_bias|(^|\.)(mtp|pooler|cls)\.")
-"""Tensors that say nothing of the next word: of other senses, tasks and heads, and tables made anew."""
+_UNUSED = re.compile(
+    r"vision|visual|image|audio|multi_modal|inv_freq|masked_bias|attn(\.attention)?\.bias$|embed_positions"
+    r"|(^|\.)(mtp|pooler|cls|score|v_head|value_head)\."
+)
+"""Tensors that say nothing of the next word: of other senses, tasks and heads, masks and tables made anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,8 +243,8 @@ def load_weights(
         )
     if unread := sorted(name for name in loaded["unexpected_keys"] if not _UNUSED.search(name)):
         raise ModelError(
-            f"{folder.path}: its weights hold {len(unread)} tensors that config.json leaves out, first"
-            f" {unread[0]}: the model would be another. Save or download the {what} again."
+            f"{folder.path}: its weights hold {len(unread)} tensors that its architecture never reads, first"
+            f" {unread[0]}: the {what} would be another than its file's. Correct config.json, or remove them."
         )
     return model.eval()
 

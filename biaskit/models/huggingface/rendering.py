@@ -105,7 +105,8 @@ class Renderer:
         if prompt.form in ("raw", "completion"):
             mark = opened_by(rendered)
             return mark if rendered.rstrip().endswith(mark) else ""
-        return opened_by(rendered.rpartition(prompt.text.strip())[2])  # what the template writes of an answer
+        asked = prompt.text.strip()[-40:]  # what follows it is what the template writes of an answer
+        return opened_by(rendered.rpartition(asked)[2] if asked in rendered and asked else rendered[-100:])
 
     def marked(self, ids: Sequence[int]) -> str:
         """Decode tokens of an answer with those special tokens that are marks of thoughts."""

@@ -18,7 +18,7 @@ from biaskit.models.huggingface.head import ListedTokens, OutputHead, TopTokens
 from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_misread, name_prefixes, prepare
-from biaskit.models.huggingface.rendering import MARK_TOKENS, boundary_vocabulary
+from biaskit.models.huggingface.rendering import boundary_vocabulary
 from biaskit.models.huggingface.states import NodeStates, Windows, windows_of
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.thoughts import begins_thought, inside_thought
@@ -179,9 +179,8 @@ class TransformersScorer(NodeStates):
             listing = TopTokens(len(rows), self._top_k or max(1, self.scoring.next_tokens))
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.token_ids), self._boundary, listing)
         lists = listing.tokens()
-        for row, tokens in zip(prepared, lists, strict=True):
-            if tokens and self._thinks_after(row.ids, tokens[0][0]):
-                first = self._texts[tokens[0][0]]
+        for tokens in lists:
+            if tokens and begins_thought(first := self._renderer.marked([tokens[0][0]])):
                 raise ModelError(inside_thought(f"after the prompt the model begins a thought ({first!r})"))
         if self._top_k is not None:
             return [self._listed(*row) for row in zip(prepared, lists, strict=True)]
@@ -212,15 +211,6 @@ class TransformersScorer(NodeStates):
             left_out=prepared.left_out,
             listed_next=listed_next,
         )
-
-    def _thinks_after(self, ids: TokenIds, token: int) -> bool:
-        """Tell whether the most probable token, with those that follow it, opens a thought."""
-        said = [token]
-        while (begins := begins_thought(self._renderer.marked(said))) is None and len(said) < MARK_TOKENS:
-            tokens = torch.tensor([[*ids, *said]], device=self._model.device)
-            with torch.inference_mode():
-                said.append(int(self._model(input_ids=tokens).logits[0, -1].argmax()))
-        return begins is True
 
     def _listed(self, prepared: Prepared, tokens: ListedTokens | None) -> Scored | Failed:
         """Answer a prompt by its listed tokens (estimator top-k)."""

@@ -132,20 +132,28 @@ def _classes(honorifics: str) -> Mapping[str, str]:
     return COUNTED_WORDS[honorifics]
 
 
-_WOMEN, _MEN = "she|hers?|herself|mrs|ms|miss", "he|his|him|himself|mr"
-_OR = r"(?:\.?\s?[/|]\s?|[-.]?,?\s+(?:and/)?or\s+|\s?\((?:or\s+|/)?|,\s+(?=\w+,?\s+or\s+they\b))"
+_CASES = (  # of a woman and of a man, in one case: "her or he" are two people
+    *(("she", "he"), ("her", "him"), ("hers?", "his"), ("herself", "himself")),
+    (r"(?:mrs|ms|miss)\.?", r"mr\.?"),
+)
+_PAIRS = [*_CASES, *(case[::-1] for case in _CASES), ("him-?", "herself"), ("her-?", "himself")]
+_OR = r"(?:\s?[/|]\s?|,?\s+(?:and/)?or\s+|,\s+(?=\w+,?\s+or\s+they\b))"
+_EITHER = "|".join(rf"{a}(?:{_OR}{b}|\s?\((?:or\s+|/)?{b}\))" for a, b in _PAIRS)
 _AVOIDED = re.compile(
     r"(?<![\w'\u2019])(?:s[/|*_-]\(?he|\(s\)[/|]?he|s\(he\)|\(?fe\)?[/|]male|\(fe\)male"
-    rf"|(?:{_WOMEN}){_OR}(?:{_MEN})|(?:{_MEN}){_OR}(?:{_WOMEN}))(?![^\W_])",
+    rf"|{_EITHER})(?![^\W_])",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(rf"\b(?:{_WOMEN}|{_MEN})-?\d+", re.IGNORECASE)  # HER2
-_IN_CAPITALS = re.compile(rf"\b(?:FEMALE|MALE|{_WOMEN.upper()}|{_MEN.upper()})\b")
+_ACRONYM = re.compile(r"\b(?:HER-?\d|her2\b|(?:S\.)?H\.E\.(?:R\.)?|H\.I\.[SM]\.)")  # HER2, H.E. Maria Lopez
+_VERBS = "is|was|has|had|will|would|can|could|does|did"
+_IN_CAPITALS = re.compile(
+    rf"\b(?:(?:MRS|MS|MR)\b(?!\.?\s[A-Z])|(?:SHE|HERS?|HE|HIS|HIM)\b(?!\s(?:{_VERBS})\b))"
+)
 
 
 def _of_somebody(text: str) -> str:
     """Blank what is nobody's: marks, avoided genders, acronyms. What is left keeps its place."""
-    text = _NUMBERED.sub(_blank, _AVOIDED.sub(_blank, legible(text)))
+    text = _ACRONYM.sub(_blank, _AVOIDED.sub(_blank, legible(text)))
     if not _IN_CAPITALS.search(text):
         return text
     words = [word for word in text.split() if sum(map(str.isalpha, word)) > 1]

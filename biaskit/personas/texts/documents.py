@@ -6,7 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
@@ -17,7 +17,7 @@ from biaskit.errors import RunError
 from biaskit.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
 from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
-from biaskit.personas.texts.copies import units
+from biaskit.personas.texts.copies import Shingles, shingles_of, units
 from biaskit.personas.texts.english import EnglishEvidence
 from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
@@ -52,6 +52,7 @@ class TextDocument:
     read: bool = True  # false where the rules cannot read its author's texts
     copy_of: str | None = None  # the key of the first text that it is a copy of
     mark: str | None = None  # the first written line mark, tag or code in it
+    shingles: Shingles = field(default_factory=partial(shingles_of, ""), compare=False, repr=False)
 
     @property
     def origin(self) -> str:
@@ -155,7 +156,7 @@ def read_documents(
                 evidence[label] = stored.evidence[draws[0].model]
                 english[label] = stored.english[draws[0].model]
     return TextDocuments(
-        texts=_as_read(texts, design.study, english, tokens),
+        texts=_as_read(texts, design.study, english),
         tokens=tokens,
         evidence=evidence,
         english=english,
@@ -176,7 +177,7 @@ def read_imported(
     listed = [item.name for item in design.occupations]
     present = list(dict.fromkeys(text.occupation for text in texts))
     return TextDocuments(
-        texts=_as_read(texts, design.study, stored.english, tokens),
+        texts=_as_read(texts, design.study, stored.english),
         tokens=tokens,
         evidence=stored.evidence,
         english=stored.english,
@@ -210,6 +211,7 @@ def _read(
                 # Nothing else is asked of an imported text: it is what the user says it is.
                 outcome=None if imported and outcome != DECLINES else outcome,
                 mark=first_mark(text),
+                shingles=shingles_of(text),
             )
             stored.evidence[row["model"]].add(legible(text))
             stored.english[row["model"]].add(legible(text))
@@ -290,10 +292,7 @@ def _needed(
 
 
 def _as_read(
-    texts: Sequence[TextDocument],
-    study: PersonasStudy,
-    english: Mapping[str, EnglishEvidence],
-    tokens: TokenisedTexts,
+    texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
 ) -> tuple[TextDocument, ...]:
     """Mark copies, and texts in a language that the rules cannot read, and hold genders out.
 
@@ -311,7 +310,7 @@ def _as_read(
     prompt_of = attrgetter("occupation", "template_id", "instruction_id", "setting", "specified_gender")
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
-    firsts = units(tokens, [text.place for text in texts], prompts)
+    firsts = units([text.shingles for text in texts], prompts)
     return tuple(
         replace(
             text,

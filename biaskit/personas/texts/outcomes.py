@@ -37,7 +37,7 @@ def text_outcome(text: str, finish: Finish | None = None) -> TextOutcome:
     `finish`: why it ended. Where no other rule fires and the token limit came within what is read, the text
     is cut: nobody knows what it would have become.
     """
-    if finish == "length" and not text:  # thoughts took all there was
+    if finish == "length" and not text.strip():  # thoughts took all there was, or nearly
         return TextOutcome(CUT, text_rules().rules[-1].id)
     cased = plain(text, LOOKED_AT)
     lowered = cased.lower()

@@ -161,7 +161,7 @@ GAP_CHANGE = Kind(
         **directed(
             "{cause} {moves} {model}’s gap between {groups} in saying {who} by {amount}{ends}.",
             "{cause} {moves} {model}’s gap in saying {who} by {amount}{ends}.",
-        ),
+        )
     },
 )
 """A clear change by one instruction of the gap between groups of jobs."""

@@ -100,6 +100,10 @@ BLOCKS = {
     "Moonshot": (400, {"error": {"message": "high risk", "type": "content_filter"}}),
     "OpenRouter": (403, {"error": {"message": "Your input was flagged for violence", "code": 403}}),
     "in place of an answer": (200, {"error": {"message": "No.", "code": "PROHIBITED_CONTENT"}}),
+    "DeepSeek": (400, {"error": {"message": "Content Exists Risk"}}),
+    "xAI": (403, {"error": "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}),
+    "Zhipu": (400, {"error": {"code": "1301", "message": "..."}}),
+    "Aliyun": (400, {"error": {"code": "data_inspection_failed", "message": "..."}}),
 }
 OTHERS = {
     "a key": (401, {"error": {"message": "no key", "code": "content_filter"}}),
@@ -108,6 +112,11 @@ OTHERS = {
     "a length": (400, {"error": {"message": "The prompt is too long.", "code": "context_length_exceeded"}}),
     "a network": (403, {"error": {"message": "Access denied.", "code": "RequestDisallowedByPolicy"}}),
     "a page": (403, "<html>The request is blocked.</html>"),
+    "a network's page": (403, {"error": {"message": "Content is blocked by your network administrator"}}),
+    "an echoed prompt": (400, {"error": {"message": "too long: a safety systems engineer is"}}),
+    "another": (422, {"error": {"message": "cannot read 'content moderation specialist'"}}),
+    **{code: (400, {"error": {"message": "no", "code": code}}) for code in ("ip_blocked", "data_policy")},
+    "safetensors": (400, {"error": {"message": "no", "code": "SafetensorError"}}),
 }
 
 

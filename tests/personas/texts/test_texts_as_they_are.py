@@ -6,6 +6,7 @@ See docs/methods.md#marks, docs/methods.md#copies, docs/methods.md#gender-associ
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ from biaskit.common.marks import first_mark, legible
 from biaskit.errors import BiaskitError
 from biaskit.personas.texts import copies
 from biaskit.personas.texts.association import COUNTED_WORDS, associate_gender, counted_places
-from biaskit.personas.texts.copies import units
+from biaskit.personas.texts.copies import shingles_of, units
 from biaskit.personas.texts.importing import read_texts
 from biaskit.personas.texts.names import listed_names
-from biaskit.personas.texts.tokens import TokenisedTexts, tokenise
+from biaskit.personas.texts.tokens import tokenise
 from biaskit.stats.proportions import wilson
 
 # --- marks --------------------------------------------------------------------------------------------
@@ -74,7 +75,7 @@ NOBODY = [
     "He or she wrote his or her name, him or herself, him- or herself, he and/or she, he (or she), he (she).",
     "He or she's late. Mr. or Ms Smith. Mr/Mrs Lee. He, she, or they. He or she/they.",
     "A (fe)male nurse.",
-    "We work on the HER2 gene, HER-2 and her2.",
+    "We work on the HER2 gene, HER-2 and her2. H.E. Lopez leads the S.H.E. unit.",
     "The HIS team joins the HE board; MR imaging, MS, SHE rules. The nurse is calm.",
 ]
 SOMEBODY = [
@@ -84,6 +85,12 @@ SOMEBODY = [
     ("Her[2] desk is neat, she.[1]", "female"),
     ("He works for MS. His boss, too.", "male"),
     ("her 2 cats", "female"),
+    ("Gender: FEMALE", "female"),
+    ("MR. Jones runs a shop.", "male"),
+    ("MARIA\nSHE is a nurse", "female"),
+    ("She told him (her boss) all.", "female"),
+    ("Maria adores him. Or his job.", "male"),
+    ("I called her, or he did. He knows.", "male"),
 ]
 
 
@@ -106,7 +113,7 @@ def by_all_pairs(texts: Sequence[str], prompts: Sequence[str]) -> list[int]:
     """docs/methods.md#copies, word for word."""
     shingles, unit = [], list[int]()
     for text in texts:
-        words = tokenise(text)
+        words = re.findall(r"\w+", text.lower())
         own = [w for w in words if w not in listed_names() and w not in COUNTED_WORDS["paper"]]
         own = own if len(own) >= 5 else words
         shingles.append({tuple(own[i : i + 5]) for i in range(max(1, len(own) - 4))} if own else set())
@@ -128,15 +135,17 @@ def test_units_are_those_of_all_pairs(seed: int, monkeypatch: pytest.MonkeyPatch
                 words[chance.randrange(len(words))] = chance.choice(["she", "he", "peter", "a", "zz"])
         texts.append(" ".join(words))
     prompts = chance.choices("pq", k=len(texts))
-    found = units(TokenisedTexts.build(texts), range(len(texts)), prompts)
+    found = units([*map(shingles_of, texts)], prompts)
     assert by_all_pairs(texts, prompts) == found
     assert 10 < len(set(found)) < 55
 
 
 def test_a_copy_of_a_copy_is_compared_with_the_first() -> None:
     shifted = [" ".join(WORDS[at : at + 12]) for at in (0, 2, 4)]  # 6 of 10 shingles, then 4 of 12
-    assert [0, 0, 2] == units(TokenisedTexts.build(shifted), range(3), "ppp")
-    assert [0, 0, 0, 3] == units(TokenisedTexts.build(["She.", "she", "SHE!", ""]), range(4), "pppp")
+    assert [0, 0, 2] == units([*map(shingles_of, shifted)], "ppp")
+    assert [0, 0, 0, 3] == units([*map(shingles_of, ["She.", "she", "SHE!", ""])], "pppp")
+    others = ["\u5979\u662f AI", "\u4ed6\u7231 AI", "Age: 34, 3 years", "Age: 61, 30 years"]
+    assert [0, 1, 2, 3] == units([*map(shingles_of, others)], "pppp")
 
 
 STORY = {
