@@ -145,8 +145,8 @@ def _kind(spec: str) -> tuple[str, str]:
     hint = f" Did you mean {file_kind}{spec}?" if file_kind else nearest(kind, KINDS)
     hint = hint or (f" For a model of the hub write hf:{spec}." if "/" in spec else "")
     raise UsageError(
-        f"{hide_urls(spec)!r} is not a model.{hint} Give demo, demo-base, hf:ORG/NAME, hf:PATH, gguf:PATH, openai:NAME,"
-        " api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
+        f"{hide_urls(spec)!r} is not a model.{hint} Give demo, demo-base, hf:ORG/NAME, hf:PATH, gguf:PATH,"
+        " openai:NAME, api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
     )
 
 

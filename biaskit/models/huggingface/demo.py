@@ -75,7 +75,7 @@ def find_demo(name: str) -> ModelFolder:
 
 
 def _convert(name: str, target: Path) -> None:
-    """Copy or assemble the GGUF file, verify and dequantise it, and rename the finished folder to `target`."""
+    """Copy or assemble the GGUF file, verify and dequantise it, rename the finished folder to `target`."""
     tell(f"biaskit: preparing the model {name}, once (about a minute) ...\n")
     demo, work = DEMOS[name], target.with_name(f"{target.name}.part")
     shutil.rmtree(work, ignore_errors=True)
