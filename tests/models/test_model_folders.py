@@ -22,7 +22,9 @@ from fakes.tiny_models import (
     scorer_for,
     values,
 )
+from needs import require_smollm2
 
+import biaskit as bk
 from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import check_folder, check_gguf, file_digest
 from biaskit.models.huggingface.generator import TransformersGenerator
@@ -207,3 +209,26 @@ def test_a_gguf_is_its_content_and_a_folder_also_its_files_names(tmp_path: Path,
 )
 def test_a_gguf_is_called_by_its_name_without_folder_and_ending(text: str, label: str) -> None:
     assert label == split_label(text)[0]
+
+
+def test_loading_a_gguf_shows_no_bar_of_a_library(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_tiny_gguf(tmp_path / "m.gguf")
+    scorer = TransformersScorer(check_gguf(tmp_path / "m.gguf"), label="m", spec="gguf:m")
+    assert answers(scorer, raw_requests([SHORT], expressions("He", "She")))
+    assert ("", "") == capfd.readouterr()
+
+
+@pytest.mark.real_model
+def test_a_published_chat_model_is_known_by_its_file(capfd: pytest.CaptureFixture[str]) -> None:
+    file = require_smollm2()
+    examined = bk.doctor(f"gguf:{file}")
+    assert "SmolLM2-135M-Instruct.Q4_1" == examined.label
+    details = examined.identity.details
+    assert file.name == details["file"]
+    assert details["file_sha256"].startswith("b179c952")
+    assert ("Smollm2 135M 8k Lc100K Mix1 Ep2", "apache-2.0") == (
+        details["general.name"],
+        details["general.license"],
+    )
+    assert examined.identity.takes_system
+    assert ("", "") == capfd.readouterr()

@@ -244,6 +244,7 @@ def test_what_was_found_is_right(name: str) -> None:
             if not scorer.capabilities.estimators(form):
                 with pytest.raises(ModelError) as refused:
                     scorer.estimator_for(form)
+                assert str(refused.value).startswith(f"no estimator is possible in prompt form {form} (")
                 assert "\n" not in str(refused.value)
                 continue
             estimator = scorer.estimator_for(form)
