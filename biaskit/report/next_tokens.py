@@ -13,7 +13,9 @@ _BLANK = {"": "a space", "\\n": "a line break", "\\n\\n": "two line breaks", "\\
 
 
 def in_words(token: str) -> str:
-    """Name a token in a sentence: without the space before it, blank tokens in words."""
+    """Name a token in a sentence: without the space before it, blank tokens and an end in words."""
+    if len(token) == 2:  # quotation marks alone: llama.cpp lists tokens that no text holds so
+        return "an end of text"
     text = token[1:-1].strip(" ")
     return _BLANK.get(text, f"“{text}”")
 

@@ -32,9 +32,15 @@ class Model:
     prompt_form: str  # "" for imported texts
     estimator: str  # "exact", "top-k(k=20)", …; "" in the generation engine
     run: str  # folder of its rows, as the user named it
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)  # of the manifest
     answered_by: tuple[str, ...] = ()  # who really answered, where the rows tell
     first_answered: str | None = None  # UTC date of the first and of the last row
     last_answered: str | None = None
+
+    @property
+    def weights(self) -> str:
+        """What tells its weights apart: their digest; of an API its spec."""
+        return str(self.details.get("weights") or self.spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +295,7 @@ def _models(run: StoredRun) -> Iterator[Model]:
             prompt_form=str(entry.get("prompt_form", "")),
             estimator=estimator_of(entry) if run.engine == "probe" else "",
             run=str(run.path),
+            details=entry.get("details") or {},
             answered_by=tuple(seen.get("by", ())),
             first_answered=str(seen.get("first") or "")[:10] or None,
             last_answered=str(seen.get("last") or "")[:10] or None,

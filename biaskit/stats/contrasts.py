@@ -24,6 +24,9 @@ PARITY = 0.5
 FEW_LABOUR_ITEMS = f"{{}} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
 OF_LABOUR = ("slope", "level", "distance", "spearman")
 
+LEAST_UNITS = 4
+"""Over fewer units a t interval of a difference of shares reaches beyond all that is possible."""
+FEW_UNITS = f"too few {{}}s: {{}}, at least {LEAST_UNITS} are needed"
 NO_TEMPLATE = "no template"
 ONE_SIDE = "all labour shares lie on one side of 50 %"
 NO_SHARE = "a job has no share in any template"
@@ -241,7 +244,8 @@ def within_units(
 
     welch takes the arms as independent; the others pair them unit by unit. Without a unit the rows have no
     numbers, and the note and what is missing as reason; slope is of a on b. `ends` `[n]`: what a − b lies
-    between where units are not known in full; so do the paired difference and the slope.
+    between where units are not known in full; so do the paired difference and the slope. Below
+    `LEAST_UNITS` means of shares have an estimate and a reason alone.
     """
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
@@ -257,7 +261,14 @@ def within_units(
         ),
         "slope": lambda: slope_test(b, a) if a.size >= MIN_LABOUR_ITEMS else few,
     }
-    made = {kind: rows.row(kind, tests[kind]()) for kind in kinds}
+    of_shares = scope.quantity.endswith("share") or scope.quantity in ("probe_gap", "represented_gap")
+
+    def enough(test: Statistic) -> Statistic:
+        if of_shares and test.ci95 is not None and a.size < LEAST_UNITS:
+            return Statistic(test.estimate, reason=FEW_UNITS.format(scope.unit, a.size))
+        return test
+
+    made = {kind: rows.row(kind, enough(tests[kind]())) for kind in kinds}
     if ends is None:
         return [*made.values()]
     low, high = ends
@@ -265,7 +276,7 @@ def within_units(
         least, most = (paired(end, np.zeros_like(end)) for end in ends)
         bounds = float(low.mean()), float(high.mean())
         test = tests["paired"]() if bounds[0] == bounds[1] else _between(float((a - b).mean()), least, most)
-        made["paired"] = rows.row("paired", test, bounds=bounds)
+        made["paired"] = rows.row("paired", enough(test), bounds=bounds)
     if "slope" in kinds and a.size >= MIN_LABOUR_ITEMS:
         adds = b >= b.mean()
         of_ends = (slope_test(b, np.where(adds, *pair) + b) for pair in ((low, high), (high, low)))

@@ -161,7 +161,7 @@ def _specs(labels: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     specs = {}
     for text in texts:
         label, spec = split_label(text)
-        if label == hide_urls(text) and len(labels) == 1:
+        if spec == text and len(labels) == 1:
             label = labels[0]
         if label not in labels:
             raise UsageError(f"--model {hide_urls(text)}: write LABEL=SPEC with one of {', '.join(labels)}.")

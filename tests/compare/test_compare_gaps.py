@@ -176,6 +176,34 @@ def test_what_differs_between_the_runs_is_said(tmp_path: Path) -> None:
     assert "You are kind." in said
 
 
+@pytest.mark.parametrize(
+    ("estimators", "command"),
+    [
+        (("exact", {"name": "top-k", "k": 20}), "`biaskit probe 'gguf:my model.gguf' --estimator top-k`"),
+        (
+            ({"name": "top-k", "k": 20}, {"name": "top-k", "k": 5}),
+            "`biaskit probe 'gguf:my model.gguf' --estimator top-k --set k=5`",
+        ),
+        (
+            ({"name": "sampling", "draws": 10}, {"name": "top-k", "k": 5}),
+            "`biaskit probe api:b --estimator sampling`",
+        ),
+        (("exact", {"name": "echo"}), None),
+    ],
+)
+def test_models_by_other_estimators_get_the_command_that_asks_them_alike(
+    estimators: Sequence[Any], command: str | None, tmp_path: Path
+) -> None:
+    specs = ("gguf:my model.gguf", "api:b")
+    one, two = (
+        probe_run(tmp_path / label, label, entries={label: {"spec": spec, "estimator": estimator}})
+        for label, spec, estimator in zip("ab", specs, estimators, strict=True)
+    )
+    said = note(compared(one, two), "Estimators differ")
+    assert "holds theirs too" in said
+    assert (command in said) if command else ("Ask all alike" not in said)
+
+
 # --- groups of models --------------------------------------------------------------------------------
 
 
@@ -217,6 +245,18 @@ def test_api_and_tuning_make_groups_of_their_own(tmp_path: Path) -> None:
     assert expected == pytest.approx(of_base["estimate"])
     assert "these 2 models: b, d." in note(made, "instruct models are the mean")
     assert "without a partner, or with several: e" in note(made, "paired by family")
+
+
+@pytest.mark.parametrize("digests", ["one", "two"])
+def test_one_model_asked_twice_is_no_group(digests: str, tmp_path: Path) -> None:
+    entries = {
+        "here": {"spec": "gguf:one.gguf", "details": {"weights": "one"}},
+        "again": {"spec": "gguf:copy.gguf", "details": {"weights": digests}},
+        "served": {"where": "api", "spec": "api:one@http://127.0.0.1:8000/v1"},
+    }
+    made = compared(probe_run(tmp_path / "one", *entries, entries=entries))
+    assert ("API models" in {row["model_a"] for row in made.tests}) == (digests == "two")
+    assert any("open-weight" in note for note in made.notes) == (digests == "two")
 
 
 def test_models_of_unrelated_names_are_no_family(tmp_path: Path) -> None:

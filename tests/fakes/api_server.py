@@ -76,7 +76,8 @@ class Behaviour:
     chat: bool = True
     chat_template: bool = True  # without one every chat is an error, as of a base model on vLLM
     models_list: bool = True
-    takes_system: bool = True
+    takes_system: bool | Literal["dropped"] = True
+    default_system: str = ""  # of the template: a given system message takes its place
     prefill: Literal["continue", "asked", "new-turn", "rejected"] = "continue"
     """A trailing assistant message: continued; only with `continue_final_message`; closed; refused."""
     canned: Mapping[str, str] = field(default_factory=dict)  # ending of a prompt → how it goes on, always
@@ -550,6 +551,10 @@ class _Answers:
             raise _Refused(400, "System role not supported", param="messages[0].role")
         if body.get("top_logprobs") is not None and not body.get("logprobs"):
             raise _Refused(400, "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.")
+        if self.behaviour.takes_system == "dropped":
+            messages = [message for message in messages if message.get("role") != "system"]
+        if self.behaviour.default_system and messages[0].get("role") != "system":
+            messages = [{"role": "system", "content": self.behaviour.default_system}, *messages]
         text = self.model.render_chat(messages, continue_final=self._continues(body, messages))
         ids = self._prompt_ids(text)
         room = self.behaviour.context - len(ids)

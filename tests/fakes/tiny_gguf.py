@@ -48,6 +48,7 @@ def write_tiny_gguf(
     *,
     seed: int = 5,
     bos: bool = True,
+    licence: str = "",
     keys: Mapping[str, object] = MappingProxyType({}),
     more: Mapping[str, np.ndarray] = MappingProxyType({}),
 ) -> None:
@@ -58,6 +59,8 @@ def write_tiny_gguf(
     writer = gguf.GGUFWriter(path, "llama")
     pieces, kinds = _vocabulary()
     writer.add_name("tiny")
+    if licence:
+        writer.add_license(licence)
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(WIDTH)
     writer.add_feed_forward_length(HIDDEN)

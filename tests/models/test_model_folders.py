@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -21,12 +22,16 @@ from fakes.tiny_models import (
     scorer_for,
     values,
 )
+from needs import require_smollm2
 
+import biaskit as bk
 from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import check_folder, check_gguf, file_digest
 from biaskit.models.huggingface.generator import TransformersGenerator
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.options import LocalOptions
+from biaskit.models.spec import split_label
+from biaskit.records import ModelIdentity
 
 Models = Callable[..., Tiny]
 
@@ -169,3 +174,61 @@ def test_a_gguf_cut_short_is_one_line(tmp_path: Path, kept: float) -> None:
         scorer = TransformersScorer(folder, label="m", spec="gguf:m")
         answers(scorer, raw_requests([SHORT], expressions("He", "She")))
     assert "\n" not in str(caught.value)
+
+
+def test_a_gguf_is_its_content_and_a_folder_also_its_files_names(tmp_path: Path, folder: Path) -> None:
+    def identity(file: Path) -> ModelIdentity:
+        return TransformersScorer(check_gguf(file), label="m", spec="gguf:m").identity
+
+    write_tiny_gguf(tmp_path / "m.gguf", licence="mit \u202e\u00e9")
+    first = identity(tmp_path / "m.gguf")
+    details = {name: first.details[name] for name in ("file", "general.name", "general.license")}
+    assert {"file": "m.gguf", "general.name": "tiny", "general.license": "mit \\u202e\u00e9"} == details
+    digest = hashlib.sha256((tmp_path / "m.gguf").read_bytes()).hexdigest()
+    assert (digest, digest) == (first.details["file_sha256"], first.details["weights"])
+    (tmp_path / "m.gguf").rename(tmp_path / "renamed.gguf")
+    renamed = identity(tmp_path / "renamed.gguf")
+    assert (first.fingerprint, "renamed.gguf") == (renamed.fingerprint, renamed.details["file"])
+    write_tiny_gguf(tmp_path / "m.gguf", seed=6)
+    assert first.fingerprint != identity(tmp_path / "m.gguf").fingerprint
+    before = check_folder(folder).weights_digest
+    (folder / "model.safetensors").rename(folder / "renamed.safetensors")
+    assert before != check_folder(folder).weights_digest
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("gguf:/a/b c/Model-1.5.Q4_1.gguf", "Model-1.5.Q4_1"),
+        ("gguf:model.gguf", "model"),
+        ("gguf:./a=b/m.gguf", "m"),
+        ("mine=gguf:model.gguf", "mine"),
+        ("hf:./model", "hf:./model"),
+        ("gguf:", "gguf:"),
+    ],
+)
+def test_a_gguf_is_called_by_its_name_without_folder_and_ending(text: str, label: str) -> None:
+    assert label == split_label(text)[0]
+
+
+def test_loading_a_gguf_shows_no_bar_of_a_library(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_tiny_gguf(tmp_path / "m.gguf")
+    scorer = TransformersScorer(check_gguf(tmp_path / "m.gguf"), label="m", spec="gguf:m")
+    assert answers(scorer, raw_requests([SHORT], expressions("He", "She")))
+    assert ("", "") == capfd.readouterr()
+
+
+@pytest.mark.real_model
+def test_a_published_chat_model_is_known_by_its_file(capfd: pytest.CaptureFixture[str]) -> None:
+    file = require_smollm2()
+    examined = bk.doctor(f"gguf:{file}")
+    assert "SmolLM2-135M-Instruct.Q4_1" == examined.label
+    details = examined.identity.details
+    assert file.name == details["file"]
+    assert details["file_sha256"].startswith("b179c952")
+    assert ("Smollm2 135M 8k Lc100K Mix1 Ep2", "apache-2.0") == (
+        details["general.name"],
+        details["general.license"],
+    )
+    assert examined.identity.takes_system
+    assert ("", "") == capfd.readouterr()

@@ -233,8 +233,8 @@ def test_tokens_stand_in_quotes_and_hide_nothing() -> None:
     assert '"=1+1"' == as_shown("=1+1")
     assert '"\\\\n"' == as_shown("\\n")
     assert "\u202e" not in as_shown("a\u202eb")
-    assert ["a line break", "a space", "“The”", "“The”", "“\\\\n”"] == [
-        in_words(as_shown(text)) for text in ("\n", " ", " The", "The", "\\n")
+    assert ["a line break", "a space", "an end of text", "“The”", "“The”", "“\\\\n”"] == [
+        in_words(as_shown(text)) for text in ("\n", " ", "", " The", "The", "\\n")
     ]
 
 

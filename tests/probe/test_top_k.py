@@ -634,6 +634,19 @@ def test_half_a_character_may_begin_what_goes_on_with_it() -> None:
     assert 0.0 == bound_masses(listed, 2, known, GROUPS).low(["male"])
 
 
+def test_an_empty_text_is_an_end_and_begins_no_word() -> None:
+    """llama.cpp lists the end of text as "", and so half a character too."""
+    listed = {"": [("", math.log(0.5)), *logs(_He=0.3, _She=0.1, _x=0.05)]}
+    found = bound_masses(listed, 4, WORDS, GROUPS)
+    assert (0.3, 0.3) == pytest.approx((found.low(["male"]), found.high(["male"])))
+    assert (0.0, 0.05) == pytest.approx((found.low(["diverse"]), found.high(["diverse"])))
+    assert (0.4, 0.45) == pytest.approx(found.coverage_ends())
+    foreign = [Sought("male", "él"), Sought("female", "ella")]
+    assert (0.55, 0.05) == pytest.approx(
+        tuple(bound_masses(listed, 4, foreign, GROUPS).high([group]) for group in ("male", "female"))
+    )
+
+
 # --- means of cells: jobs, groups, contrasts -----------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ from biaskit.stats.arms import (
     complete_in_all,
     cross,
 )
-from biaskit.stats.contrasts import Scope, adjust, between_groups, within_jobs
+from biaskit.stats.contrasts import Scope, adjust, between_groups, within_jobs, within_units
 from biaskit.stats.correlation import level_test, rank_correlation, slope_test
 from biaskit.stats.crossed import (
     mean_squares,
@@ -576,3 +577,37 @@ def test_a_few_empty_cells_of_sampling_leave_the_interval_that_of_points() -> No
         assert (None, None) == (found["bound_low"], found["bound_high"])
         assert {**plain, "reason": found["reason"]} == found
         assert "no draw matched in 5 of 120 cells" in str(found["reason"])
+
+
+@pytest.mark.parametrize(
+    ("quantity", "n", "few"),
+    [
+        ("represented_share", 3, True),
+        ("represented_gap", 2, True),
+        ("refused_share", 4, False),
+        ("srb", 3, False),
+    ],
+)
+def test_a_difference_of_shares_over_two_or_three_units_has_a_reason_in_place_of_an_interval(
+    quantity: str, n: int, few: bool
+) -> None:
+    scope = Scope("personas", "labour", "m", "m", quantity=quantity, unit="occupation")
+    a, b = np.linspace(0.1, 0.95, n), np.linspace(0.6, 0.2, n)
+    how: dict[str, Any] = {
+        "scope": scope,
+        "kinds": ("welch", "paired", "distance"),
+        "margins": {quantity: 0.05},
+    }
+    for row in (
+        row for ends in (None, (a - b - 0.1, a - b + 0.1)) for row in within_units(a, b, ends=ends, **how)
+    ):
+        reason = f"too few occupations: {n}, at least 4 are needed" if few else ""
+        assert reason == (row["reason"] or "")
+        assert few == (row["ci_low"] is None) == (row["ci90_low"] is None)
+        assert not few or row["p_value"] is row["dof"] is row["equivalent"] is row["statistic"] is None
+        assert row["estimate"] == pytest.approx(
+            np.abs(a - b).mean() if row["kind"] == "distance" else (a - b).mean()
+        )
+    # What no test was made of keeps its own reason.
+    one = within_units(a[:1], b[:1], **how)
+    assert all("fewer than two units" in str(row["reason"]) for row in one)

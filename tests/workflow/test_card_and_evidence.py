@@ -7,12 +7,16 @@ import io
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fakes.tiny_gguf import write_tiny_gguf
+from needs import require_torch
 
 import biaskit as bk
 from biaskit.common.foreign import fenced, markdown
 from biaskit.common.wording import percent
+from biaskit.errors import UsageError
 from biaskit.workflow.evidence import zipped
 
 HOSTILE = "[m](x)|<b>`&amp;*"
@@ -75,6 +79,32 @@ def test_evidence_is_the_same_twice_and_its_sums_hold(run: Path) -> None:
     assert (run / "tables" / "probe_groups.csv").read_bytes() == files["results/run-1/probe_groups.csv"]
     stored = json.loads(files["protocol/run-1.json"])["files"]["probe.jsonl"]
     assert hashlib.sha256((run / "probe.jsonl").read_bytes()).hexdigest() == stored
+
+
+def test_a_gguf_is_known_by_name_digest_and_licence(quick_folder: Path) -> None:
+    require_torch()
+    for name in ("one", "two"):
+        Path(name).mkdir()
+        write_tiny_gguf(Path(name) / "m[1].gguf", seed=len(name), licence="apache-2.0")
+    chosen: dict[str, Any] = {"jobs": "nurse,plumber", "templates": "1", "watcher": bk.Silent()}
+    with pytest.raises(UsageError, match=r"Two models are called 'm\[1\]': give one of them a label"):
+        bk.probe("gguf:one/m[1].gguf", "gguf:two/m[1].gguf", out="run", **chosen)
+    run = bk.probe("gguf:one/m[1].gguf", out="run", **chosen).path
+    digest = hashlib.sha256(Path("one/m[1].gguf").read_bytes()).hexdigest()
+    known = {"file": "m[1].gguf", "file_sha256": digest, "general.name": "tiny"}
+    known |= {"general.license": "apache-2.0"}
+    line = markdown(f"file m[1].gguf, SHA-256 {digest}, named tiny, licence apache-2.0")
+    assert line in export(run, "card").decode("utf-8")
+    files = inside(export(run, "evidence"))
+    assert line in files["card.md"].decode("utf-8")
+    assert known.items() <= json.loads(files["protocol/run-1.json"])["models"]["m[1]"]["details"].items()
+    # Verified as any run: the file may have moved, and one model needs no label.
+    Path("one/m[1].gguf").rename("moved.gguf")
+    checks = bk.verify(run, model="gguf:moved.gguf", watcher=bk.Silent()).checks
+    assert ["agrees"] == [check.outcome for check in checks if check.name == "model"]
+    examined = bk.doctor("gguf:moved.gguf")
+    assert "moved" == examined.label
+    assert {**known, "file": "moved.gguf"}.items() <= dict(examined.document().tables[0].rows).items()
 
 
 def test_evidence_says_whether_there_is_a_verification(run: Path) -> None:

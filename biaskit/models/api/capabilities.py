@@ -114,12 +114,12 @@ class Capabilities:
         forced = scoring.estimator
         names = self.estimators(form, forced)
         if not names:
-            wanted = forced if forced != "auto" else "any estimator"
             problem = forced if form == "raw" else f"{forced}, chat"
             why = self.problems.get(problem) or self.problems.get(form) or "the endpoint does not offer it"
+            wanted = "no estimator is possible" if forced == "auto" else f"{forced} is not possible"
             can = sorted({f"{f}: {', '.join(e)}" for f in PROBE_FORMS if (e := self.estimators(f))})
             raise ModelError(
-                f"{wanted} is not possible in prompt form {form} ({why})."
+                f"{wanted} in prompt form {form} ({why})."
                 + (f" It can do {'; '.join(can)}." if can else " `biaskit doctor` shows what it can do.")
             )
         if names[0] == "top-k":

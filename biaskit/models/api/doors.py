@@ -226,16 +226,19 @@ class Doors:
                 self.capabilities = replace(self.capabilities, draws=False)
 
     async def _system_role(self) -> None:
-        """Check by its token count whether a system message reaches the model."""
-        body = self.body(CHATS, CHAT, 1)
-        body["messages"] = [{"role": "system", "content": SYSTEM}, *body["messages"]]
-        tokens = await self.ask(CHATS, body, lambda reply: reply.tokens("prompt_tokens"))
-        if isinstance(tokens, Exception):
-            self.learn("system role", f"refused ({tokens})")
-            return
-        plain = self._counted.get(CHATS)
+        """Check by the token counts of a short and a long system message whether they reach the model."""
+        counts = []
+        # Not against none: one that replaces the template's default may leave fewer tokens than that.
+        for system in (SYSTEM, SYSTEM + " " + ANOTHER):
+            body = self.body(CHATS, CHAT, 1)
+            body["messages"] = [{"role": "system", "content": system}, *body["messages"]]
+            tokens = await self.ask(CHATS, body, lambda reply: reply.tokens("prompt_tokens"))
+            if isinstance(tokens, Exception):
+                self.learn("system role", f"refused ({tokens})")
+                return
+            counts.append(tokens)
         # A template without the role drops the message, and the server answers as if there were none.
-        reaches = not plain or not tokens or tokens >= plain + 8
+        reaches = not all(counts) or len(set(counts)) > 1
         self.learn("system role", "taken" if reaches else "dropped without a word", takes_system=reaches)
 
     async def _sizes(self, path: str) -> None:

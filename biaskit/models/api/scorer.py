@@ -237,6 +237,8 @@ def bound_form(expression: Expression, text: str, listing: Listing, k: int, hide
     ordered = sorted((value for _, value in listing), reverse=True)
     most = math.inf if hides else math.exp(ordered[min(k, len(ordered)) - 1])
     unlisted = min(mass_unlisted, most)
-    begun = math.fsum(math.exp(value) for token, value in listing if text.startswith(token))
+    # An empty text is an end or part of a character: neither begins a word in ASCII.
+    begins = [e for e in listing if text.startswith(e[0]) and (e[0] or not text[0].isascii())]
+    begun = math.fsum(math.exp(value) for _, value in begins)
     high = min(1.0, unlisted + begun)
     return LogProb(expression.group, text, None, math.log(high) if high > 0 else None)

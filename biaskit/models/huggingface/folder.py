@@ -89,7 +89,8 @@ def check_gguf(path: Path) -> ModelFolder:
             raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
     # transformers reads other files of the folder too.
     names = _check_entries(path.parent, only=BESIDE_GGUF)
-    digest = _combined([path])
+    with SIDECAR.saying(str(path)):
+        digest = file_digest(path)  # of the content alone: a renamed file is the same model
     return ModelFolder(
         path=path.parent,
         gguf_file=path.name,

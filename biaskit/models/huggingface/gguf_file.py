@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from biaskit.common.foreign import visible
 from biaskit.errors import ModelError
 
 FREQUENCIES = "rope_freqs.weight"
@@ -39,6 +40,15 @@ def read_gguf(path: Path) -> Any:
         return GGUFReader(path)
     except Exception as error:  # a damaged file fails in many ways
         raise ModelError(f"{path} cannot be read as GGUF: {str(error)[:200]}. Download it again.") from error
+
+
+def stated_by(path: Path) -> dict[str, str]:
+    """Return the name and the licence of a model as far as its file states them."""
+    fields = read_gguf(path).fields
+    texts = {
+        key: bytes(fields[key].parts[-1]) for key in ("general.name", "general.license") if key in fields
+    }
+    return {key: visible(text.decode("utf-8", "replace"), longest=200) for key, text in texts.items()}
 
 
 def complete_config(path: Path, config: Any) -> None:

@@ -10,6 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -157,7 +158,11 @@ def _from_pretrained(kind: str, folder: ModelFolder, failure: str, **options: An
     """Load a class of transformers from the folder's own files. Raises `ModelError` of one line."""
     transformers = require_transformers()
     if folder.gguf_file:
+        from transformers import modeling_gguf_pytorch_utils as reading
+
         options["gguf_file"] = folder.gguf_file
+        # Its bar heeds no switch of transformers, and tqdm's own is read before we run.
+        reading.tqdm = partial(reading.tqdm, disable=True)
     with quiet():
         try:
             # By default transformers asks on stdin whether to run the folder's own code.

@@ -15,6 +15,7 @@ from biaskit.common.provenance import digest
 from biaskit.errors import BiaskitError, ModelError
 from biaskit.models.base import answered_now
 from biaskit.models.huggingface.folder import ModelFolder
+from biaskit.models.huggingface.gguf_file import stated_by
 from biaskit.models.huggingface.loading import free_memory, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
@@ -71,6 +72,10 @@ class LocalModel:
             **({"thought_tokens": str(room)} if thinks and room != THOUGHT_TOKENS else {}),
             **self._deviating_ends(),
         }
+        published: dict[str, str] = {}
+        if folder.gguf_file:
+            published = {"file": folder.gguf_file, "file_sha256": folder.weights_digest}
+            published |= stated_by(folder.path / folder.gguf_file)
         architectures = getattr(self._config, "architectures", None) or []
         self.identity = ModelIdentity(
             label=label,
@@ -82,6 +87,7 @@ class LocalModel:
             takes_system=self._renderer.takes_system,
             details={
                 **parts,
+                **published,
                 "architecture": ", ".join(architectures) or self._config.model_type,
                 "device": self.placement.device,
                 "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",

@@ -57,7 +57,9 @@ class Sought:
         text = self.text[len("".join(path)) :]
         head, unfinished, _ = token.partition(UNFINISHED)
         begins = text.startswith(head) and len(head) < len(text)
-        return long_enough and begins and not (unfinished and text[len(head)].isascii())
+        # An empty text is an end, as llama.cpp lists it, or part of a character.
+        in_part = unfinished or not token
+        return long_enough and begins and not (in_part and text[len(head)].isascii())
 
     def next_token(self, path: Path) -> object:
         """Give a value for its next token after `path`; equal values are surely the same token."""

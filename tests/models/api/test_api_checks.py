@@ -182,6 +182,9 @@ SHAPES = {
         {"answers_as": "toy-7b-v3"}, known={"answered_by": "toy-7b-v3"}, said=("answers as: toy-7b-v3",)
     ),
     "no system role": Shape({"takes_system": False}, known={"takes_system": False}, said=("role: refused",)),
+    "the system role is dropped": Shape(
+        {"takes_system": "dropped"}, known={"takes_system": False}, said=("role: dropped without a word",)
+    ),
     "one choice only": Shape(
         {"rejects": {"n"}}, known={"choices": 1, "refused": ("n",)}, said=("one choice at a time; refuses n",)
     ),
@@ -241,6 +244,7 @@ def test_what_was_found_is_right(name: str) -> None:
             if not scorer.capabilities.estimators(form):
                 with pytest.raises(ModelError) as refused:
                     scorer.estimator_for(form)
+                assert str(refused.value).startswith(f"no estimator is possible in prompt form {form} (")
                 assert "\n" not in str(refused.value)
                 continue
             estimator = scorer.estimator_for(form)
@@ -251,6 +255,14 @@ def test_what_was_found_is_right(name: str) -> None:
                     assert 10 == answer.draws
                 else:
                     assert is_right(answer, request, k=estimator.k)
+
+
+def test_a_system_message_in_place_of_the_templates_own_is_taken() -> None:
+    """It may be shorter than the default one: a prompt with it then has fewer tokens than one without."""
+    behaviour = Behaviour(default_system=2 * f"{doors.SYSTEM} ")
+    with ApiServer(MODEL, behaviour) as server, measured(server) as scorer:
+        assert scorer.capabilities.takes_system
+        assert "system role: taken" in everything_said(scorer.capabilities)
 
 
 # --- what is kept --------------------------------------------------------------------------------------

@@ -16,11 +16,12 @@ from fakes.api_server import LIES, ApiServer, Behaviour
 from biaskit.models.api.answer_files import AnswerFiles
 from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, may_hide, reasons_first
 from biaskit.models.api.endpoint import open_endpoint
+from biaskit.models.api.scorer import bound_form
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Call, Reply, answer_json, read_reply
 from biaskit.probe.shares.cells import MAY_HIDE, cell_shares
 from biaskit.probe.shares.top_k import Sought, bound_masses
-from biaskit.records import Cell, Draw, Failed, Scored
+from biaskit.records import Cell, Draw, Expression, Failed, Scored
 
 # --- texts ---------------------------------------------------------------------------------------------
 
@@ -309,6 +310,15 @@ def test_no_bound_misses_where_a_dictionary_keeps_one_of_two_tokens() -> None:
                 share = mass[group] / math.fsum(mass.values())
                 assert (low or 0.0) - 1e-9 <= share <= (1.0 if high is None else high) + 1e-9, seed
     assert hidden > 30
+
+
+def test_the_end_of_text_bounds_no_form() -> None:
+    listing = (("", math.log(0.6)), (" He", math.log(0.3)), (" x", math.log(0.02)))
+    of_they, of_foreign = (
+        bound_form(Expression("diverse", text), text, listing, 3) for text in (" They", "él")
+    )
+    assert (None, math.log(0.02)) == (of_they.low, pytest.approx(of_they.high))
+    assert math.log(0.62) == pytest.approx(of_foreign.high)  # it may begin with half a character
 
 
 def test_an_object_that_names_a_token_twice_keeps_both() -> None:
