@@ -44,8 +44,8 @@ def writer(
 
     Example: `bk.personas(bk.writer("mine", fn))`. Raises `UsageError`.
     """
-    if not name or not callable(fn):
-        raise UsageError("bk.writer takes a name and a callable of a list of prompts.")
+    if not name or not (name + version).isprintable() or not callable(fn):
+        raise UsageError("bk.writer takes a name of visible characters and a callable of a list of prompts.")
     return Writer(name, fn, version, batch_size)
 
 
@@ -132,8 +132,8 @@ class Writer:
         if isinstance(texts, BaseException):
             why = f"fn raised {type(texts).__name__}: {reason_of(texts)}"
         elif len(given) != len(batch):  # which prompts they answer nobody knows
-            what = count(len(given), "text") if given else type(texts).__name__
-            why = f"fn returned {what}, not a list of {count(len(batch), 'text')}"
+            what = "not a list of texts" if given == () else f"{count(len(given), 'text')} for {len(batch)}"
+            why = f"fn returned {type(texts).__name__}: {what}"
         answers, answered = list[Draw | Failed](), answered_now(self.identity.spec, None, None)
         for request, text in zip(batch, [None] * len(batch) if why else given, strict=True):
             if isinstance(text, str):  # not told the seed, so no row claims that it was used
