@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -41,9 +42,10 @@ def open_inspect(name: str, *, label: str, options: ApiOptions, account: Account
     except ImportError:
         raise ModelError(f"{label} is asked through Inspect: pip install 'biaskit[inspect]'.") from None
     try:
-        model = get_model(name)
+        model = get_model(name, memoize=False)
     except (Exception, SystemExit) as error:  # whatever a provider's own package raises
-        raise ModelError(f"{label} cannot be opened through Inspect: {reason_of(error)}") from None
+        said = re.sub(r"\[/?(?:bold|blue)\]", "", reason_of(error))  # marks for its own console
+        raise ModelError(f"{label} cannot be opened through Inspect: {said}") from None
     return InspectGenerator(model, name, label=label, options=options, account=account)
 
 

@@ -6,7 +6,6 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any, ClassVar
 
@@ -29,7 +28,7 @@ FAILED_IN_A_ROW = 5  # batches without one text between them: what the callable 
 @checked(name=TEXT, version=TEXT)
 def writer(
     name: str,
-    fn: Callable[[list[str]], list[str] | Awaitable[list[str]]],
+    fn: Callable[[list[str]], Sequence[str | None] | Awaitable[Sequence[str | None]]],
     *,
     version: str = "",
     batch_size: int = 16,
@@ -62,14 +61,12 @@ class Writer:
     _calls: int = field(init=False, repr=False, default=0)
     _failed_in_a_row: int = field(init=False, repr=False, default=0)
 
-    @cached_property
+    @property
     def identity(self) -> ModelIdentity:
         """Identity by name and version: nothing of the callable is stored."""
-        version = {"version": self.version} if self.version else {}
-        spec, fingerprint = f"writer:{self.name}", digest({"writer": self.name, **version})
+        details = {"architecture": "callable", "name": self.name, "version": self.version}
         how: Any = {"tuning": "unknown", "where": "callable", "forms": ("chat",), "takes_system": False}
-        details = {"architecture": "callable", **version}
-        return ModelIdentity(self.name, spec, fingerprint, **how, details=details)
+        return ModelIdentity(self.name, f"writer:{self.name}", digest(details), **how, details=details)
 
     def rendered(self, prompt: Prompt) -> str:
         """Render a prompt as what a user would type."""
@@ -119,10 +116,11 @@ class Writer:
         texts = texts or self._call(batch)
         try:
             texts = await texts if inspect.isawaitable(texts) else texts
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():  # by us; the callable's own would never be answered
-                raise
+        except (
+            Exception,
+            SystemExit,
+            asyncio.CancelledError,
+        ) as error:
             texts = error
         return self._drawn(batch, texts)
 

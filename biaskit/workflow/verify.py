@@ -322,13 +322,11 @@ def _ask(
     """Check whether a model is the run's, and whether it answers again as the drawn rows say."""
     texts = isinstance(design, PersonasDesign)
     name: Any = "texts" if texts else "cells"
-    if spec.startswith("writer:"):
-        yield _not_checked(name, "a callable wrote its answers, and no command can ask it again", label)
-        return
     if texts and entry["where"] != "scripted":
         drawn = [(row, request) for row, request in drawn if row["seed"] is not None]
-    if not drawn:
-        yield _not_checked(name, "it has no row that could be asked again", label)
+    called = "no command can ask a callable again" if spec.startswith("writer:") else ""
+    if called or not drawn:
+        yield _not_checked(name, called or "it has no row that could be asked again", label)
         return
     requests = [request for _, request in drawn]
     answers: dict[str, Any] = {}
