@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,14 @@ def test_a_probe_draws_from_it_in_full_batches() -> None:
     assert re.fullmatch(rf"{OPENING}\n\nQ: [^\n]+\nA: \S[^\n]+\S", cell["prompt"])
     assert cell["prompt"] in fn.batches[0]
     assert "callable=mine" in result.analysis()["signature"]
+
+
+def test_a_callable_that_rarely_answers_is_sent_to_no_command() -> None:
+    said = cycle(["She", *["Well"] * 18])
+    model = bk.writer("mine", lambda prompts: [next(said) for _ in prompts])
+    result = bk.probe(model, jobs="nurse,plumber", templates="1", watcher=bk.Silent())
+    assert any("weak evidence" in warning for warning in result.warnings)
+    assert not any("doctor" in warning for warning in result.warnings)
 
 
 def test_a_plan_calls_nothing() -> None:
