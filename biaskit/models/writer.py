@@ -116,11 +116,8 @@ class Writer:
         texts = texts or self._call(batch)
         try:
             texts = await texts if inspect.isawaitable(texts) else texts
-        except (
-            Exception,
-            SystemExit,
-            asyncio.CancelledError,
-        ) as error:
+        # A callable that cancels itself is answered too: its reader would wait for ever.
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             texts = error
         return self._drawn(batch, texts)
 
