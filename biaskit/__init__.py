@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.models.writer import writer as writer
     from biaskit.personas.srb.score import chamfer_distance as chamfer_distance
     from biaskit.personas.srb.score import srb as srb
     from biaskit.personas.texts.association import associate_gender as associate_gender
@@ -63,6 +64,7 @@ _FACE = {
     "load": "biaskit.workflow.analyze",
     "score_continuations": "biaskit.workflow.probe",
     "srb": "biaskit.personas.srb.score",
+    "writer": "biaskit.models.writer",
 }
 
 __all__ = sorted(_FACE)

@@ -206,7 +206,7 @@ def _time(plan: ModelPlan) -> str:
 def _cost(plan: ModelPlan) -> str:
     """Write the most that it may cost; an unknown cost is never 0."""
     if plan.cost is None:
-        return "cost unknown (--price IN,OUT)"
+        return "cost unknown" if plan.calls is None else "cost unknown (--price IN,OUT)"
     if not plan.cost:
         return "cost 0" if plan.calls is None else "cost 0 (a server on this machine, else --price IN,OUT)"
     low = f"{plan.cost:.4f}" if plan.cost < 0.1 else f"{plan.cost:.2f}"

@@ -12,7 +12,7 @@ PromptForm = Literal["raw", "completion", "chat", "chat-prefill", "chat-continue
 Gender = Literal["female", "male", "nonbinary"]
 Finish = Literal["stop", "length", "refusal", "filter"]
 Tuning = Literal["base", "instruct", "unknown"]
-Where = Literal["local", "api", "scripted"]
+Where = Literal["local", "api", "scripted", "callable"]
 EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
 TEMPLATE_DATE = "2024-07-26"

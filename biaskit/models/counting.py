@@ -99,7 +99,8 @@ class SampledScorer:
             forms.add("chat-continue")  # an answer that has begun leaves no place for thoughts
         elif "chat" in forms:
             # A local model continues the beginning of an answer; a server lists that form if it does.
-            forms |= {"chat-continue"} if identity.where == "api" else {"chat-prefill", "chat-continue"}
+            continues = identity.where in ("local", "scripted")
+            forms |= {"chat-prefill", "chat-continue"} if continues else {"chat-continue"}
         self.identity = replace(identity, forms=tuple(form for form in PROBE_FORMS if form in forms))
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))

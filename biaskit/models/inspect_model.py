@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.common.provenance import digest
 from biaskit.errors import AskingStopped, ModelError, UsageError
-from biaskit.models.api.endpoint import clean, hide_urls
+from biaskit.models.api.endpoint import clean, hide_urls, reason_of
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.stream import LoopThread
@@ -32,7 +31,6 @@ FINISHES: Mapping[str, Finish] = {"stop": "stop", "tool_calls": "stop", "content
 """Inspect's reasons for the end of a text; any other reason counts as `length`, since it may be cut."""
 SWITCHED_OFF: Mapping[str, dict[str, Any]] = {"hf": {"top_k": 0}}
 """Settings of providers that would draw from part of the distribution (transformers: its 50 likeliest)."""
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 
 
 def open_inspect(name: str, *, label: str, options: ApiOptions, account: Account) -> InspectGenerator:
@@ -44,9 +42,10 @@ def open_inspect(name: str, *, label: str, options: ApiOptions, account: Account
     except ImportError:
         raise ModelError(f"{label} is asked through Inspect: pip install 'biaskit[inspect]'.") from None
     try:
-        model = get_model(name)
+        model = get_model(name, memoize=False)
     except (Exception, SystemExit) as error:  # whatever a provider's own package raises
-        raise ModelError(f"{label} cannot be opened through Inspect: {_reason(error)}") from None
+        said = re.sub(r"\[/?(?:bold|blue)\]", "", reason_of(error))  # marks for its own console
+        raise ModelError(f"{label} cannot be opened through Inspect: {said}") from None
     return InspectGenerator(model, name, label=label, options=options, account=account)
 
 
@@ -123,8 +122,8 @@ class InspectGenerator:
         except Exception as error:  # each provider's package raises its own kinds
             self._failed_in_a_row += 1
             if self._failed_in_a_row >= FAILED_IN_A_ROW:
-                raise AskingStopped(f"the provider gives no more answers ({_reason(error)})") from None
-            return [Failed(request.key, _reason(error))]
+                raise AskingStopped(f"the provider gives no more answers ({reason_of(error)})") from None
+            return [Failed(request.key, reason_of(error))]
         finally:
             self._meter.settle(reserved, used, billed=True)
         self._failed_in_a_row = 0
@@ -149,9 +148,3 @@ class InspectGenerator:
         )
         messages = [kinds[turn["role"]](content=turn["content"]) for turn in turns]
         return await self._model.generate(messages, config=config, cache=False)
-
-
-def _reason(error: BaseException) -> str:
-    """Return a provider's message on one line, without any secret of the environment."""
-    secrets = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) > 3]
-    return clean(error, tuple(sorted(secrets, key=len, reverse=True))) or type(error).__name__

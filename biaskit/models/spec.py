@@ -18,10 +18,12 @@ from biaskit.models.paper_models import find_known
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
     from biaskit.models.huggingface.folder import ModelFolder
+    from biaskit.models.writer import Writer
 
 DEMOS = ("demo", "demo-base")  # whole specs
-KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted")
+KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted", "writer")
 API = ("openai", "api")
+TEXTS_ALONE = {"inspect": "asked through Inspect", "writer": "a callable"}  # they give no probabilities
 
 
 def split_label(text: str) -> tuple[str, str]:
@@ -50,10 +52,11 @@ def open_scorer(
     api: ApiOptions | None = None,
     known: Mapping[str, Any] = NEW,
     account: Account = Account(),
+    held: Writer | None = None,
 ) -> ContinuationScorer:
     """Open the model behind a spec as a scorer, found and checked; its weights load at the first use.
 
-    `known`: the model's entry in the run's manifest; `account`: what the run has spent.
+    `known`: the model's entry in the run's manifest; `account`: what the run has spent; `held`: a callable.
     """
     kind, name = _kind(spec)
     if kind in API:
@@ -62,14 +65,15 @@ def open_scorer(
         options, batch_size = _api_options(spec, label, api), local.batch_size
         how: Any = {"label": label, "options": options, "known": known, "account": account}
         return open_api_scorer(f"{kind}:{name}", **how, scoring=scoring, batch_size=batch_size)
-    if kind == "inspect" and scoring.estimator not in ("auto", "sampling"):
-        raise ModelError(f"{label} is asked through Inspect, which gives texts alone: --estimator sampling.")
-    if scoring.estimator == "sampling" or kind == "inspect":
+    if kind in TEXTS_ALONE and scoring.estimator not in ("auto", "sampling"):
+        raise ModelError(f"{label} is {TEXTS_ALONE[kind]}, which gives texts alone: --estimator sampling.")
+    if scoring.estimator == "sampling" or kind in TEXTS_ALONE:
         from biaskit.models.counting import SampledScorer
 
         # Draws come from the distribution that the exact scorer reads.
         as_scored = replace(local, dtype="float32") if local.dtype == "auto" else local
-        generator = open_generator(spec, label=label, local=as_scored, api=api, known=known, account=account)
+        how = {"label": label, "local": as_scored, "api": api, "known": known, "account": account}
+        generator = open_generator(spec, **how, held=held)
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -91,16 +95,23 @@ def open_generator(
     api: ApiOptions | None = None,
     known: Mapping[str, Any] = NEW,
     account: Account = Account(),
+    held: Writer | None = None,
 ) -> TextGenerator:
     """Open the model behind a spec as a generator; arguments as for `open_scorer`."""
     kind, name = _kind(spec)
+    if kind in TEXTS_ALONE and api is not None and api.thinking != "auto":
+        raise UsageError(f"{label} is {TEXTS_ALONE[kind]} and not told to think or not: leave out thinking.")
     if kind == "scripted":
         from biaskit.models.scripted import ScriptedGenerator
 
         return ScriptedGenerator.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
+    if held is not None:
+        if api is not None and api.max_cost is not None:
+            raise UsageError(f"{label}: what a callable costs is unknown, so --max-cost cannot hold.")
+        return replace(held)
+    if kind == "writer":
+        raise ModelError(f"{label} is a callable, which no command can ask: bk.writer hands it over.")
     if kind == "inspect":
-        if api is not None and api.thinking != "auto":
-            raise UsageError(f"{label}: Inspect cannot tell a model to think or not: leave out thinking.")
         from biaskit.models.inspect_model import open_inspect
 
         return open_inspect(name, label=label, options=_api_options(spec, label, api), account=account)

@@ -240,7 +240,6 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
             low.setdefault(label, []).append(f"{percent(ends[0])} % of {way} prompts")
     for label, held in low.items():
         if not (spec := models[label]["spec"]).startswith("scripted:"):
-            yield (
-                f"{label}: weak evidence, the target words hold {listed(held)}; `biaskit doctor {spec}"
-                " --forms` shows which question reaches the model"
-            )
+            hint = f"; `biaskit doctor {spec} --forms` shows which question reaches the model"
+            hint = "" if spec.startswith("writer:") else hint  # no command can ask a callable
+            yield f"{label}: weak evidence, the target words hold {listed(held)}{hint}"

@@ -81,6 +81,7 @@ def sign_design(
             "biaskit": versions().get("biaskit", ""),
             "study": study.name,
             "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
+            "callable": ",".join(label for label, entry in models.items() if entry["where"] == "callable"),
             "form": ",".join(forms),
             "thinking": "" if study.thinking == "auto" else study.thinking,
             **shown,

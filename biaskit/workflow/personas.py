@@ -11,6 +11,7 @@ from typing import Any
 from biaskit.arguments import checked
 from biaskit.models.options import Dtype
 from biaskit.models.spec import open_generator
+from biaskit.models.writer import Writer
 from biaskit.personas.analysis import analyse_texts
 from biaskit.personas.sampling.design import n_series, part_of, resolve_design
 from biaskit.personas.sampling.draws import draw_texts
@@ -67,7 +68,7 @@ class PersonasResult(RunResult):
 
 @checked()
 def personas(
-    *models: str,
+    *models: str | Writer,
     study: str = "gasp-pilot",
     occupations: str | Sequence[str] | None = None,
     per_gender: int | None = None,
@@ -94,7 +95,7 @@ def personas(
     """Sample personas and biographies, associate each with a gender, ask who is represented and how.
 
     Args:
-        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; by default the study's own.
+        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; or `bk.writer`; else the study's own.
         study: a shipped study's name (gasp-pilot, gasp, mattern-generation) or a path to a TOML file.
         occupations: a path to a list, or names, ids and ranges of the study's list.
         per_gender: texts wanted of women and of men for each occupation and prompt.

@@ -16,6 +16,7 @@ from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
+from biaskit.models.writer import Writer
 from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
@@ -75,7 +76,7 @@ class ProbeResult(RunResult):
 
 @checked(expressions=TEXT)
 def probe(
-    *models: str,
+    *models: str | Writer,
     study: str = "occugender",
     jobs: str | Sequence[str] | None = None,
     templates: str | Sequence[str] | None = None,
@@ -108,7 +109,7 @@ def probe(
     """Measure the probability that each model names each gender group, over all jobs and templates.
 
     Args:
-        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; by default the study's own.
+        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; or `bk.writer`; else the study's own.
         study: a shipped study's name or a path to a TOML file.
         jobs, templates, instructions: a path to a list, or names, ids and ranges of the study's list.
         expressions: a path to expression sets, or the name of one shipped set for all templates.

@@ -127,7 +127,7 @@ def verify(
     seen = watcher or LineWatcher()
     # A folder from somebody else may name any file or server as its model: that needs a yes.
     stated = {label: str(entry["spec"]) for label, entry in models.items() if label not in specs}
-    foreign = [f"{label} = {hide_urls(spec)}" for label, spec in stated.items() if spec != "demo"]
+    foreign = [f"{n} = {hide_urls(s)}" for n, s in stated.items() if s[:7] not in ("demo", "writer:")]
     if ask and not imported and foreign:
         seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
     texts = engine == "personas"
@@ -324,8 +324,9 @@ def _ask(
     name: Any = "texts" if texts else "cells"
     if texts and entry["where"] != "scripted":
         drawn = [(row, request) for row, request in drawn if row["seed"] is not None]
-    if not drawn:
-        yield _not_checked(name, "it has no row that could be asked again", label)
+    called = "no command can ask a callable again" if spec.startswith("writer:") else ""
+    if called or not drawn:
+        yield _not_checked(name, called or "it has no row that could be asked again", label)
         return
     requests = [request for _, request in drawn]
     answers: dict[str, Any] = {}

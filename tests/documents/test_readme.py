@@ -270,6 +270,7 @@ def model(tmp_path: Path) -> str:
         ("researcher", "\\begin{table}"),
         ("auditor", "\nPage: biaskit-runs/compare-"),
         ("gate", "The new model is equivalent within ±0.05"),
+        ("any_sdk", "\nmechanic, biography: "),
     ],
 )
 def test_an_example_runs_without_an_argument(name: str, printed: str, tmp_path: Path) -> None:

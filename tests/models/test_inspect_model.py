@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.api_cases import cells, draws
+from fakes.api_cases import MODEL, cells, draws, made
+from fakes.api_server import ApiServer, Behaviour
 from fakes.inspect_model import NAME, SAID, answer, through_inspect
 from fakes.personas_runs import write_vectors
+from places import ROOT
 
 import biaskit as bk
 from biaskit.errors import AskingStopped, ModelError, UsageError
@@ -93,6 +97,84 @@ def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     rows = [json.loads(line) for line in (texts.path / "generations.jsonl").read_text().splitlines()]
     assert {"She is a nurse."} == {row["text"] for row in rows}
     assert all("seed" not in row or row["seed"] is None for row in rows)
+
+
+def test_a_server_is_asked_through_inspect_with_the_key_of_its_own_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "draws": 3, "max_draws_per_cell": 3}
+    with ApiServer(MODEL, Behaviour()) as server:
+
+        def probe(key: str, *others: str, out: str = "probe") -> bk.ProbeResult:
+            monkeypatch.setenv("LOCAL_API_KEY", key)
+            monkeypatch.setenv("LOCAL_BASE_URL", server.url)
+            spec = "m=inspect:openai-api/local/toy"
+            return bk.probe(spec, *others, **asked, out=tmp_path / out, watcher=bk.Silent(), reuse=False)
+
+        result = probe("acme-s3cret-1")
+        sent = [received for received in server.requests if received.path.endswith("/chat/completions")]
+        n = len(server.requests)
+        probe("acme-s3cret-1")
+        assert n == len(server.requests)  # every cell has its row
+        probe("acme-s3cret-2", out="again")
+        keys = [received.headers["authorization"] for received in server.requests]
+        assert ["Bearer acme-s3cret-1"] * n + ["Bearer acme-s3cret-2"] * n == keys
+        monkeypatch.delenv("LOCAL_API_KEY")
+        with pytest.raises(ModelError, match="No LOCAL_API_KEY defined"):
+            open_generator("inspect:openai-api/local/toy", label="m")
+    assert {"sampling"} == set(result.cells["estimator"])
+    assert 4 * 3 == len(sent) == len({received.body["seed"] for received in sent})
+    for received in sent:
+        body = received.body
+        assert (1.0, 1.0, 9) == (body["temperature"], body["top_p"], body["max_tokens"])
+        assert not {"logprobs", "top_logprobs"} & body.keys()
+        [message] = body["messages"]
+        assert message["content"].startswith("Continue the following text with its next word.")
+    rows = [json.loads(line) for line in (result.path / "probe.jsonl").read_text().splitlines()]
+    said = {text for row in rows for text, _ in row["answers"]}
+    assert said == {text for _, text in made(server)}
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"s3cret" not in stored
+
+
+TABLE = re.findall(r"^\| `([\w-]+)/` \|[^|]*\| ([^|]+) \|", (ROOT / "docs" / "apis.md").read_text(), re.M)
+"""Provider and what finds its key and its address, as the table of docs/apis.md#inspect has them."""
+
+
+@pytest.mark.parametrize(("provider", "variables"), TABLE, ids=[provider for provider, _ in TABLE])
+def test_the_variables_of_a_provider_are_those_of_inspect(provider: str, variables: str) -> None:
+    """In its source, since not every provider's own package is here."""
+    import inspect_ai.model
+
+    folder = Path(inspect_ai.model.__file__).parent / "_providers"
+    assert f'@modelapi(name="{provider}")' in (folder / "providers.py").read_text()
+    source = (folder / f"{provider.replace('-', '_')}.py").read_text()
+    services = [name.upper() for name in re.findall(r'service="(\w+)"', source)]
+    of_service = {f"{name}_{end}" for name in services for end in ("API_KEY", "BASE_URL")}
+    named = re.findall(r"`([A-Z_]+)`", variables)
+    assert named
+    assert [] == [name for name in named if name not in source and name not in of_service]
+
+
+@pytest.mark.parametrize(
+    ("provider", "key"),
+    [
+        *(("together", "acme-s3cret"), ("fireworks", "acme-s3cret"), ("deepseek", "acme-s3cret")),
+        *(("openrouter", "acme-s3cret"), ("vllm", "acme-s3cret"), ("sglang", "acme-s3cret")),
+        *(("ollama", "ollama"), ("llama-cpp-python", "llama-cpp-python")),
+    ],
+)
+def test_a_provider_takes_key_and_address_of_its_variables(
+    provider: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = provider.upper().replace("-", "_")
+    with ApiServer(MODEL, Behaviour()) as server:
+        monkeypatch.setenv(f"{service}_API_KEY", "acme-s3cret")
+        monkeypatch.setenv(f"{service}_BASE_URL", server.url)
+        with closing(open_generator(f"inspect:{provider}/toy", label="m")) as backend:
+            drawn = generate(backend, draws(2))
+        assert {text for _, text in made(server)} == {draw.text for draw in drawn}
+        assert {f"Bearer {key}"} == {received.headers["authorization"] for received in server.requests}
 
 
 def test_a_provider_that_fails_says_why_without_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,13 +162,13 @@ def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
     elif study.prompt_form != "auto":
         form = study.prompt_form
     if form not in identity.forms:
-        raise ModelError(f"{identity.label} takes no prompt form {form}: it has no chat template.")
+        raise ModelError(f"{identity.label} takes no prompt form {form}, only {', '.join(identity.forms)}.")
     if study.system_prompt and form != "chat":
         raise StudyError(
             f"A {form} prompt has no system role: leave out the system prompt, or take --prompt-form chat."
         )
     if study.system_prompt and not identity.takes_system:
-        raise ModelError(f"{identity.label} takes no system prompt: its chat template has no place for it.")
+        raise ModelError(f"{identity.label} takes no system prompt: it has no system role.")
     return form
 
 

@@ -16,10 +16,12 @@ from fakes.api_cases import JOBS, MODEL, QUICK, cells, draws, generating, scorin
 from fakes.api_server import GENERATION, ApiServer, Behaviour
 from fakes.inspect_model import through_inspect
 
+import biaskit as bk
 from biaskit.errors import ModelError
 from biaskit.models.api.meter import Meter
 from biaskit.models.api.prices import parse_price
 from biaskit.models.base import ContinuationScorer, TextGenerator
+from biaskit.models.counting import SampledScorer
 from biaskit.models.scripted import ScriptedGenerator, ScriptedScorer
 from biaskit.records import Draw, DrawRequest, Estimator, Failed, PromptForm, Scored
 
@@ -47,6 +49,9 @@ class Case:
             server = stack.enter_context(ApiServer(MODEL, behaviour))
             if self.kind == "inspect":
                 backend: Any = stack.enter_context(through_inspect(self.estimator))
+            elif self.kind == "writer":
+                backend = bk.writer("toy", lambda prompts: [f"He: {prompt}" for prompt in prompts])
+                backend = SampledScorer(backend, draws=4, longest=9) if self.estimator else backend
             elif self.kind == "scripted" and self.estimator:
                 lines = [{"contains": job, "log_probs": {" He": -number}} for number, job in enumerate(JOBS)]
                 backend = ScriptedScorer(lines, label="toy", spec="scripted:x", batch_size=2)
@@ -99,6 +104,8 @@ EVERY = [
     Case("scripted generator", "chat", kind="scripted"),
     Case("inspect, texts", "chat", kind="inspect"),
     Case("inspect, sampling", "chat-continue", "sampling", kind="inspect"),
+    Case("writer, texts", "chat", kind="writer"),
+    Case("writer, sampling", "chat-continue", "sampling", kind="writer"),
 ]
 every = pytest.mark.parametrize("case", EVERY, ids=lambda case: case.name)
 api = pytest.mark.parametrize("case", API, ids=lambda case: case.name)
