@@ -12,6 +12,7 @@ from biaskit.common.wording import short
 from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
+from biaskit.models.loaded import OBJECT, find_lent
 from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
 from biaskit.models.paper_models import find_known
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
     from biaskit.models.huggingface.folder import ModelFolder
 
-KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted")
+KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted", OBJECT)
 API = ("openai", "api")
 
 
@@ -62,7 +63,8 @@ def open_scorer(
         from biaskit.models.counting import SampledScorer
 
         # Draws come from the distribution that the exact scorer reads.
-        as_scored = replace(local, dtype="float32") if local.dtype == "auto" else local
+        fixed = kind == OBJECT or local.dtype != "auto"
+        as_scored = local if fixed else replace(local, dtype="float32")
         generator = open_generator(spec, label=label, local=as_scored, api=api, known=known, account=account)
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
@@ -151,6 +153,11 @@ def _kind(spec: str) -> tuple[str, str]:
 
 def _find_local(kind: str, name: str) -> ModelFolder:
     """Return the checked folder of a local model; torch is asked for before a large file is touched."""
+    if kind == OBJECT:
+        loaded = find_lent(name)
+        from biaskit.models.huggingface.objects import object_folder
+
+        return object_folder(loaded)
     from biaskit.models.huggingface.folder import check_gguf
     from biaskit.models.huggingface.loading import find_folder, require_transformers
 
@@ -159,4 +166,9 @@ def _find_local(kind: str, name: str) -> ModelFolder:
 
         return find_demo()
     require_transformers()
-    return find_folder(name) if kind == "hf" else check_gguf(expanded(name))
+    if kind == "hf":
+        from biaskit.models.huggingface.adapters import find_adapted, split_adapter
+
+        parts = split_adapter(name)
+        return find_adapted(*parts) if parts else find_folder(name)
+    return check_gguf(expanded(name))

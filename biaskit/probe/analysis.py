@@ -239,7 +239,7 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
             low.setdefault(label, []).append(f"{percent(ends[0])} % of {way} prompts")
     for label, held in low.items():
-        if not (spec := models[label]["spec"]).startswith("scripted:"):
+        if not (spec := models[label]["spec"]).startswith(("scripted:", "object:")):
             yield (
                 f"{label}: weak evidence, the target words hold {listed(held)}; `biaskit doctor {spec}"
                 " --forms` shows which question reaches the model"

@@ -7,6 +7,7 @@ from typing import Any
 
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.errors import StudyError, nearest
+from biaskit.models.loaded import is_object
 from biaskit.records import Item, as_record
 from biaskit.study.config import build_study, stated_choices
 from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
@@ -80,7 +81,11 @@ def sign_design(
         {
             "biaskit": versions().get("biaskit", ""),
             "study": study.name,
-            "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
+            "models": ",".join(
+                f"{label}@{entry['fingerprint'][:12]}"
+                + (" (unsaved object)" if is_object(str(entry["spec"])) else "")
+                for label, entry in models.items()
+            ),
             "form": ",".join(forms),
             "thinking": "" if study.thinking == "auto" else study.thinking,
             **shown,

@@ -26,6 +26,7 @@ from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
+from biaskit.workflow.objects import lending
 from biaskit.workflow.result import RunResult, table_property
 
 
@@ -65,9 +66,11 @@ class PersonasResult(RunResult):
         return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings, claim)
 
 
+@lending("models")
 @checked()
 def personas(
-    *models: str,
+    *models: Any,
+    tokenizer: Any = None,  # noqa: ARG001  (read by `lending`)
     study: str = "gasp-pilot",
     occupations: str | Sequence[str] | None = None,
     per_gender: int | None = None,
@@ -94,7 +97,8 @@ def personas(
     """Sample personas and biographies, associate each with a gender, ask who is represented and how.
 
     Args:
-        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; by default the study's own.
+        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`, or models in memory (`bk.model`); by
+            default the study's own. tokenizer: that of a loaded model that is given as it is.
         study: a shipped study's name (gasp-pilot, gasp, mattern-generation) or a path to a TOML file.
         occupations: a path to a list, or names, ids and ranges of the study's list.
         per_gender: texts wanted of women and of men for each occupation and prompt.

@@ -33,6 +33,7 @@ from biaskit.study.config import is_path, load_probe_study
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
 from biaskit.workflow.forms import HANDFUL, better_form
+from biaskit.workflow.objects import lending
 from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
@@ -73,9 +74,11 @@ class ProbeResult(RunResult):
         return probe_document(frame_of(design), tables, self.warnings, analysis["signature"])
 
 
+@lending("models")
 @checked(expressions=TEXT)
 def probe(
-    *models: str,
+    *models: Any,
+    tokenizer: Any = None,  # noqa: ARG001  (read by `lending`)
     study: str = "occugender",
     jobs: str | Sequence[str] | None = None,
     templates: str | Sequence[str] | None = None,
@@ -108,7 +111,8 @@ def probe(
     """Measure the probability that each model names each gender group, over all jobs and templates.
 
     Args:
-        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; by default the study's own.
+        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`, or models in memory (`bk.model`); by
+            default the study's own. tokenizer: that of a loaded model that is given as it is.
         study: a shipped study's name or a path to a TOML file.
         jobs, templates, instructions: a path to a list, or names, ids and ranges of the study's list.
         expressions: a path to expression sets, or the name of one shipped set for all templates.

@@ -14,6 +14,7 @@ from typing import Any
 from biaskit.common.files import cache_dir, write_atomically
 from biaskit.common.inputs import Inputs, digest_of_file
 from biaskit.errors import BiaskitError, ModelError
+from biaskit.models.loaded import LoadedModel
 
 TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json"),
@@ -22,6 +23,7 @@ TOKENIZER_FILES = (
 )
 STORED_TYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 ADAPTER, GENERATION = "adapter_config.json", "generation_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
 BESIDE_GGUF = frozenset({ADAPTER, GENERATION, "config.json", *TOKENIZER_FILES})
 READ_WHOLE = (".json", ".jinja", ".txt", ".model")
 MOST_BYTES = 256 * 2**20
@@ -42,6 +44,10 @@ class ModelFolder:
     stored_dtype: str
     generation: Mapping[str, Any] | None = None  # generation_config.json; None: there is none
     dequantised: bool = False  # from GGUF: stored in a wider type than it was published in
+    loaded: LoadedModel | None = None  # in memory: nothing is read from `path`, which is its label
+    device: str = ""  # where it is, if it is in memory
+    adapter: Path | None = None  # of peft: merged into the weights after loading
+    adapter_digest: str = ""
 
 
 def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
@@ -51,7 +57,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     """
     if not path.is_dir():
         raise ModelError(f"{path}: no such model folder. Give hf:ORG/NAME, or hf:PATH to a saved model.")
-    names = _check_entries(path, allow_links=allow_links)
+    names = check_entries(path, allow_links=allow_links)
     if "config.json" not in names:
         raise ModelError(f"{path} is not a model folder: it has no config.json.")
     config = read_object(path / "config.json")
@@ -66,15 +72,15 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
         )
     numbers: Counter[str] = Counter()
     for file in weights:
-        numbers += _numbers_by_type(file)
+        numbers += numbers_by_type(file)
     main_type = max(numbers, key=lambda name: (numbers[name], name), default="F32")
     return ModelFolder(
         path=path,
         gguf_file=None,
         config=config,
         n_parameters=numbers.total(),
-        weights_digest=_combined([path / "config.json", *weights]),
-        tokenizer_digest=_combined([path / name for name in TOKENIZER_FILES if name in names]),
+        weights_digest=combined([path / "config.json", *weights]),
+        tokenizer_digest=combined([path / name for name in TOKENIZER_FILES if name in names]),
         stored_dtype=STORED_TYPES.get(main_type, main_type.lower()),
         generation=read_object(path / GENERATION) if GENERATION in names else None,
     )
@@ -88,8 +94,8 @@ def check_gguf(path: Path) -> ModelFolder:
         if file.read(4) != b"GGUF":
             raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
     # transformers reads other files of the folder too.
-    names = _check_entries(path.parent, only=BESIDE_GGUF)
-    digest = _combined([path])
+    names = check_entries(path.parent, only=BESIDE_GGUF)
+    digest = combined([path])
     return ModelFolder(
         path=path.parent,
         gguf_file=path.name,
@@ -104,7 +110,7 @@ def check_gguf(path: Path) -> ModelFolder:
     )
 
 
-def _numbers_by_type(path: Path) -> Counter[str]:
+def numbers_by_type(path: Path) -> Counter[str]:
     """Count the numbers of each type in a safetensors file, whose library checks header and length."""
     from safetensors import SafetensorError, safe_open
 
@@ -121,10 +127,12 @@ def _numbers_by_type(path: Path) -> Counter[str]:
     return numbers
 
 
-def _check_entries(path: Path, *, allow_links: bool = False, only: frozenset[str] | None = None) -> set[str]:
+def check_entries(
+    path: Path, *, allow_links: bool = False, only: frozenset[str] | None = None, adapters: bool = False
+) -> set[str]:
     """Return the names of a model folder's files. Raises `ModelError` for a link out of it or a huge file.
 
-    Also for an adapter, which transformers loads or leaves out depending on whether peft is installed.
+    Also for an adapter, unless `adapters`: transformers loads it where peft is installed, and only there.
     `only`: the names to check; None: all.
     """
     names = set()
@@ -141,10 +149,10 @@ def _check_entries(path: Path, *, allow_links: bool = False, only: frozenset[str
             raise ModelError(
                 f"{entry} has {size:,} bytes, more than any file of its kind. Download the model again."
             )
-    if ADAPTER in names:
+    if ADAPTER in names and not adapters:
         raise ModelError(
-            f"{path} holds an adapter. Merge it into its base model and save that folder, or move"
-            f" {ADAPTER} out of it to measure the model alone."
+            f"{path} holds an adapter: hf:BASE+{path} measures its base model with it. To measure a"
+            f" model beside it alone, move {ADAPTER} out."
         )
     return names
 
@@ -157,7 +165,8 @@ def read_object(path: Path) -> dict[str, Any]:
     return content
 
 
-def _combined(files: list[Path]) -> str:
+def combined(files: list[Path]) -> str:
+    """Digest the names and contents of files."""
     digest = hashlib.sha256()
     for file in files:
         with SIDECAR.saying(str(file)):

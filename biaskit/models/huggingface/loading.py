@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -35,8 +35,8 @@ class Placement:
     dtype: str  # float32, bfloat16, float16
 
 
-def require_transformers() -> Any:
-    """Import transformers. Raises `MissingExtraError` with a line to install it."""
+def require_transformers(*, silent: bool = True) -> Any:
+    """Import transformers, silent or as it is. Raises `MissingExtraError` with a line to install it."""
     try:
         import torch  # noqa: F401
         import transformers
@@ -44,15 +44,24 @@ def require_transformers() -> Any:
         raise MissingExtraError(
             f"Local models need torch and transformers, and {error.name} is not installed: {INSTALL_LOCAL}"
         ) from error
-    transformers.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
+    if silent:
+        transformers.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
     return transformers
 
 
 def find_folder(name: str) -> ModelFolder:
     """Find the folder of `hf:NAME`: a saved one, or ORG/NAME[@revision] of the hub (its cache first)."""
-    if name.startswith((".", "/", "~")) or Path(name).is_dir():
-        return check_folder(expanded(name))
+    return check_folder(expanded(name)) if is_path(name) else check_folder(snapshot(name), allow_links=True)
+
+
+def is_path(name: str) -> bool:
+    """Return whether a name is that of a folder, and not one of the hub."""
+    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+
+
+def snapshot(name: str, files: Sequence[str] = MODEL_FILES) -> Path:
+    """Fetch these files of ORG/NAME[@revision] from the hub, its cache first. Raises `ModelError`."""
     require_transformers()
     from huggingface_hub import errors, snapshot_download
 
@@ -73,12 +82,11 @@ def find_folder(name: str) -> ModelFolder:
         ),
     }
     try:
-        snapshot = snapshot_download(repository, revision=revision or None, allow_patterns=MODEL_FILES)
+        return Path(snapshot_download(repository, revision=revision or None, allow_patterns=list(files)))
     except (errors.HfHubHTTPError, OSError, ValueError) as error:
         why = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)
         why = why or f" cannot be fetched: {str(error).splitlines()[0]}"
         raise ModelError(f"hf:{name}{why}") from error
-    return check_folder(Path(snapshot), allow_links=True)
 
 
 def free_memory() -> int:
@@ -106,6 +114,14 @@ def place(
     """
     import torch
 
+    if folder.loaded is not None:
+        for name, asked, has in (("device", device, folder.device), ("dtype", dtype, folder.stored_dtype)):
+            if asked not in ("auto", has):
+                raise ModelError(
+                    f"{folder.path}: its {name} is {has} and stays so, and {asked} is asked for, by this call"
+                    f" or by the run that goes on. Leave out --{name}, or take another out."
+                )
+        return Placement(folder.device, folder.stored_dtype)
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     kind = device.split(":")[0]
@@ -173,17 +189,23 @@ def _from_pretrained(kind: str, folder: ModelFolder, failure: str, **options: An
 
 def load_tokenizer(folder: ModelFolder) -> Any:
     """Load the folder's tokenizer."""
+    if folder.loaded is not None:
+        return folder.loaded.tokenizer
     return _from_pretrained("AutoTokenizer", folder, "its tokenizer cannot be loaded")
 
 
 def load_config(folder: ModelFolder) -> Any:
     """Load the configuration. Raises `ModelError` if it is not of a causal language model."""
-    config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
-    mapping = require_transformers().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    causal = {name for entry in mapping.values() for name in ((entry,) if isinstance(entry, str) else entry)}
-    stated = getattr(config, "architectures", None) or []
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
+
+    if folder.loaded is not None:
+        config, stated = folder.loaded.model.config, [type(folder.loaded.model).__name__]
+    else:
+        config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
+        stated = getattr(config, "architectures", None) or []
+    causal = {name for entry in CAUSAL.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     generates = any(name in causal or name.endswith("ForConditionalGeneration") for name in stated)
-    if not mapping.get(config.model_type) or (stated and not generates):
+    if not CAUSAL.get(config.model_type) or (stated and not generates):
         what = ", ".join(stated) or config.model_type
         raise ModelError(
             f"{folder.path} ({what}) is not a causal language model: it cannot say what follows a prompt."
@@ -195,9 +217,15 @@ def load_config(folder: ModelFolder) -> Any:
 
 def load_model(folder: ModelFolder, placement: Placement, config: Any = None) -> Any:
     """Load the causal model in evaluation mode on its device; `config`: of `load_config`, read if missing."""
+    if folder.loaded is not None:
+        return folder.loaded.model
     spread = {"device_map": "auto"} if placement.device == "map" else {}
     own = {"config": config or load_config(folder)} if folder.gguf_file else {}
     model = load_weights("AutoModelForCausalLM", folder, placement.dtype, **spread, **own)
+    if folder.adapter is not None:
+        from biaskit.models.huggingface.adapters import merge_adapter
+
+        model = merge_adapter(model, folder.adapter)
     if folder.gguf_file:
         check_all_read(folder.path / folder.gguf_file, model)
     if factors := getattr(model.config.get_text_config(decoder=True), FACTORS, None):
