@@ -13,13 +13,22 @@ import transformers
 from fakes.tiny_models import CHAT_TEMPLATE, build_model, build_tokenizer
 
 import biaskit as bk
+from biaskit.personas.vectors import training
 
+FEW: dict[str, Any] = {
+    "occupations": "1",
+    "per_gender": 1,
+    "max_draws": 2,
+    "max_new_tokens": 6,
+    "settings": {"srb_seeds": "1", "clusters": False, "permutations": 19},
+}
 SMALL: dict[str, Any] = {"jobs": "nurse,plumber", "templates": "1-2", "watcher": bk.Silent()}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(training, "TRAINING_TOKENS", 1)  # else a minute a seed
     return tmp_path
 
 
@@ -90,7 +99,7 @@ def test_nothing_of_a_callers_model_is_changed(architecture: str, folder: Path) 
     bk.probe(mine, **SMALL, continuations=2)
     bk.probe(mine, **SMALL, prompt_form="chat-prefill", out="chat")
     bk.probe(mine, **SMALL, estimator="sampling", draws=2, max_draws_per_cell=2, out="drawn")
-    bk.personas(mine, occupations="1", per_gender=1, max_draws=2, max_new_tokens=6, watcher=bk.Silent())
+    bk.personas(mine, **FEW, watcher=bk.Silent())
     assert before == state_of(model, tokenizer)
     assert tokens == drawn(model, tokenizer)
 
@@ -113,7 +122,7 @@ def test_nor_is_it_when_the_run_breaks(error: type[BaseException], folder: Path)
     with pytest.raises((bk.BiaskitError, error)):
         bk.probe(mine, **{**SMALL, "watcher": watcher})
     with pytest.raises((bk.BiaskitError, error)):
-        bk.personas(mine, occupations="1", per_gender=1, max_draws=2, max_new_tokens=6, watcher=watcher)
+        bk.personas(mine, **FEW, watcher=watcher)
     assert before == state_of(model, tokenizer)
 
 
