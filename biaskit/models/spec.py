@@ -12,15 +12,14 @@ from biaskit.common.wording import short
 from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.loaded import OBJECT, find_lent
-from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
+from biaskit.models.options import LENT, NEW, Account, LocalOptions, ScoringOptions
 from biaskit.models.paper_models import find_known
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
     from biaskit.models.huggingface.folder import ModelFolder
 
-KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted", OBJECT)
+KINDS = ("demo", "hf", "gguf", "openai", "api", "inspect", "scripted", "object")
 API = ("openai", "api")
 
 
@@ -63,8 +62,7 @@ def open_scorer(
         from biaskit.models.counting import SampledScorer
 
         # Draws come from the distribution that the exact scorer reads.
-        fixed = kind == OBJECT or local.dtype != "auto"
-        as_scored = local if fixed else replace(local, dtype="float32")
+        as_scored = replace(local, dtype="float32") if local.dtype == "auto" and kind != "object" else local
         generator = open_generator(spec, label=label, local=as_scored, api=api, known=known, account=account)
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
@@ -153,11 +151,15 @@ def _kind(spec: str) -> tuple[str, str]:
 
 def _find_local(kind: str, name: str) -> ModelFolder:
     """Return the checked folder of a local model; torch is asked for before a large file is touched."""
-    if kind == OBJECT:
-        loaded = find_lent(name)
+    if kind == "object":
+        if name not in LENT.get():
+            raise ModelError(
+                f"{name} was a model in the memory of the program that measured it, which no command opens:"
+                f" save it and give hf:PATH, or in Python bk.model({name!r}, model, tokenizer)."
+            )
         from biaskit.models.huggingface.objects import object_folder
 
-        return object_folder(loaded)
+        return object_folder(LENT.get()[name])
     from biaskit.models.huggingface.folder import check_gguf
     from biaskit.models.huggingface.loading import find_folder, require_transformers
 
@@ -169,6 +171,5 @@ def _find_local(kind: str, name: str) -> ModelFolder:
     if kind == "hf":
         from biaskit.models.huggingface.adapters import find_adapted, split_adapter
 
-        parts = split_adapter(name)
-        return find_adapted(*parts) if parts else find_folder(name)
+        return find_adapted(*parts) if (parts := split_adapter(name)) else find_folder(name)
     return check_gguf(expanded(name))

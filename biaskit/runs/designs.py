@@ -7,7 +7,6 @@ from typing import Any
 
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.errors import StudyError, nearest
-from biaskit.models.loaded import is_object
 from biaskit.records import Item, as_record
 from biaskit.study.config import build_study, stated_choices
 from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
@@ -81,11 +80,8 @@ def sign_design(
         {
             "biaskit": versions().get("biaskit", ""),
             "study": study.name,
-            "models": ",".join(
-                f"{label}@{entry['fingerprint'][:12]}"
-                + (" (unsaved object)" if is_object(str(entry["spec"])) else "")
-                for label, entry in models.items()
-            ),
+            "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
+            "unsaved objects": ",".join(k for k, e in models.items() if str(e["spec"]).startswith("object:")),
             "form": ",".join(forms),
             "thinking": "" if study.thinking == "auto" else study.thinking,
             **shown,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from biaskit.corpora.sources import check_label
 from biaskit.errors import UsageError
-from biaskit.models.loaded import LENT, OBJECT, LoadedModel
+from biaskit.models.options import LoadedModel
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -19,12 +19,8 @@ R = TypeVar("R")
 def model(label: str, model: Any, tokenizer: Any) -> LoadedModel:
     """Name a causal model of transformers that is in memory, for `bk.probe`, `bk.personas` and `bk.verify`.
 
-    Args:
-        label: its name in tables, without `=` and `:`.
-        model: the loaded model, also with peft adapters, also in training; nothing of it is changed.
-        tokenizer: its tokenizer, whose chat template says how it is asked.
-
-    Returns what those functions take in place of a spec. Raises `UsageError`.
+    `label` is its name in tables, the chat template of `tokenizer` says how it is asked. The model may hold
+    peft adapters and be in training; nothing of it is changed. Raises `UsageError`.
     """
     if not isinstance(label, str) or {"=", ":", "/"} & {*label}:
         raise UsageError(f"label is {label!r}: give a text without = and : and /.")
@@ -41,54 +37,34 @@ def _is_model(value: Any) -> bool:
     return callable(getattr(value, "get_output_embeddings", None)) and not isinstance(value, type)
 
 
-def lending(parameter: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def lending(function: Callable[P, R]) -> Callable[P, R]:
     """Let a function of specs take loaded models too: lent for the call, under the spec `object:LABEL`.
 
-    `parameter`: the one that holds specs. A model without a label is called by its class, and its tokenizer
-    is the function's argument `tokenizer`.
+    A model without a label is called by its class; its tokenizer is the function's argument `tokenizer`.
     """
+    signature = inspect.signature(function)
+    parameter = "models" if "models" in signature.parameters else "model"
 
-    def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        signature = inspect.signature(function)
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound, held = signature.bind(*args, **kwargs), dict[str, LoadedModel]()
+        given, tokenizer = bound.arguments.get(parameter, ()), bound.arguments.pop("tokenizer", None)
+        models = list(given) if isinstance(given, list | tuple) else [given]
+        if tokenizer is not None and not any(map(_is_model, models)):
+            raise UsageError("tokenizer is that of a loaded model, and no such model is given.")
+        for i, value in enumerate(models):
+            named = model(type(value).__name__, value, tokenizer) if _is_model(value) else value
+            if isinstance(named, LoadedModel):
+                if named.label in held:
+                    raise UsageError(f"Two models are called {named.label!r}: name them with bk.model.")
+                held[named.label] = replace(named)  # another one for each call: its weights may have changed
+                models[i] = f"{named.label}=object:{named.label}"
+        if not held:
+            return function(*args, **kwargs)
+        from biaskit.models.huggingface.objects import lent
 
-        @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(*args, **kwargs)
-            given, tokenizer = bound.arguments.get(parameter, ()), bound.arguments.pop("tokenizer", None)
-            many = isinstance(given, list | tuple)
-            lent: dict[str, LoadedModel] = {}
-            specs, unnamed = [], 0
-            for value in given if many else [given]:
-                if _is_model(value):
-                    unnamed += 1
-                    if tokenizer is None:
-                        raise UsageError("A loaded model needs its tokenizer: give tokenizer=TOKENIZER.")
-                    value = model(type(value).__name__, value, tokenizer)
-                if isinstance(value, LoadedModel):
-                    if value.label in lent:
-                        raise UsageError(
-                            f"Two models are called {value.label!r}: name them, as in"
-                            " bk.model('other', model, tokenizer)."
-                        )
-                    lent[value.label] = LoadedModel(value.label, value.model, value.tokenizer)
-                    value = f"{value.label}={OBJECT}:{value.label}"
-                specs.append(value)
-            if tokenizer is not None and not unnamed:
-                raise UsageError("tokenizer is that of a loaded model, and no such model is given.")
-            if not lent:
-                return function(*args, **kwargs)
-            from biaskit.models.huggingface.objects import in_evaluation
+        bound.arguments[parameter] = tuple(models)
+        with lent(held):
+            return function(*bound.args, **bound.kwargs)
 
-            bound.arguments[parameter] = tuple(specs) if many else specs[0]
-            token = LENT.set(lent)
-            try:
-                with ExitStack() as stack:
-                    for loaded in lent.values():
-                        stack.enter_context(in_evaluation(loaded.model))
-                    return function(*bound.args, **bound.kwargs)
-            finally:
-                LENT.reset(token)
-
-        return call
-
-    return decorate
+    return call

@@ -66,7 +66,7 @@ class PersonasResult(RunResult):
         return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings, claim)
 
 
-@lending("models")
+@lending
 @checked()
 def personas(
     *models: Any,

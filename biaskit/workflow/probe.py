@@ -74,7 +74,7 @@ class ProbeResult(RunResult):
         return probe_document(frame_of(design), tables, self.warnings, analysis["signature"])
 
 
-@lending("models")
+@lending
 @checked(expressions=TEXT)
 def probe(
     *models: Any,

@@ -23,7 +23,6 @@ from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
-from biaskit.models.loaded import is_object
 from biaskit.models.options import Dtype
 from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
 from biaskit.personas.sampling.design import PersonasDesign
@@ -73,7 +72,7 @@ Pair = tuple[Row, Any]  # a stored row and the request that it answers
 Finder = Callable[[Row], tuple[str, Request] | None]
 
 
-@lending("model")
+@lending
 @checked(model=TEXT_OR_TEXTS)
 def verify(
     run: str | Path | RunResult,
@@ -100,8 +99,7 @@ def verify(
         cells: cells or texts of each model that are asked again, drawn at random.
         seed: of the draw; by default another one each time, which the result holds.
         ask: False asks no model.
-        model: a spec that stands for the run's only model, or LABEL=SPEC for one of several; for one in
-            memory `bk.model(LABEL, model, tokenizer)`.
+        model: a spec or `bk.model(...)` that stands for the run's only model; LABEL=SPEC for one of several.
         out: another file for verification.json, where the run's folder is not to be written.
         device, dtype: how local models run; by default with the dtype of the run.
         api_key_env, endpoint_name, max_cost, price: as `probe` takes them.
@@ -131,11 +129,7 @@ def verify(
     seen = watcher or LineWatcher()
     # A folder from somebody else may name any file or server as its model: that needs a yes.
     stated = {label: str(entry["spec"]) for label, entry in models.items() if label not in specs}
-    foreign = [
-        f"{label} = {hide_urls(spec)}"
-        for label, spec in stated.items()
-        if spec != "demo" and not is_object(spec)
-    ]
+    foreign = [f"{k} = {hide_urls(s)}" for k, s in stated.items() if s not in ("demo", f"object:{k}")]
     if ask and not imported and foreign:
         seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
     texts = engine == "personas"

@@ -83,7 +83,7 @@ def test_an_object_gives_the_numbers_of_its_saved_folder(folder: Path) -> None:
     expected, found = log_probs(saved.path), log_probs(result.path)
     assert set(expected) == set(found)
     assert 1e-5 > max(abs(found[key] - expected[key]) for key in expected)
-    assert "(unsaved object)" in result.analysis()["signature"]
+    assert " | unsaved objects=GPT2LMHeadModel,mine | " in result.analysis()["signature"]
     assert "unsaved" not in saved.analysis()["signature"]
     entries = [json.loads((r.path / "manifest.json").read_text())["models"]["mine"] for r in (result, saved)]
     assert ["object:mine", "hf:saved"] == [entry["spec"] for entry in entries]
@@ -194,7 +194,7 @@ def test_what_is_no_model_is_refused_in_one_line(folder: Path) -> None:
     )
     mine = bk.model("mine", model, tokenizer)
     refused = [
-        (lambda: bk.probe(model, **SMALL), "needs its tokenizer"),
+        (lambda: bk.probe(model, **SMALL), "with a NoneType"),
         (lambda: bk.probe("demo", tokenizer=tokenizer, **SMALL), "no such model is given"),
         (lambda: bk.probe(mine, mine, **SMALL), "Two models are called 'mine'"),
         (lambda: bk.model("a=b", model, tokenizer), "without ="),
@@ -203,10 +203,13 @@ def test_what_is_no_model_is_refused_in_one_line(folder: Path) -> None:
         (lambda: bk.model("mine", torch.nn.DataParallel(model), tokenizer), "model.module"),
         (lambda: bk.model("mine", model, "tokenizer"), "its tokenizer"),
         (lambda: bk.probe(bk.model("bert", bert, tokenizer), **SMALL), "not a causal language model"),
-        (lambda: bk.probe(mine, dtype="bfloat16", **SMALL), "its dtype is float32 and stays so"),
-        (lambda: bk.probe(mine, device="cuda", **SMALL), "its device is cpu and stays so"),
-        (lambda: bk.probe(bk.model("wide", model.double(), tokenizer), **SMALL), "holds float64"),
-        (lambda: bk.probe(bk.model("meta", model.to("meta"), tokenizer), **SMALL), "not in memory"),
+        (
+            lambda: bk.probe(mine, dtype="bfloat16", **SMALL),
+            "float32 on cpu and stays so, and bfloat16 on auto is asked for",
+        ),
+        (lambda: bk.probe(mine, device="cuda", **SMALL), "and auto on cuda is asked for"),
+        (lambda: bk.probe(bk.model("wide", model.double(), tokenizer), **SMALL), "float64 is not one of"),
+        (lambda: bk.probe(bk.model("meta", model.to("meta"), tokenizer), **SMALL), "meta"),
     ]
     for call, said in refused:
         with pytest.raises(bk.BiaskitError) as error:

@@ -14,7 +14,7 @@ from typing import Any
 from biaskit.common.files import cache_dir, write_atomically
 from biaskit.common.inputs import Inputs, digest_of_file
 from biaskit.errors import BiaskitError, ModelError
-from biaskit.models.loaded import LoadedModel
+from biaskit.models.options import LoadedModel
 
 TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json"),
@@ -23,7 +23,6 @@ TOKENIZER_FILES = (
 )
 STORED_TYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16"}
 ADAPTER, GENERATION = "adapter_config.json", "generation_config.json"
-ADAPTER_WEIGHTS = "adapter_model.safetensors"
 BESIDE_GGUF = frozenset({ADAPTER, GENERATION, "config.json", *TOKENIZER_FILES})
 READ_WHOLE = (".json", ".jinja", ".txt", ".model")
 MOST_BYTES = 256 * 2**20
@@ -45,9 +44,7 @@ class ModelFolder:
     generation: Mapping[str, Any] | None = None  # generation_config.json; None: there is none
     dequantised: bool = False  # from GGUF: stored in a wider type than it was published in
     loaded: LoadedModel | None = None  # in memory: nothing is read from `path`, which is its label
-    device: str = ""  # where it is, if it is in memory
     adapter: Path | None = None  # of peft: merged into the weights after loading
-    adapter_digest: str = ""
 
 
 def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
@@ -72,7 +69,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
         )
     numbers: Counter[str] = Counter()
     for file in weights:
-        numbers += numbers_by_type(file)
+        numbers += _numbers_by_type(file)
     main_type = max(numbers, key=lambda name: (numbers[name], name), default="F32")
     return ModelFolder(
         path=path,
@@ -110,7 +107,7 @@ def check_gguf(path: Path) -> ModelFolder:
     )
 
 
-def numbers_by_type(path: Path) -> Counter[str]:
+def _numbers_by_type(path: Path) -> Counter[str]:
     """Count the numbers of each type in a safetensors file, whose library checks header and length."""
     from safetensors import SafetensorError, safe_open
 
@@ -128,7 +125,7 @@ def numbers_by_type(path: Path) -> Counter[str]:
 
 
 def check_entries(
-    path: Path, *, allow_links: bool = False, only: frozenset[str] | None = None, adapters: bool = False
+    path: Path, allow_links: bool = False, *, only: frozenset[str] | None = None, adapters: bool = False
 ) -> set[str]:
     """Return the names of a model folder's files. Raises `ModelError` for a link out of it or a huge file.
 

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -137,7 +136,7 @@ class TransformersGenerator(LocalModel):
         tokens = torch.tensor(prompts, device=self._model.device)
         opened = [self._renderer.opened(r.prompt, self._prompts[r.prompt][0]) for r in batch]
         limit = AnswerLimit(len(prompts[0]), sampling.max_new_tokens, self._renderer.marked, opened)
-        with torch.inference_mode(), _own_settings(self._model):
+        with torch.inference_mode():
             out = self._model.generate(
                 input_ids=tokens,
                 attention_mask=torch.ones_like(tokens),
@@ -176,29 +175,21 @@ class TransformersGenerator(LocalModel):
         if self._model is not None:
             return
         self._model = self._weights()
-        if self._folder.loaded is None:  # a caller's model keeps its own layer
-            transpose_output(self._model.get_output_embeddings())
         stated = getattr(self._model.generation_config, "eos_token_id", None)
+        if self._folder.loaded is None:
+            transpose_output(self._model.get_output_embeddings())
+        else:  # keeps its own layer, and may have lost its settings to an earlier opening of this call
+            stated = (self._folder.generation or {}).get("eos_token_id")
         self._ends = end_ids(stated, self._renderer)
+        # generate() takes settings that a call leaves open from the model's own file: a repetition penalty
+        # or a list of suppressed tokens there would change every distribution.
+        self._model.generation_config = GenerationConfig()
         rows = self._model.get_input_embeddings().weight.shape[0]
         try:
             self._check_ids({i for _, ids in self._prompts.values() for i in ids}, rows)
         except ModelError:
             self.close()
             raise
-
-
-@contextmanager
-def _own_settings(model: Any) -> Iterator[None]:
-    """Hide a model's own generation settings, from which generate() takes what a call leaves open.
-
-    A repetition penalty or a list of suppressed tokens there would change every distribution.
-    """
-    its_own, model.generation_config = model.generation_config, GenerationConfig()
-    try:
-        yield
-    finally:
-        model.generation_config = its_own
 
 
 class AnswerLimit(StoppingCriteria):  # type: ignore[misc]  # transformers has no types

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -50,18 +50,10 @@ def require_transformers(*, silent: bool = True) -> Any:
     return transformers
 
 
-def find_folder(name: str) -> ModelFolder:
+def find_folder(name: str, check: Callable[..., Any] = check_folder, files: Any = MODEL_FILES) -> Any:
     """Find the folder of `hf:NAME`: a saved one, or ORG/NAME[@revision] of the hub (its cache first)."""
-    return check_folder(expanded(name)) if is_path(name) else check_folder(snapshot(name), allow_links=True)
-
-
-def is_path(name: str) -> bool:
-    """Return whether a name is that of a folder, and not one of the hub."""
-    return name.startswith((".", "/", "~")) or Path(name).is_dir()
-
-
-def snapshot(name: str, files: Sequence[str] = MODEL_FILES) -> Path:
-    """Fetch these files of ORG/NAME[@revision] from the hub, its cache first. Raises `ModelError`."""
+    if name.startswith((".", "/", "~")) or Path(name).is_dir():
+        return check(expanded(name))
     require_transformers()
     from huggingface_hub import errors, snapshot_download
 
@@ -82,11 +74,12 @@ def snapshot(name: str, files: Sequence[str] = MODEL_FILES) -> Path:
         ),
     }
     try:
-        return Path(snapshot_download(repository, revision=revision or None, allow_patterns=list(files)))
+        snapshot = snapshot_download(repository, revision=revision or None, allow_patterns=files)
     except (errors.HfHubHTTPError, OSError, ValueError) as error:
         why = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)
         why = why or f" cannot be fetched: {str(error).splitlines()[0]}"
         raise ModelError(f"hf:{name}{why}") from error
+    return check(Path(snapshot), allow_links=True)
 
 
 def free_memory() -> int:
@@ -115,13 +108,13 @@ def place(
     import torch
 
     if folder.loaded is not None:
-        for name, asked, has in (("device", device, folder.device), ("dtype", dtype, folder.stored_dtype)):
-            if asked not in ("auto", has):
-                raise ModelError(
-                    f"{folder.path}: its {name} is {has} and stays so, and {asked} is asked for, by this call"
-                    f" or by the run that goes on. Leave out --{name}, or take another out."
-                )
-        return Placement(folder.device, folder.stored_dtype)
+        there = Placement(str(folder.loaded.model.device), folder.stored_dtype)
+        if device not in ("auto", there.device) or dtype not in ("auto", there.dtype):
+            raise ModelError(
+                f"{folder.path} is in memory as {there.dtype} on {there.device} and stays so, and {dtype} on"
+                f" {device} is asked for, by this call or by the run that goes on: take another out."
+            )
+        return there
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     kind = device.split(":")[0]
@@ -168,6 +161,8 @@ def _needed(folder: ModelFolder, dtype: str) -> int:
 
 def _from_pretrained(kind: str, folder: ModelFolder, failure: str, **options: Any) -> Any:
     """Load a class of transformers from the folder's own files. Raises `ModelError` of one line."""
+    if folder.loaded is not None:
+        return folder.loaded.tokenizer if kind == "AutoTokenizer" else folder.loaded.model.config
     transformers = require_transformers()
     if folder.gguf_file:
         options["gguf_file"] = folder.gguf_file
@@ -189,8 +184,6 @@ def _from_pretrained(kind: str, folder: ModelFolder, failure: str, **options: An
 
 def load_tokenizer(folder: ModelFolder) -> Any:
     """Load the folder's tokenizer."""
-    if folder.loaded is not None:
-        return folder.loaded.tokenizer
     return _from_pretrained("AutoTokenizer", folder, "its tokenizer cannot be loaded")
 
 
@@ -198,14 +191,14 @@ def load_config(folder: ModelFolder) -> Any:
     """Load the configuration. Raises `ModelError` if it is not of a causal language model."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 
+    config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
+    stated = getattr(config, "architectures", None) or []
     if folder.loaded is not None:
-        config, stated = folder.loaded.model.config, [type(folder.loaded.model).__name__]
-    else:
-        config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
-        stated = getattr(config, "architectures", None) or []
+        stated = [type(folder.loaded.model).__name__]
     causal = {name for entry in CAUSAL.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     generates = any(name in causal or name.endswith("ForConditionalGeneration") for name in stated)
-    if not CAUSAL.get(config.model_type) or (stated and not generates):
+    encodes = getattr(config, "is_encoder_decoder", False)
+    if encodes or not CAUSAL.get(config.model_type) or (stated and not generates):
         what = ", ".join(stated) or config.model_type
         raise ModelError(
             f"{folder.path} ({what}) is not a causal language model: it cannot say what follows a prompt."

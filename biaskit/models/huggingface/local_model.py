@@ -64,7 +64,6 @@ class LocalModel:
         # Everything that a number can depend on.
         parts = {
             "weights": folder.weights_digest,
-            **({"adapter": folder.adapter_digest} if folder.adapter is not None else {}),
             "tokenizer": folder.tokenizer_digest,
             "dtype": self.placement.dtype,
             **({"template_date": local.template_date} if self._renderer.reads_clock else {}),
