@@ -93,8 +93,9 @@ def test_an_object_gives_the_numbers_of_its_saved_folder(folder: Path) -> None:
 @pytest.mark.parametrize("architecture", ["gpt2", "llama"])
 def test_nothing_of_a_callers_model_is_changed(architecture: str, folder: Path) -> None:
     model, tokenizer = tiny(architecture, CHAT_TEMPLATE)
+    tokens = drawn(model, tokenizer)
     tokenizer(["a", "longer text"], truncation=True, max_length=3)  # as a Trainer leaves it
-    tokens, before = drawn(model, tokenizer), state_of(model, tokenizer)
+    before = state_of(model, tokenizer)
     mine = bk.model("mine", model, tokenizer)
     bk.probe(mine, **SMALL, continuations=2)
     bk.probe(mine, **SMALL, prompt_form="chat-prefill", out="chat")
