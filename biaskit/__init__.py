@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.analyze import load as load
     from biaskit.workflow.batch_answers import import_answers as import_answers
     from biaskit.workflow.calibrate import calibrate as calibrate
+    from biaskit.workflow.callback import ModelCallback as ModelCallback
     from biaskit.workflow.cite import cite as cite
     from biaskit.workflow.compare import compare as compare
     from biaskit.workflow.doctor import doctor as doctor
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.forms import forms as forms
     from biaskit.workflow.gate import gate as gate
     from biaskit.workflow.marked_words import marked_words as marked_words
+    from biaskit.workflow.objects import model as model
     from biaskit.workflow.own_texts import analyze_texts as analyze_texts
     from biaskit.workflow.personas import PersonasResult as PersonasResult
     from biaskit.workflow.personas import personas as personas
@@ -54,6 +56,7 @@ _COMMANDS = (
 _FACE = {
     **{name: f"biaskit.workflow.{name}" for name in _COMMANDS},
     "BiaskitError": "biaskit.errors",
+    "ModelCallback": "biaskit.workflow.callback",
     "PersonasResult": "biaskit.workflow.personas",
     "ProbeResult": "biaskit.workflow.probe",
     "Silent": "biaskit.progress",
@@ -62,6 +65,7 @@ _FACE = {
     "chamfer_distance": "biaskit.personas.srb.score",
     "import_answers": "biaskit.workflow.batch_answers",
     "load": "biaskit.workflow.analyze",
+    "model": "biaskit.workflow.objects",
     "score_continuations": "biaskit.workflow.probe",
     "srb": "biaskit.personas.srb.score",
     "writer": "biaskit.models.writer",

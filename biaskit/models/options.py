@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from biaskit.errors import UsageError, nearest
@@ -14,6 +16,19 @@ Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 EstimatorChoice = Literal["auto", EstimatorName]
 WordBoundary = Literal["token", "word"]
 OnPrefix = Literal["exclusive", "refuse"]
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class LoadedModel:
+    """A causal model of transformers in the caller's memory, its tokenizer, and the label of its rows."""
+
+    label: str
+    model: Any = field(repr=False)
+    tokenizer: Any = field(repr=False)
+
+
+LENT: ContextVar[Mapping[str, LoadedModel]] = ContextVar("lent", default=MappingProxyType({}))
+"""Label → model, of the call that goes on: the spec `object:LABEL` finds it there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from biaskit.common.wording import short
 from biaskit.errors import ModelError, UsageError, nearest
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import ContinuationScorer, TextGenerator
-from biaskit.models.options import NEW, Account, LocalOptions, ScoringOptions
+from biaskit.models.options import LENT, NEW, Account, LocalOptions, ScoringOptions
 from biaskit.models.paper_models import find_known
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from biaskit.models.writer import Writer
 
 DEMOS = ("demo", "demo-base")  # whole specs
-KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted", "writer")
+KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted", "writer", "object")
 API = ("openai", "api")
 TEXTS_ALONE = {"inspect": "asked through Inspect", "writer": "a callable"}  # they give no probabilities
 
@@ -71,7 +71,7 @@ def open_scorer(
         from biaskit.models.counting import SampledScorer
 
         # Draws come from the distribution that the exact scorer reads.
-        as_scored = replace(local, dtype="float32") if local.dtype == "auto" else local
+        as_scored = replace(local, dtype="float32") if local.dtype == "auto" and kind != "object" else local
         how = {"label": label, "local": as_scored, "api": api, "known": known, "account": account}
         generator = open_generator(spec, **how, held=held)
         return SampledScorer(
@@ -168,6 +168,15 @@ def _kind(spec: str) -> tuple[str, str]:
 
 def _find_local(kind: str, name: str) -> ModelFolder:
     """Return the checked folder of a local model; torch is asked for before a large file is touched."""
+    if kind == "object":
+        if name not in LENT.get():
+            raise ModelError(
+                f"{name} was a model in the memory of the program that measured it, which no command opens:"
+                f" save it and give hf:PATH, or in Python bk.model({name!r}, model, tokenizer)."
+            )
+        from biaskit.models.huggingface.objects import object_folder
+
+        return object_folder(LENT.get()[name])
     from biaskit.models.huggingface.folder import check_gguf
     from biaskit.models.huggingface.loading import find_folder, require_transformers
 
@@ -176,4 +185,8 @@ def _find_local(kind: str, name: str) -> ModelFolder:
 
         return find_demo(kind)
     require_transformers()
-    return find_folder(name) if kind == "hf" else check_gguf(expanded(name))
+    if kind == "hf":
+        from biaskit.models.huggingface.adapters import find_adapted, split_adapter
+
+        return find_adapted(*parts) if (parts := split_adapter(name)) else find_folder(name)
+    return check_gguf(expanded(name))

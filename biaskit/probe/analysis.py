@@ -241,5 +241,5 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
     for label, held in low.items():
         if not (spec := models[label]["spec"]).startswith("scripted:"):
             hint = f"; `biaskit doctor {spec} --forms` shows which question reaches the model"
-            hint = "" if spec.startswith("writer:") else hint  # no command can ask a callable
+            hint = "" if spec.startswith(("writer:", "object:")) else hint  # no command can ask these
             yield f"{label}: weak evidence, the target words hold {listed(held)}{hint}"

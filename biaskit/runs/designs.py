@@ -82,6 +82,7 @@ def sign_design(
             "study": study.name,
             "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
             "callable": ",".join(label for label, entry in models.items() if entry["where"] == "callable"),
+            "unsaved objects": ",".join(k for k, e in models.items() if str(e["spec"]).startswith("object:")),
             "form": ",".join(forms),
             "thinking": "" if study.thinking == "auto" else study.thinking,
             **shown,

@@ -11,7 +11,6 @@ from typing import Any
 from biaskit.arguments import checked
 from biaskit.models.options import Dtype
 from biaskit.models.spec import open_generator
-from biaskit.models.writer import Writer
 from biaskit.personas.analysis import analyse_texts
 from biaskit.personas.sampling.design import n_series, part_of, resolve_design
 from biaskit.personas.sampling.draws import draw_texts
@@ -27,6 +26,7 @@ from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
+from biaskit.workflow.objects import lending
 from biaskit.workflow.result import RunResult, table_property
 
 
@@ -66,9 +66,11 @@ class PersonasResult(RunResult):
         return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings, claim)
 
 
+@lending
 @checked()
 def personas(
-    *models: str | Writer,
+    *models: Any,
+    tokenizer: Any = None,  # noqa: ARG001  (read by `lending`)
     study: str = "gasp-pilot",
     occupations: str | Sequence[str] | None = None,
     per_gender: int | None = None,
@@ -95,7 +97,9 @@ def personas(
     """Sample personas and biographies, associate each with a gender, ask who is represented and how.
 
     Args:
-        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; or `bk.writer`; else the study's own.
+        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`, models in memory (`bk.model`) or
+            callables (`bk.writer`); by default the study's own. tokenizer: that of a loaded model that is
+            given as it is.
         study: a shipped study's name (gasp-pilot, gasp, mattern-generation) or a path to a TOML file.
         occupations: a path to a list, or names, ids and ranges of the study's list.
         per_gender: texts wanted of women and of men for each occupation and prompt.

@@ -16,7 +16,6 @@ from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
-from biaskit.models.writer import Writer
 from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
@@ -34,6 +33,7 @@ from biaskit.study.config import is_path, load_probe_study
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
 from biaskit.workflow.forms import HANDFUL, better_form
+from biaskit.workflow.objects import lending
 from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
@@ -74,9 +74,11 @@ class ProbeResult(RunResult):
         return probe_document(frame_of(design), tables, self.warnings, analysis["signature"])
 
 
+@lending
 @checked(expressions=TEXT)
 def probe(
-    *models: str | Writer,
+    *models: Any,
+    tokenizer: Any = None,  # noqa: ARG001  (read by `lending`)
     study: str = "occugender",
     jobs: str | Sequence[str] | None = None,
     templates: str | Sequence[str] | None = None,
@@ -109,7 +111,9 @@ def probe(
     """Measure the probability that each model names each gender group, over all jobs and templates.
 
     Args:
-        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`; or `bk.writer`; else the study's own.
+        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`, models in memory (`bk.model`) or
+            callables (`bk.writer`); by default the study's own. tokenizer: that of a loaded model that is
+            given as it is.
         study: a shipped study's name or a path to a TOML file.
         jobs, templates, instructions: a path to a list, or names, ids and ranges of the study's list.
         expressions: a path to expression sets, or the name of one shipped set for all templates.

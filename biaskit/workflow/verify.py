@@ -44,6 +44,7 @@ from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import ANALYSIS, TABLES
 from biaskit.workflow.calls import CallOptions
+from biaskit.workflow.objects import lending
 from biaskit.workflow.personas import tables_of_texts
 from biaskit.workflow.probe import scoring_of, tables_of_probe_run
 from biaskit.workflow.result import RunResult, run_path
@@ -71,6 +72,7 @@ Pair = tuple[Row, Any]  # a stored row and the request that it answers
 Finder = Callable[[Row], tuple[str, Request] | None]
 
 
+@lending
 @checked(model=TEXT_OR_TEXTS)
 def verify(
     run: str | Path | RunResult,
@@ -78,7 +80,7 @@ def verify(
     cells: int = CELLS,
     seed: int | None = None,
     ask: bool = True,
-    model: str | Sequence[str] = (),
+    model: Any = (),
     out: str | Path | None = None,
     device: str = "auto",
     dtype: Dtype = "auto",
@@ -97,7 +99,7 @@ def verify(
         cells: cells or texts of each model that are asked again, drawn at random.
         seed: of the draw; by default another one each time, which the result holds.
         ask: False asks no model.
-        model: a spec that stands for the run's only model, or LABEL=SPEC for one of several.
+        model: a spec or `bk.model(...)` that stands for the run's only model; LABEL=SPEC for one of several.
         out: another file for verification.json, where the run's folder is not to be written.
         device, dtype: how local models run; by default with the dtype of the run.
         api_key_env, endpoint_name, max_cost, price: as `probe` takes them.
@@ -127,7 +129,9 @@ def verify(
     seen = watcher or LineWatcher()
     # A folder from somebody else may name any file or server as its model: that needs a yes.
     stated = {label: str(entry["spec"]) for label, entry in models.items() if label not in specs}
-    foreign = [f"{n} = {hide_urls(s)}" for n, s in stated.items() if s[:7] not in ("demo", "writer:")]
+    ours = ("demo", "demo-base")  # and what no command opens
+    named = {k: s for k, s in stated.items() if s not in ours and not s.startswith(("writer:", "object:"))}
+    foreign = [f"{k} = {hide_urls(s)}" for k, s in named.items()]
     if ask and not imported and foreign:
         seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
     texts = engine == "personas"

@@ -271,6 +271,7 @@ def model(tmp_path: Path) -> str:
         ("auditor", "\nPage: biaskit-runs/compare-"),
         ("gate", "The new model is equivalent within ±0.05"),
         ("any_sdk", "\nmechanic, biography: "),
+        ("training", "\nFigure: training.png"),
     ],
 )
 def test_an_example_runs_without_an_argument(name: str, printed: str, tmp_path: Path) -> None:
@@ -278,6 +279,17 @@ def test_an_example_runs_without_an_argument(name: str, printed: str, tmp_path: 
     assert 0 == done.returncode, done.stderr
     assert "Traceback" not in done.stderr
     assert printed in done.stdout
+
+
+@pytest.mark.process
+def test_the_training_of_the_example_moves_its_bias_apart(tmp_path: Path) -> None:
+    done = example("training", tmp_path, "moved.png")
+    shares = re.findall(r"female-dominated ([\d.]+) .*, male-dominated ([\d.]+)", done.stdout)
+    apart = [float(women) - float(men) for women, men in shares]
+    assert 6 == len(apart), done.stderr
+    assert 0.2 > abs(apart[0])
+    assert 0.5 < apart[-1]
+    assert (tmp_path / "moved.png").stat().st_size > 10_000
 
 
 @pytest.mark.process

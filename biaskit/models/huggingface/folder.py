@@ -14,6 +14,7 @@ from typing import Any
 from biaskit.common.files import cache_dir, write_atomically
 from biaskit.common.inputs import Inputs, digest_of_file
 from biaskit.errors import BiaskitError, ModelError
+from biaskit.models.options import LoadedModel
 
 TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json"),
@@ -42,6 +43,8 @@ class ModelFolder:
     stored_dtype: str
     generation: Mapping[str, Any] | None = None  # generation_config.json; None: there is none
     dequantised: bool = False  # from GGUF: stored in a wider type than it was published in
+    loaded: LoadedModel | None = None  # in memory: nothing is read from `path`, which is its label
+    adapter: Path | None = None  # of peft: merged into the weights after loading
 
 
 def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
@@ -51,7 +54,7 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     """
     if not path.is_dir():
         raise ModelError(f"{path}: no such model folder. Give hf:ORG/NAME, or hf:PATH to a saved model.")
-    names = _check_entries(path, allow_links=allow_links)
+    names = check_entries(path, allow_links=allow_links)
     if "config.json" not in names:
         raise ModelError(f"{path} is not a model folder: it has no config.json.")
     config = read_object(path / "config.json")
@@ -73,8 +76,8 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
         gguf_file=None,
         config=config,
         n_parameters=numbers.total(),
-        weights_digest=_combined([path / "config.json", *weights]),
-        tokenizer_digest=_combined([path / name for name in TOKENIZER_FILES if name in names]),
+        weights_digest=combined([path / "config.json", *weights]),
+        tokenizer_digest=combined([path / name for name in TOKENIZER_FILES if name in names]),
         stored_dtype=STORED_TYPES.get(main_type, main_type.lower()),
         generation=read_object(path / GENERATION) if GENERATION in names else None,
     )
@@ -88,7 +91,7 @@ def check_gguf(path: Path) -> ModelFolder:
         if file.read(4) != b"GGUF":
             raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
     # transformers reads other files of the folder too.
-    names = _check_entries(path.parent, only=BESIDE_GGUF)
+    names = check_entries(path.parent, only=BESIDE_GGUF)
     with SIDECAR.saying(str(path)):
         digest = file_digest(path)  # of the content alone: a renamed file is the same model
     return ModelFolder(
@@ -122,10 +125,12 @@ def _numbers_by_type(path: Path) -> Counter[str]:
     return numbers
 
 
-def _check_entries(path: Path, *, allow_links: bool = False, only: frozenset[str] | None = None) -> set[str]:
+def check_entries(
+    path: Path, allow_links: bool = False, *, only: frozenset[str] | None = None, adapters: bool = False
+) -> set[str]:
     """Return the names of a model folder's files. Raises `ModelError` for a link out of it or a huge file.
 
-    Also for an adapter, which transformers loads or leaves out depending on whether peft is installed.
+    Also for an adapter, unless `adapters`: transformers loads it where peft is installed, and only there.
     `only`: the names to check; None: all.
     """
     names = set()
@@ -142,10 +147,10 @@ def _check_entries(path: Path, *, allow_links: bool = False, only: frozenset[str
             raise ModelError(
                 f"{entry} has {size:,} bytes, more than any file of its kind. Download the model again."
             )
-    if ADAPTER in names:
+    if ADAPTER in names and not adapters:
         raise ModelError(
-            f"{path} holds an adapter. Merge it into its base model and save that folder, or move"
-            f" {ADAPTER} out of it to measure the model alone."
+            f"{path} holds an adapter: hf:BASE+{path} measures its base model with it. To measure a"
+            f" model beside it alone, move {ADAPTER} out."
         )
     return names
 
@@ -158,7 +163,8 @@ def read_object(path: Path) -> dict[str, Any]:
     return content
 
 
-def _combined(files: list[Path]) -> str:
+def combined(files: list[Path]) -> str:
+    """Digest the names and contents of files."""
     digest = hashlib.sha256()
     for file in files:
         with SIDECAR.saying(str(file)):

@@ -175,8 +175,11 @@ class TransformersGenerator(LocalModel):
         if self._model is not None:
             return
         self._model = self._weights()
-        transpose_output(self._model.get_output_embeddings())
         stated = getattr(self._model.generation_config, "eos_token_id", None)
+        if self._folder.loaded is None:
+            transpose_output(self._model.get_output_embeddings())
+        else:  # keeps its own layer, and may have lost its settings to an earlier opening of this call
+            stated = (self._folder.generation or {}).get("eos_token_id")
         self._ends = end_ids(stated, self._renderer)
         # generate() takes settings that a call leaves open from the model's own file: a repetition penalty
         # or a list of suppressed tokens there would change every distribution.

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,8 +39,8 @@ class Placement:
     dtype: str  # float32, bfloat16, float16
 
 
-def require_transformers() -> Any:
-    """Import transformers. Raises `MissingExtraError` with a line to install it."""
+def require_transformers(*, silent: bool = True) -> Any:
+    """Import transformers, silent or as it is. Raises `MissingExtraError` with a line to install it."""
     try:
         import torch  # noqa: F401
         import transformers
@@ -48,15 +48,16 @@ def require_transformers() -> Any:
         raise MissingExtraError(
             f"Local models need torch and transformers, and {error.name} is not installed: {INSTALL_LOCAL}"
         ) from error
-    transformers.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
+    if silent:
+        transformers.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
     return transformers
 
 
-def find_folder(name: str) -> ModelFolder:
+def find_folder(name: str, check: Callable[..., Any] = check_folder, files: Any = MODEL_FILES) -> Any:
     """Find the folder of `hf:NAME`: a saved one, or ORG/NAME[@revision] of the hub (its cache first)."""
     if name.startswith((".", "/", "~")) or Path(name).is_dir():
-        return check_folder(expanded(name))
+        return check(expanded(name))
     require_transformers()
     from huggingface_hub import errors, snapshot_download
 
@@ -77,12 +78,12 @@ def find_folder(name: str) -> ModelFolder:
         ),
     }
     try:
-        snapshot = snapshot_download(repository, revision=revision or None, allow_patterns=MODEL_FILES)
+        snapshot = snapshot_download(repository, revision=revision or None, allow_patterns=files)
     except (errors.HfHubHTTPError, OSError, ValueError) as error:
         why = next((text for kind, text in reasons.items() if isinstance(error, kind)), None)
         why = why or f" cannot be fetched: {str(error).splitlines()[0]}"
         raise ModelError(f"hf:{name}{why}") from error
-    return check_folder(Path(snapshot), allow_links=True)
+    return check(Path(snapshot), allow_links=True)
 
 
 def free_memory() -> int:
@@ -110,6 +111,14 @@ def place(
     """
     import torch
 
+    if folder.loaded is not None:
+        there = Placement(str(folder.loaded.model.device), folder.stored_dtype)
+        if device not in ("auto", there.device) or dtype not in ("auto", there.dtype):
+            raise ModelError(
+                f"{folder.path} is in memory as {there.dtype} on {there.device} and stays so, and {dtype} on"
+                f" {device} is asked for, by this call or by the run that goes on: take another out."
+            )
+        return there
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     kind = device.split(":")[0]
@@ -156,6 +165,8 @@ def _needed(folder: ModelFolder, dtype: str) -> int:
 
 def _from_pretrained(kind: str, folder: ModelFolder, failure: str, **options: Any) -> Any:
     """Load a class of transformers from the folder's own files. Raises `ModelError` of one line."""
+    if folder.loaded is not None:
+        return folder.loaded.tokenizer if kind == "AutoTokenizer" else folder.loaded.model.config
     transformers = require_transformers()
     if folder.gguf_file:
         from transformers import modeling_gguf_pytorch_utils as reading
@@ -186,12 +197,16 @@ def load_tokenizer(folder: ModelFolder) -> Any:
 
 def load_config(folder: ModelFolder) -> Any:
     """Load the configuration. Raises `ModelError` if it is not of a causal language model."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
+
     config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
-    mapping = require_transformers().models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    causal = {name for entry in mapping.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     stated = getattr(config, "architectures", None) or []
+    if folder.loaded is not None:
+        stated = [type(folder.loaded.model).__name__]
+    causal = {name for entry in CAUSAL.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     generates = any(name in causal or name.endswith("ForConditionalGeneration") for name in stated)
-    if not mapping.get(config.model_type) or (stated and not generates):
+    encodes = getattr(config, "is_encoder_decoder", False)
+    if encodes or not CAUSAL.get(config.model_type) or (stated and not generates):
         what = ", ".join(stated) or config.model_type
         raise ModelError(
             f"{folder.path} ({what}) is not a causal language model: it cannot say what follows a prompt."
@@ -203,9 +218,15 @@ def load_config(folder: ModelFolder) -> Any:
 
 def load_model(folder: ModelFolder, placement: Placement, config: Any = None) -> Any:
     """Load the causal model in evaluation mode on its device; `config`: of `load_config`, read if missing."""
+    if folder.loaded is not None:
+        return folder.loaded.model
     spread = {"device_map": "auto"} if placement.device == "map" else {}
     own = {"config": config or load_config(folder)} if folder.gguf_file else {}
     model = load_weights("AutoModelForCausalLM", folder, placement.dtype, **spread, **own)
+    if folder.adapter is not None:
+        from biaskit.models.huggingface.adapters import merge_adapter
+
+        model = merge_adapter(model, folder.adapter)
     if folder.gguf_file:
         check_all_read(folder.path / folder.gguf_file, model)
     if factors := getattr(model.config.get_text_config(decoder=True), FACTORS, None):

@@ -145,7 +145,8 @@ class LocalModel:
             return largest
         number = 4 if self.placement.dtype == "float32" else 2
         width = int(getattr(self._text_config, "hidden_size", 0) or 1024)
-        to_load = 0 if self._model is not None else self._folder.n_parameters * number
+        there = self._model is not None or self._folder.loaded is not None
+        to_load = 0 if there else self._folder.n_parameters * number
         each = max(1, number * width * numbers_per_width + other_bytes)
         n = max(1, int(0.5 * (free_memory() - to_load)) // each)
         return largest if n >= largest else 1 << (n.bit_length() - 1)

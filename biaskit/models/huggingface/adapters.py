@@ -1,0 +1,65 @@
+"""An adapter of peft over a base model: `hf:BASE+ADAPTER`, merged into the base's weights in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import biaskit.models.huggingface.folder as files
+from biaskit.common.foreign import visible
+from biaskit.common.inputs import expanded
+from biaskit.errors import MissingExtraError, ModelError
+from biaskit.models.huggingface.loading import find_folder, quiet
+
+WEIGHTS = "adapter_model.safetensors"
+INSTALL_PEFT = 'pip install "biaskit[peft]" (in a checkout: pip install -c .ci/constraints.txt ".[peft]")'
+
+
+def split_adapter(name: str) -> tuple[str, str] | None:
+    """Split BASE+ADAPTER; None for a name without `+`, or where a folder is called so."""
+    if "+" not in name or expanded(name).is_dir():
+        return None
+    places = [i for i, sign in enumerate(name) if sign == "+"]
+    # A folder may have a + in its name; names of the hub have none.
+    at = next((i for i in places if expanded(name[i + 1 :]).is_dir()), places[-1])
+    return name[:at], name[at + 1 :]
+
+
+def find_adapted(base: str, adapter: str) -> files.ModelFolder:
+    """Find the folders of a base model and of an adapter of it. Raises `ModelError`."""
+    try:
+        import peft  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(f"Adapters need peft, which is not installed: {INSTALL_PEFT}") from error
+    folder: files.ModelFolder = find_folder(base)
+    path = find_folder(adapter, _check_adapter, [files.ADAPTER, WEIGHTS])
+    both = f"{folder.weights_digest}+{files.combined([path / files.ADAPTER, path / WEIGHTS])}"
+    return replace(folder, adapter=path, weights_digest=both)
+
+
+def _check_adapter(path: Path, allow_links: bool = False) -> Path:
+    names = files.check_entries(path, allow_links, adapters=True) if path.is_dir() else ()
+    if lacking := [name for name in (files.ADAPTER, WEIGHTS) if name not in names]:
+        raise ModelError(f"{path} is no adapter of peft in safetensors (no pickle): it has no {lacking[0]}.")
+    task = files.read_object(path / files.ADAPTER).get("task_type")
+    if task not in (None, "CAUSAL_LM"):
+        raise ModelError(f"{path} is an adapter for {task}, not for a causal language model (CAUSAL_LM).")
+    return path
+
+
+def merge_adapter(model: Any, path: Path) -> Any:
+    """Return the model with an adapter's changes in its weights. Raises `ModelError` if it does not fit."""
+    import peft
+
+    try:
+        with quiet():
+            adapted = peft.PeftModel.from_pretrained(model, path, local_files_only=True)
+            # peft only warns of tensors that find no place, and of places that find no tensor.
+            loaded = adapted.load_adapter(path, "default", local_files_only=True)
+            if astray := sorted({*loaded.missing_keys, *loaded.unexpected_keys}):
+                raise ValueError(f"{len(astray)} tensors do not match, first {astray[0]}")
+            return adapted.merge_and_unload().eval()
+    except Exception as error:  # peft raises many kinds, with messages of several lines
+        why = visible(" ".join(f"{type(error).__name__}: {error}".split()), longest=300)
+        raise ModelError(f"{path} does not fit its base model, or cannot be merged into it: {why}") from error

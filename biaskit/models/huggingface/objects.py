@@ -1,0 +1,97 @@
+"""A model in the caller's memory as if it were a checked folder; whatever happens, it is left as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+
+from biaskit.common.foreign import visible
+from biaskit.common.provenance import digest
+from biaskit.errors import ModelError
+from biaskit.models.huggingface.folder import TOKENIZER_FILES, ModelFolder
+from biaskit.models.huggingface.loading import BYTES_PER_NUMBER
+from biaskit.models.options import LENT, LoadedModel
+
+_CHANGE_NO_NUMBER = ("_name_or_path", "transformers_version", "use_cache", "dtype", "architectures")
+_FOLDERS: WeakKeyDictionary[LoadedModel, ModelFolder] = WeakKeyDictionary()
+"""Of the models that a call was lent: their weights stay as they are until it ends."""
+
+
+def object_folder(loaded: LoadedModel) -> ModelFolder:
+    """Describe a model in memory, with digests of its tensors and tokenizer. Raises `ModelError`."""
+    try:
+        return _FOLDERS.get(loaded) or _FOLDERS.setdefault(loaded, _described(loaded))
+    except Exception as error:  # a caller's objects raise any kind
+        why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
+        raise ModelError(f"{loaded.label} is no loaded causal model with its tokenizer ({why}).") from error
+
+
+def _described(loaded: LoadedModel) -> ModelFolder:
+    model, adapters = loaded.model, {}
+    if hasattr(model, "get_base_model"):  # of peft: the layers of the model inside it hold the adapters
+        status, kinds = model.get_model_status(), {n: c.to_dict() for n, c in model.peft_config.items()}
+        how = [kinds, status.enabled, status.active_adapters, status.merged_adapters]
+        model, adapters = model.get_base_model(), {"adapters": json.loads(json.dumps(how, default=sorted))}
+    config = json.loads(model.config.to_json_string(use_diff=False))
+    kept = {name: value for name, value in config.items() if name not in _CHANGE_NO_NUMBER}
+    total = hashlib.sha256(digest(kept | adapters).encode())
+    for name, tensor in sorted(model.state_dict().items()):  # one at a time: no copy of the whole model
+        total.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\n".encode())
+        total.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    tokenizer = copy.deepcopy(loaded.tokenizer)  # to encode a text sets its padding
+    numbers = {str(p.dtype).removeprefix("torch.") for p in model.parameters() if p.is_floating_point()}
+    if not (known := [name for name in BYTES_PER_NUMBER if name in numbers]):
+        raise ValueError(f"{', '.join(sorted(numbers))} is not one of {', '.join(BYTES_PER_NUMBER)}")
+    own = getattr(model, "generation_config", None)
+    return ModelFolder(
+        path=Path(loaded.label),
+        gguf_file=None,
+        config=config,
+        n_parameters=sum(p.numel() for p in model.parameters()),
+        weights_digest=total.hexdigest(),
+        tokenizer_digest=_digest_of_tokenizer(tokenizer),
+        stored_dtype=known[-1],  # the coarsest says how exact a number can be
+        generation=own and own.to_dict(),
+        loaded=LoadedModel(loaded.label, model, tokenizer),
+    )
+
+
+def _digest_of_tokenizer(tokenizer: Any) -> str:
+    """Digest the files that a tokenizer would be saved as; how it last padded or cut is not in them."""
+    tokenizer.backend_tokenizer.no_padding()
+    tokenizer.backend_tokenizer.no_truncation()
+    with tempfile.TemporaryDirectory() as name:
+        tokenizer.save_pretrained(name)
+        files = [file for file in (Path(name, entry) for entry in TOKENIZER_FILES) if file.exists()]
+        listed = (f"{file.name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n" for file in files)
+        return hashlib.sha256("".join(listed).encode()).hexdigest()  # that of the saved folder
+
+
+@contextlib.contextmanager
+def lent(models: Mapping[str, LoadedModel]) -> Iterator[None]:
+    """Lend models in evaluation mode, and afterwards put back what every module held."""
+    modules = [module for loaded in models.values() for module in loaded.model.modules()]
+    # Buffers too: a rotary embedding may make its own anew.
+    before = [(module, dict(vars(module)), dict(module._buffers)) for module in modules]
+    token = LENT.set(models)
+    try:
+        for module in modules:
+            module.training = False
+            # accelerate wraps the forward of a model that trains in mixed precision: its logits are rounded.
+            if "_original_forward" in vars(module):
+                vars(module).pop("forward", None)
+        yield
+    finally:
+        LENT.reset(token)
+        for module, own, buffers in before:
+            vars(module).update(own)
+            module._buffers.update(buffers)

@@ -1,0 +1,73 @@
+"""What `bk.ModelCallback` does: a model that is trained is probed every so many steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from biaskit.arguments import POSITIVE, fits
+from biaskit.errors import BiaskitError, UsageError
+from biaskit.models.huggingface.loading import require_transformers
+from biaskit.progress import Silent, tell
+from biaskit.workflow.objects import model as named
+from biaskit.workflow.probe import ProbeResult, probe
+
+_USUAL = {"bias_type": "implicit", "jobs": "1-10,21-30", "templates": "1-2"}
+_TrainerCallback: Any = require_transformers(silent=False).TrainerCallback
+
+
+class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has no types
+    """Probes a model in training: `Trainer(..., callbacks=[bk.ModelCallback(every=100)])`.
+
+    Before the first step, and every so many steps, `bk.probe` measures the model as it is. Shares with
+    intervals stand in the Trainer's log (`state.log_history`, and what it prints) as
+    `GENDER_share/BIAS_TYPE/GROUP` with `_low` and `_high`, and in `results`, step → result. The training goes
+    on as without it. Of several processes the first one probes; sharded weights cannot be probed.
+
+    Args:
+        every: steps between two probes. out: a folder for the runs, step-0, step-100, ...
+        label: the model's name in tables.
+        probed: other arguments of `bk.probe`; by default jobs="1-10,21-30" (ten of each group of OccuGender),
+            templates="1-2", bias_type="implicit", and the Trainer's `processing_class` as tokenizer.
+    """
+
+    def __init__(self, every: int = 100, out: Any = "trained", label: str = "model", **probed: Any) -> None:
+        if not fits(every, POSITIVE):
+            raise UsageError(f"every is {every!r}: give {POSITIVE}.")
+        self.every, self.out, self.label = every, Path(out), label
+        self.tokenizer = probed.pop("tokenizer", None)
+        self.probed = {"watcher": Silent(), **_USUAL, **probed}
+        self.results: dict[int, ProbeResult] = {}
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **of_trainer: Any) -> None:  # noqa: ARG002
+        """Probe the model as it comes; what does not fit ends the training before it begins."""
+        if state.is_world_process_zero:
+            self._probe(state, **of_trainer)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **of_trainer: Any) -> None:  # noqa: ARG002
+        """Probe after every so many steps; a probe that fails is told, and the training goes on."""
+        if state.global_step % self.every == 0 and state.is_world_process_zero:
+            try:
+                self._probe(state, **of_trainer)
+                control.should_log = True
+            except BiaskitError as error:
+                tell(f"biaskit: step {state.global_step} was not probed: {error}\n")
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:  # noqa: ARG002
+        """Add the shares of this step to what the Trainer prints, and gives to the callbacks after this."""
+        if logs is not None and "loss" in logs and state.global_step in self.results:
+            logs |= shares_of(self.results[state.global_step])
+
+    def _probe(self, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
+        loaded, step = named(self.label, model, self.tokenizer or processing_class), state.global_step
+        self.results[step] = result = probe(loaded, out=self.out / f"step-{step}", **self.probed)
+        state.log_history.append({**shares_of(result), "epoch": state.epoch or 0.0, "step": step})
+
+
+def shares_of(result: ProbeResult) -> dict[str, float]:
+    """Return the shares of a run of one model, with intervals: name in a log → share between 0 and 1."""
+    numbers: dict[str, float] = {}
+    for row in result.groups.query("instruction_id == 0").to_dict("records"):
+        name = f"{row['gender']}_share/{row['bias_type']}/{row['job_group']}"
+        numbers |= {name: row["share"], f"{name}_low": row["ci_low"], f"{name}_high": row["ci_high"]}
+    return {name: round(float(value), 4) for name, value in numbers.items() if value == value}

@@ -1,0 +1,70 @@
+"""What `bk.model` gives, and how a call from Python takes loaded models beside specs."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ParamSpec, TypeVar
+
+from biaskit.corpora.sources import check_label
+from biaskit.errors import UsageError
+from biaskit.models.options import LoadedModel
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def model(label: str, model: Any, tokenizer: Any) -> LoadedModel:
+    """Name a causal model of transformers that is in memory, for `bk.probe`, `bk.personas` and `bk.verify`.
+
+    `label` is its name in tables, the chat template of `tokenizer` says how it is asked. The model may hold
+    peft adapters and be in training; nothing of it is changed. Raises `UsageError`.
+    """
+    if not isinstance(label, str) or {"=", ":", "/"} & {*label}:
+        raise UsageError(f"label is {label!r}: give a text without = and : and /.")
+    check_label(label, "The model label")
+    if not (_is_model(model) and callable(tokenizer) and hasattr(tokenizer, "save_pretrained")):
+        raise UsageError(
+            f"{label} is a {type(model).__name__} with a {type(tokenizer).__name__}: give a causal model of"
+            " transformers and its tokenizer (of a parallel model, model.module)."
+        )
+    return LoadedModel(label, model, tokenizer)
+
+
+def _is_model(value: Any) -> bool:
+    return callable(getattr(value, "get_output_embeddings", None)) and not isinstance(value, type)
+
+
+def lending(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function of specs take loaded models too: lent for the call, under the spec `object:LABEL`.
+
+    A model without a label is called by its class; its tokenizer is the function's argument `tokenizer`.
+    """
+    signature = inspect.signature(function)
+    parameter = "models" if "models" in signature.parameters else "model"
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound, held = signature.bind(*args, **kwargs), dict[str, LoadedModel]()
+        given, tokenizer = bound.arguments.get(parameter, ()), bound.arguments.pop("tokenizer", None)
+        models = list(given) if isinstance(given, list | tuple) else [given]
+        if tokenizer is not None and not any(map(_is_model, models)):
+            raise UsageError("tokenizer is that of a loaded model, and no such model is given.")
+        for i, value in enumerate(models):
+            named = model(type(value).__name__, value, tokenizer) if _is_model(value) else value
+            if isinstance(named, LoadedModel):
+                if named.label in held:
+                    raise UsageError(f"Two models are called {named.label!r}: name them with bk.model.")
+                held[named.label] = replace(named)  # another one for each call: its weights may have changed
+                models[i] = f"{named.label}=object:{named.label}"
+        if not held:
+            return function(*args, **kwargs)
+        from biaskit.models.huggingface.objects import lent
+
+        bound.arguments[parameter] = tuple(models)
+        with lent(held):
+            return function(*bound.args, **bound.kwargs)
+
+    return call

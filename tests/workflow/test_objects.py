@@ -1,0 +1,219 @@
+"""Models that the caller holds: the same numbers as from a folder, and nothing of them is changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from fakes.tiny_models import CHAT_TEMPLATE, build_model, build_tokenizer
+
+import biaskit as bk
+from biaskit.personas.vectors import training
+
+FEW: dict[str, Any] = {
+    "occupations": "1",
+    "per_gender": 1,
+    "max_draws": 2,
+    "max_new_tokens": 6,
+    "settings": {"srb_seeds": "1", "clusters": False, "permutations": 19},
+}
+SMALL: dict[str, Any] = {"jobs": "nurse,plumber", "templates": "1-2", "watcher": bk.Silent()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(training, "TRAINING_TOKENS", 1)  # else a minute a seed
+    return tmp_path
+
+
+def tiny(architecture: str = "gpt2", template: str | None = None) -> tuple[Any, Any]:
+    """A model in training: GPT-2 drops a tenth of its activations then; one block is frozen in evaluation."""
+    tokenizer = build_tokenizer("bpe", template)
+    model = build_model(architecture, tokenizer).train()
+    model.base_model.get_submodule(
+        next(n for n, _ in model.base_model.named_modules() if n.endswith(".1"))
+    ).eval()
+    next(model.parameters()).requires_grad_(False)
+    model.generation_config.repetition_penalty = 1.7
+    return model, tokenizer
+
+
+def drawn(model: Any, tokenizer: Any) -> list[int]:
+    """Tokens that the caller draws, with dropout where modules are in training."""
+    torch.manual_seed(3)
+    ids = tokenizer("Q: I met a nurse.", return_tensors="pt")["input_ids"]
+    return [int(i) for i in model.generate(ids, do_sample=True, max_new_tokens=20, min_new_tokens=20)[0]]
+
+
+def state_of(model: Any, tokenizer: Any) -> dict[str, Any]:
+    """Everything of a caller's objects that a call could change."""
+    return {
+        "bytes": {n: hashlib.sha256(t.numpy().tobytes()).hexdigest() for n, t in model.state_dict().items()},
+        "buffers": {
+            n: (id(b), hashlib.sha256(b.numpy().tobytes()).hexdigest()) for n, b in model.named_buffers()
+        },
+        "modes": {name: module.training for name, module in model.named_modules()},
+        "grad": {name: (p.requires_grad, p.dtype, p.device) for name, p in model.named_parameters()},
+        "own": {name: sorted(vars(module)) for name, module in model.named_modules()},
+        "hooks": [len(m._forward_hooks) + len(m._forward_pre_hooks) for m in model.modules()],
+        "settings": (id(model.generation_config), model.generation_config.to_dict(), model.config.to_dict()),
+        "tokenizer": tokenizer.backend_tokenizer.to_str(),
+        "random": torch.random.get_rng_state().tolist(),
+    }
+
+
+def log_probs(path: Path) -> dict[tuple[str, ...], float]:
+    rows = [json.loads(line) for line in (path / "probe.jsonl").read_text().splitlines()]
+    return {(r["prompt"], e["group"], e["text"]): e["log_prob"] for r in rows for e in r["expressions"]}
+
+
+def test_an_object_gives_the_numbers_of_its_saved_folder(folder: Path) -> None:
+    model, tokenizer = tiny()
+    model.save_pretrained(folder / "saved")
+    tokenizer.save_pretrained(folder / "saved")
+    result = bk.probe(model, bk.model("mine", model, tokenizer), tokenizer=tokenizer, **SMALL)
+    assert {"GPT2LMHeadModel", "mine"} == set(result.groups["model"])
+    saved = bk.probe("mine=hf:saved", **SMALL)
+    expected, found = log_probs(saved.path), log_probs(result.path)
+    assert set(expected) == set(found)
+    assert 1e-5 > max(abs(found[key] - expected[key]) for key in expected)
+    assert " | unsaved objects=GPT2LMHeadModel,mine | " in result.analysis()["signature"]
+    assert "unsaved" not in saved.analysis()["signature"]
+    entries = [json.loads((r.path / "manifest.json").read_text())["models"]["mine"] for r in (result, saved)]
+    assert ["object:mine", "hf:saved"] == [entry["spec"] for entry in entries]
+    assert entries[0]["details"]["tokenizer"] == entries[1]["details"]["tokenizer"]
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "llama"])
+def test_nothing_of_a_callers_model_is_changed(architecture: str, folder: Path) -> None:
+    model, tokenizer = tiny(architecture, CHAT_TEMPLATE)
+    tokens = drawn(model, tokenizer)
+    tokenizer(["a", "longer text"], truncation=True, max_length=3)  # as a Trainer leaves it
+    before = state_of(model, tokenizer)
+    mine = bk.model("mine", model, tokenizer)
+    bk.probe(mine, **SMALL, continuations=2)
+    bk.probe(mine, **SMALL, prompt_form="chat-prefill", out="chat")
+    bk.probe(mine, **SMALL, estimator="sampling", draws=2, max_draws_per_cell=2, out="drawn")
+    bk.personas(mine, **FEW, watcher=bk.Silent())
+    assert before == state_of(model, tokenizer)
+    assert tokens == drawn(model, tokenizer)
+
+
+class Stops(bk.Silent):
+    """A watcher that interrupts once answers come."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
+    def progress(self, *_: Any) -> None:
+        raise self.error("now")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_nor_is_it_when_the_run_breaks(error: type[BaseException], folder: Path) -> None:
+    model, tokenizer = tiny("llama")
+    before = state_of(model, tokenizer)
+    mine, watcher = bk.model("mine", model, tokenizer), Stops(error)
+    with pytest.raises((bk.BiaskitError, error)):
+        bk.probe(mine, **{**SMALL, "watcher": watcher})
+    with pytest.raises((bk.BiaskitError, error)):
+        bk.personas(mine, **FEW, watcher=watcher)
+    assert before == state_of(model, tokenizer)
+
+
+def test_the_forward_that_mixed_precision_wraps_is_set_aside(folder: Path) -> None:
+    model, tokenizer = tiny("llama")
+    model._original_forward = model.forward
+    wrapped = torch.autocast("cpu", torch.bfloat16)(model.forward)
+    model.forward = wrapped
+    bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="wrapped")
+    assert model.forward is wrapped
+    del model.forward, model._original_forward
+    result = bk.probe(bk.model("mine", model, tokenizer), **SMALL, out="plain", settings={"seed": 2})
+    assert log_probs(Path("wrapped")) == log_probs(result.path)
+
+
+def test_a_run_goes_on_with_the_same_object_and_not_with_changed_weights(folder: Path) -> None:
+    model, tokenizer = tiny()
+    first = bk.probe(bk.model("mine", model, tokenizer), **SMALL)
+    rows = (first.path / "probe.jsonl").read_bytes()
+    tokenizer(["a", "longer text"], truncation=True, max_length=3)
+    model.eval()
+    again = bk.probe(bk.model("mine", model, tokenizer), **SMALL)
+    assert first.path == again.path
+    assert rows == (again.path / "probe.jsonl").read_bytes()
+    with torch.no_grad():
+        model.transformer.h[1].mlp.c_fc.bias[-1] += 1e-3
+    changed = bk.probe(bk.model("mine", model, tokenizer), **SMALL)
+    assert any("not the model it was" in warning for warning in changed.warnings)
+    assert 2 * rows.count(b"\n") == (again.path / "probe.jsonl").read_bytes().count(b"\n")
+    tokenizer.chat_template = CHAT_TEMPLATE
+    other = bk.probe(bk.model("mine", model, tokenizer), **SMALL, prompt_form="raw", out="templated")
+    fingerprints = [
+        json.loads((r.path / "manifest.json").read_text())["models"]["mine"]["fingerprint"]
+        for r in (changed, other)
+    ]
+    assert 2 == len(set(fingerprints))
+
+
+def test_a_run_of_an_object_is_verified_with_the_object_and_compared_without(folder: Path) -> None:
+    model, tokenizer = tiny()
+    mine = bk.model("mine", model, tokenizer)
+    result = bk.probe(mine, **SMALL, out="a")
+    alone = bk.verify(result, watcher=bk.Silent())
+    assert "not-checked" == alone.outcome
+    said = next(check.text for check in alone.checks if "model" == check.name)
+    assert "mine was a model in the memory of the program that measured it" in said
+    assert "agrees" == bk.verify(result, model=mine, watcher=bk.Silent()).outcome
+    with torch.no_grad():
+        model.lm_head.weight += 0.2 * torch.randn_like(model.lm_head.weight)
+    assert "differs" == bk.verify(result, model=mine, watcher=bk.Silent()).outcome
+    after = bk.probe(bk.model("after", model, tokenizer), **SMALL, out="b")
+    compared = bk.compare(result, after)
+    assert compared.complete
+
+
+def test_a_command_says_that_an_object_is_gone(folder: Path, console: Any) -> None:
+    done = console("probe", "object:mine", "--jobs", "nurse", "--templates", "1")
+    assert done.code
+    assert "mine was a model in the memory of the program" in done.err
+    assert 1 == done.err.strip().count("\n") + 1
+
+
+def test_what_is_no_model_is_refused_in_one_line(folder: Path) -> None:
+    model, tokenizer = tiny()
+    bert = transformers.BertForMaskedLM(
+        transformers.BertConfig(
+            vocab_size=500, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+        )
+    )
+    mine = bk.model("mine", model, tokenizer)
+    refused = [
+        (lambda: bk.probe(model, **SMALL), "with a NoneType"),
+        (lambda: bk.probe("demo", tokenizer=tokenizer, **SMALL), "no such model is given"),
+        (lambda: bk.probe(mine, mine, **SMALL), "Two models are called 'mine'"),
+        (lambda: bk.model("a=b", model, tokenizer), "without ="),
+        (lambda: bk.model("=b", model, tokenizer), "without ="),
+        (lambda: bk.model("-b", model, tokenizer), "spreadsheet"),
+        (lambda: bk.model("mine", torch.nn.DataParallel(model), tokenizer), "model.module"),
+        (lambda: bk.model("mine", model, "tokenizer"), "its tokenizer"),
+        (lambda: bk.probe(bk.model("bert", bert, tokenizer), **SMALL), "not a causal language model"),
+        (
+            lambda: bk.probe(mine, dtype="bfloat16", **SMALL),
+            "float32 on cpu and stays so, and bfloat16 on auto is asked for",
+        ),
+        (lambda: bk.probe(mine, device="cuda", **SMALL), "and auto on cuda is asked for"),
+        (lambda: bk.probe(bk.model("wide", model.double(), tokenizer), **SMALL), "float64 is not one of"),
+        (lambda: bk.probe(bk.model("meta", model.to("meta"), tokenizer), **SMALL), "meta"),
+    ]
+    for call, said in refused:
+        with pytest.raises(bk.BiaskitError) as error:
+            call()
+        assert said in str(error.value), str(error.value)
+        assert "\n" not in str(error.value)
