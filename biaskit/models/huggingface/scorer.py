@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from biaskit.errors import ModelError, UsageError
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.head import ListedTokens, OutputHead, TopTokens
 from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_tokens
+from biaskit.models.huggingface.local_model import end_ids
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_misread, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import MARK_TOKENS, boundary_vocabulary
@@ -178,11 +180,8 @@ class TransformersScorer(NodeStates):
             # The first rows are the ends of the prompts (`_hidden_states`): only these are listed.
             listing = TopTokens(len(rows), self._top_k or max(1, self.scoring.next_tokens))
             scored, ends = self._head.log_probs(hidden, torch.tensor(trie.token_ids), self._boundary, listing)
-        lists = listing.tokens()
-        for row, tokens in zip(prepared, lists, strict=True):
-            if tokens and self._thinks_after(row.ids, tokens[0][0]):
-                first = self._texts[tokens[0][0]]
-                raise ModelError(inside_thought(f"after the prompt the model begins a thought ({first!r})"))
+            lists = listing.tokens()
+            self._refuse_thoughts(rows, prepared, lists, cache)
         if self._top_k is not None:
             return [self._listed(*row) for row in zip(prepared, lists, strict=True)]
         shape = (len(trie.nodes), len(rows), len(trie.token_ids))
@@ -213,14 +212,35 @@ class TransformersScorer(NodeStates):
             listed_next=listed_next,
         )
 
-    def _thinks_after(self, ids: TokenIds, token: int) -> bool:
-        """Tell whether the most probable token, with those that follow it, opens a thought."""
-        said = [token]
-        while (begins := begins_thought(self._renderer.marked(said))) is None and len(said) < MARK_TOKENS:
-            tokens = torch.tensor([[*ids, *said]], device=self._model.device)
-            with torch.inference_mode():
-                said.append(int(self._model(input_ids=tokens).logits[0, -1].argmax()))
-        return begins is True
+    def _refuse_thoughts(
+        self,
+        rows: Sequence[PromptRow],
+        prepared: Sequence[Prepared],
+        lists: Sequence[ListedTokens | None],
+        cache: Any,
+    ) -> None:
+        """Raise `ModelError` where the most probable token, with those that follow it, opens a thought.
+
+        Rows that may still open one go on together: one by one they took longer than the scores.
+        """
+        ends = end_ids(None, self._renderer)
+        said: dict[int, TokenIds] = {i: tokens[0][:1] for i, tokens in enumerate(lists) if tokens}
+        while said:
+            begins = {i: begins_thought(self._renderer.marked(new)) for i, new in said.items()}
+            if thinking := [said[i][0] for i, begun in begins.items() if begun]:
+                first = self._texts[thinking[0]]
+                raise ModelError(inside_thought(f"after the prompt the model begins a thought ({first!r})"))
+            undecided = (i for i, begun in begins.items() if begun is None)
+            going = [i for i in undecided if len(said[i]) < MARK_TOKENS and said[i][-1] not in ends]
+            if not going:
+                return
+            longer = [replace(rows[i], rest=(*rows[i].rest, *said[i])) for i in going]
+            texts = [(*prepared[i].ids, *said[i]) for i in going]
+            listing = TopTokens(len(going), 1)
+            hidden = self._hidden_states(longer, texts, build_trie(()), cache)
+            self._head.log_probs(hidden, torch.tensor([], dtype=torch.long), listing=listing)
+            best = zip(going, listing.tokens(), strict=True)
+            said = {i: (*said[i], tokens[0][0]) for i, tokens in best if tokens}
 
     def _listed(self, prepared: Prepared, tokens: ListedTokens | None) -> Scored | Failed:
         """Answer a prompt by its listed tokens (estimator top-k)."""
