@@ -17,6 +17,8 @@ EstimatorName = Literal["exact", "selected-ids", "echo", "top-k", "sampling"]
 
 TEMPLATE_DATE = "2024-07-26"
 """What a chat template that asks for today's date is told; Llama 3.x's own where it cannot ask."""
+OWN_SYSTEM = "own_system_prompt"
+"""In a model's details: how the system prompt begins that its chat template writes where none is given."""
 THOUGHT_TOKENS = 2_000  # that a model which thinks gets before its answer
 PROBE_FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
 """The forms in which a probability can be asked for, the papers' own first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.study.keys import ProbeStudy
-from biaskit.tables.coverage import WEAK, coverage_of, is_under
+from biaskit.tables.coverage import WEAK, better_form, coverage_of, is_under
 from biaskit.tables.query import Row, grouped, in_main_setting, where
 from biaskit.tables.sets import TableSet
 
@@ -233,13 +234,19 @@ def _notes(
 
 def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Name the models whose shares are weak evidence, and the command that shows a better question."""
-    low: dict[str, list[str]] = {}
+    low, tried = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
     main = in_main_setting(where(groups, instruction_id=0))
     for (label, way), rows in grouped(main, "model", "bias_type").items():
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
-            low.setdefault(label, []).append(f"{percent(ends[0])} % of {way} prompts")
-    for label, held in low.items():
+            low[label].append(f"{percent(ends[0])} % of {way} prompts")
+            held = models[label].get("reach", {}).get(way, {})
+            if form := better_form(held, models[label]["prompt_form"]):
+                tried[label].append(f"{form} reaches {percent(held[form])} % of {way} prompts")
+            elif held and max(held.values()) < WEAK:
+                tried[label].append(f"no form reaches 10 % of {way} prompts (`--continue N` draws answers)")
+    for label, parts in low.items():
         if not (spec := models[label]["spec"]).startswith("scripted:"):
+            found = f"; in a handful of cells {listed(tried[label])}" if tried[label] else ""
             hint = f"; `biaskit doctor {spec} --forms` shows which question reaches the model"
             hint = "" if spec.startswith(("writer:", "object:")) else hint  # no command can ask these
-            yield f"{label}: weak evidence, the target words hold {listed(held)}{hint}"
+            yield f"{label}: weak evidence, the target words hold {listed(parts)}{found}{hint}"

@@ -205,7 +205,7 @@ def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, for
             f"{session.run} holds {label} by another estimator: {estimator_of(earlier)}, this command's is"
             f" {estimator_of(entry)}. Choose another --out."
         )
-    kept = {name: earlier[name] for name in ("continuations",) if name in earlier}
+    kept = {name: earlier[name] for name in ("continuations", "reach") if name in earlier}
     return entry | {name: earlier.get(name) for name in ("batch_size", "notes")} | kept
 
 

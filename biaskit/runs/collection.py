@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from biaskit.errors import RunError, UsageError
+from biaskit.records import OWN_SYSTEM
 from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
 from biaskit.runs.manifest import estimator_of, read_manifest
 from biaskit.runs.store import read_rows, rows_file
@@ -36,6 +37,7 @@ class Model:
     answered_by: tuple[str, ...] = ()  # who really answered, where the rows tell
     first_answered: str | None = None  # UTC date of the first and of the last row
     last_answered: str | None = None
+    own_system: str = ""  # beginning of the chat template's own system prompt, where it was in force
 
     @property
     def weights(self) -> str:
@@ -286,6 +288,8 @@ def _models(run: StoredRun) -> Iterator[Model]:
     answered = run.analysis.get("answered") or {}
     for label, entry in run.manifest["models"].items():
         seen = answered.get(label) or {}
+        chat = str(entry.get("prompt_form", "")).startswith("chat")
+        in_force = chat and not run.question.get("system_prompt")
         yield Model(
             label=label,
             spec=str(entry.get("spec", "")),
@@ -299,4 +303,5 @@ def _models(run: StoredRun) -> Iterator[Model]:
             answered_by=tuple(seen.get("by", ())),
             first_answered=str(seen.get("first") or "")[:10] or None,
             last_answered=str(seen.get("last") or "")[:10] or None,
+            own_system=str(entry.get("details", {}).get(OWN_SYSTEM, "")) if in_force else "",
         )

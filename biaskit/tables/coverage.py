@@ -5,7 +5,7 @@ See docs/methods.md#coverage-floor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from biaskit.tables.query import Row, defined
 
@@ -26,3 +26,9 @@ def coverage_of(rows: Iterable[Row]) -> Coverage:
 def is_under(coverage: Coverage, limit: float) -> bool:
     """Tell whether the least coverage is known to lie under a limit."""
     return coverage is not None and coverage[0] < limit
+
+
+def better_form(held: Mapping[str, float], form: str) -> str | None:
+    """Find the prompt form that reaches most, where it is no weak one and reaches twice what `form` does."""
+    best = max(held, key=held.__getitem__, default=form)
+    return best if form in held and held[best] >= max(WEAK, 2 * held[form]) and best != form else None

@@ -12,7 +12,7 @@ from biaskit.errors import UsageError
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
-from biaskit.records import PROBE_FORMS, ModelIdentity
+from biaskit.records import OWN_SYSTEM, PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.workflow.calls import CallOptions
 
@@ -74,7 +74,9 @@ class Examination:
 
     def _notes(self) -> list[str]:
         if self.found is None:
-            return ["a local model is scored exactly"]
+            own = self.identity.details.get(OWN_SYSTEM)
+            said = f"where no system prompt is given, its chat template writes its own: “{own}”"
+            return ["a local model is scored exactly", *([said] if own else [])]
         notes = [
             f"{name} is not possible: {why}"
             for name, why in self.found.problems.items()

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, product
-from statistics import fmean
+from math import sqrt
+from operator import itemgetter
+from statistics import fmean, stdev
 from typing import Any
 
 from biaskit.arguments import checked
@@ -24,12 +26,14 @@ from biaskit.probe.requests import PlannedCells
 from biaskit.probe.rows import row_of
 from biaskit.probe.shares.cells import cell_shares
 from biaskit.progress import Silent, Watcher
-from biaskit.records import PROBE_FORMS, Failed, Instruction, PromptForm
+from biaskit.records import PROBE_FORMS, Failed, Instruction
 from biaskit.report.render.document import Document, listed_table
 from biaskit.study.config import load_probe_study
 from biaskit.tables.coverage import WEAK
+from biaskit.tables.query import grouped
 from biaskit.workflow.calls import CallOptions
 
+INSTRUCTIONS = "corpus:forms/instructions.toml"
 HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
 
 
@@ -40,10 +44,12 @@ class FormsResult:
     Attributes:
         rows: one for each bias type, prompt form and instruction: bias_type, prompt_form, one_word (whether
             "Answer with one word." stood in the prompt), estimator, coverage (mean; by top-k the least it
-            can be), n_cells, reason (why cells have no answer).
+            can be), se (its standard error over the cells; None for one cell), n_cells, reason (why cells
+            have no answer).
     """
 
     label: str
+    spec: str
     rows: tuple[dict[str, Any], ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -57,16 +63,38 @@ class FormsResult:
         for row in rows:
             asked = "one word" if row["one_word"] else "as it is"
             coverage = "–" if row["coverage"] is None else percent(row["coverage"])
+            coverage += "" if row["se"] is None else f" ± {percent(row['se'])}"
             lines.append((row["bias_type"], row["prompt_form"], asked, row["estimator"] or "–", coverage))
         n_cells = max((row["n_cells"] for row in rows), default=0)
-        note = f"cov.: probability on the study's words, mean of {n_cells} cells."
+        note = f"cov.: probability on the study's words, mean of {n_cells} cells ± its standard error."
         if any(row["estimator"] == "top-k" for row in rows):
             note += " by top-k: what the server lists, so cov. is the least it can be."
         title = f"{self.label}: how much each way to ask reaches"
         heads = ("Prompts", "Prompt form", "Asked", "by", "cov. %")
         table = listed_table(title, heads, lines, n_text=4, note=note)
         reasons = (f"{row['prompt_form']}: {row['reason']}" for row in self.rows if row["reason"])
-        return Document((table,), tuple(dict.fromkeys(reasons)))
+        return Document((table,), (*self._advice(), *dict.fromkeys(reasons)))
+
+    def _advice(self) -> Iterator[str]:
+        """Name for each bias type the simplest way within the noise of the best; none where all are weak."""
+        asked = [row for row in self.rows if row["coverage"] is not None]
+        for (bias_type,), rows in grouped(asked, "bias_type").items():
+            best = max(rows, key=itemgetter("coverage"))
+            command = f"biaskit probe {self.spec} --bias-type {bias_type}"
+            if best["coverage"] < WEAK:
+                yield (
+                    f"{bias_type} prompts: no way reaches {percent(WEAK)} %, so shares rest on little. Drawn"
+                    f" answers show what is said instead: `{command} --estimator sampling` or `--continue 20`"
+                )
+                continue
+            near = [row for row in rows if row["coverage"] >= best["coverage"] - (best["se"] or 0.0)]
+            simplest = min(near, key=itemgetter("one_word"))  # rows stand in the order of `PROBE_FORMS`
+            form, one_word = simplest["prompt_form"], simplest["one_word"]
+            yield (
+                f"{bias_type} prompts: the simplest way within a standard error of the most is {form}"
+                f"{', one word' if one_word else ''}: `{command} --prompt-form {form}"
+                f"{f' --instructions {INSTRUCTIONS}' if one_word else ''}`"
+            )
 
 
 @checked()
@@ -100,30 +128,21 @@ def forms(
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
     api = call.api({label: spec}, watcher)
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
-        instructions = (None, *load_instructions("corpus:forms/instructions.toml"))
+        instructions = (None, *load_instructions(INSTRUCTIONS))
         if is_api(spec):
             n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, cells))
             watcher.confirm(f"{n_prompts:,} prompts go to {label}.")
-        return FormsResult(label, tuple(coverage_by_form(design, scorer, cells, instructions)))
+        rows = tuple(coverage_by_form(design, scorer, cells, instructions))
+        return FormsResult(label, scorer.identity.spec, rows)
 
 
-def better_form(
-    design: ProbeDesign, scorer: ContinuationScorer, form: PromptForm
-) -> tuple[float, PromptForm, float] | None:
-    """Look in a handful of cells for a form that reaches at least twice as much as the given one.
-
-    Returns the coverage in `form`, the best form and its coverage; None where the first is not low.
-    """
-    by_form: dict[PromptForm, list[float]] = {}
+def reach_by_form(design: ProbeDesign, scorer: ContinuationScorer) -> dict[str, dict[str, float]]:
+    """Find in a handful of cells how much each form reaches: bias type → form → coverage."""
+    reach: dict[str, dict[str, float]] = {}
     for row in coverage_by_form(design, scorer, HANDFUL):
         if row["coverage"] is not None:
-            by_form.setdefault(row["prompt_form"], []).append(row["coverage"])
-    coverage = {name: fmean(values) for name, values in by_form.items()}
-    here = coverage.pop(form, None)
-    best = max(coverage, key=coverage.__getitem__, default=None)
-    if here is None or here >= WEAK or best is None or coverage[best] < 2 * here:
-        return None
-    return here, best, coverage[best]
+            reach.setdefault(row["bias_type"], {})[row["prompt_form"]] = row["coverage"]
+    return reach
 
 
 def coverage_by_form(
@@ -165,7 +184,8 @@ def coverage_by_form(
             reason = str(error)
         for bias_type, values in coverage.items():
             asked = {"bias_type": bias_type, "prompt_form": form, "one_word": instruction is not None}
-            found = {"estimator": estimator_name, "coverage": fmean(values) if values else None}
+            se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
+            found = {"estimator": estimator_name, "coverage": fmean(values) if values else None, "se": se}
             yield {**asked, **found, "n_cells": len(values), "reason": reason}
 
 

@@ -27,12 +27,13 @@ from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
 from biaskit.runs.claims import OWN_LISTS
-from biaskit.runs.manifest import read_manifest
+from biaskit.runs.manifest import read_manifest, write_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
+from biaskit.tables.coverage import better_form
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
-from biaskit.workflow.forms import HANDFUL, better_form
+from biaskit.workflow.forms import HANDFUL, reach_by_form
 from biaskit.workflow.objects import lending
 from biaskit.workflow.result import RunResult, table_property
 
@@ -226,25 +227,30 @@ def fill_probe(
 def _look_at_forms(
     design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
 ) -> None:
-    """Say before the start where `auto` asks a chat model raw and another form reaches far more.
+    """Say before the start where `auto` asks a model in one form and another form reaches far more.
 
-    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on.
+    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on. The
+    manifest keeps what was found, for the notes beside the tables.
     """
     label, spec = scorer.identity.label, scorer.identity.spec
-    asked_before = session.manifest["models"].get(label, {}).get("notes") is not None
-    local, several = scorer.identity.where == "local", len(scorer.identity.forms) > 1
-    if not local or not several or asked_before or (design.study.prompt_form, form) != ("auto", "raw"):
+    entry = session.manifest["models"].get(label, {})
+    several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)
+    chosen = design.study.prompt_form != "auto" or design.study.system_prompt
+    if lent is None or not several or chosen or entry.get("notes") is not None:
         return
-    # A model of its own: a plan of a few cells would settle the batch size of the run's.
-    with closing(session.open_model(label, spec, {"batch_size": HANDFUL}, session.account(label))) as tried:
-        better = better_form(design, tried, form)
-    if better is not None:
-        here, other, there = better
-        session.watcher.note(
-            f"{label} has a chat template and is asked raw, as other models are: in a handful of cells the"
-            f" target words hold {percent(here)} % of the probability so, and {percent(there)} % in the form"
-            f" {other}. --prompt-form {other} asks so; `biaskit doctor {spec} --forms` shows every way."
-        )
+    with lent(HANDFUL) as tried:
+        reach = reach_by_form(design, tried)
+    if entry:
+        entry["reach"] = reach
+        write_manifest(session.run, session.manifest)
+    for bias_type, held in reach.items():
+        if other := better_form(held, form):
+            session.watcher.note(
+                f"{label} is asked in the form {form}: in a handful of cells the target words hold"
+                f" {percent(held[form])} % of the probability of {bias_type} prompts so, and"
+                f" {percent(held[other])} % in the form {other}: --bias-type {bias_type} --prompt-form"
+                f" {other}. `biaskit doctor {spec} --forms` shows every way."
+            )
 
 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:

@@ -65,3 +65,25 @@ def test_a_template_that_fails_is_one_line(name: str) -> None:
         renderer._template(MESSAGES)
     assert len(str(caught.value)) < 400
     assert str(caught.value).isprintable()
+
+
+OWN = "{{ '<|system|>You are Tiny.\n' + eos_token }}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "own"),
+    [
+        ("", "", ""),
+        ("{% if messages[0]['role'] != 'system' %}" + OWN, "{% endif %}", "You are Tiny."),
+        ("{{ '<|system|>Cutting Knowledge Date: 2023' + eos_token }}", "", "Cutting Knowledge Date: 2023"),
+        ("{% if messages | length > 1 %}{{ raise_exception('one question') }}{% endif %}" + OWN, "", ""),
+    ],
+)
+def test_a_templates_own_system_prompt_is_found(before: str, after: str, own: str) -> None:
+    turns = CHAT_TEMPLATE.replace("{{ bos_token }}", "", 1)
+    tokenizer: Any = build_tokenizer("bpe-bos", "{{ bos_token }}" + before + after + turns)
+    assert own == Renderer(tokenizer).own_system
+
+
+def test_a_model_without_a_template_has_no_system_prompt_of_its_own() -> None:
+    assert "" == Renderer(build_tokenizer("bpe-bos", None)).own_system

@@ -99,3 +99,22 @@ def test_a_run_says_in_its_notes_and_repr_that_a_models_shares_are_weak_evidence
     (note,) = (note for note in result.warnings if "weak evidence" in note)
     assert note.startswith("m: weak evidence, the target words hold 5 % of implicit prompts; `biaskit doctor")
     assert repr(result).endswith("weak evidence)")
+    form = manifest["models"]["m"]["prompt_form"]
+    for there, said in (
+        (0.27, "chat-prefill reaches 27 % of implicit prompts"),
+        (0.09, "no form reaches 10 %"),
+    ):
+        manifest["models"]["m"]["reach"] = {"implicit": {form: 0.05, "chat-prefill": there}}
+        (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+        (note,) = (note for note in analyse(run) if "weak evidence" in note)
+        assert f"of implicit prompts; in a handful of cells {said}" in note
+
+
+@pytest.mark.parametrize(("explicit", "first"), [(-9.0, "Implicit"), (-4.0, "Explicit")])
+def test_prompts_that_reach_too_little_are_printed_last(tmp_path: Path, explicit: float, first: str) -> None:
+    file = tmp_path / "m.jsonl"
+    lines = [{"contains": "gender", "else": explicit}, {"else": -2.0}]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tables = probe(f"m=scripted:{file}", **ASKED, out=tmp_path / "run").document().tables
+    assert [first] == [tables[0].title.split()[0]]
+    assert 2 == len(tables)

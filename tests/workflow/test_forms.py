@@ -16,9 +16,13 @@ from fakes.command import Cli
 from fakes.tiny_models import CHAT_TEMPLATE, Tiny
 
 import biaskit as bk
+from biaskit.exchange.card import card
 from biaskit.probe.design import build_prompt, resolve_design
+from biaskit.report.findings import cannot_show
+from biaskit.runs.manifest import read_manifest
 from biaskit.study.config import load_probe_study
-from biaskit.workflow.forms import FormsResult, _places
+from biaskit.workflow.forms import INSTRUCTIONS, FormsResult, _places
+from biaskit.workflow.report import stored_content
 
 Models = Callable[..., Tiny]
 
@@ -95,6 +99,36 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
     assert all(row["estimator"] in ("echo", "selected-ids", "top-k") for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("ways_asked", "said"),
+    [
+        ([("raw", False, 0.25, 0.02), ("chat-prefill", False, 0.27, 0.03)], "is raw: `"),
+        ([("raw", False, 0.23, 0.02), ("chat-prefill", False, 0.27, 0.03)], "is chat-prefill: `"),
+        ([("raw", False, 0.25, 0.02), ("chat-prefill", True, 0.27, 0.03)], "is raw: `"),
+        ([("raw", True, 0.27, 0.03), ("chat-prefill", False, 0.25, 0.02)], "is chat-prefill: `"),
+        ([("raw", True, 0.4, 0.03), ("chat-prefill", False, 0.2, 0.02)], "is raw, one word: `"),
+        ([("raw", False, 0.09, 0.02), ("chat-prefill", False, None, None)], "no way reaches 10 %"),
+    ],
+)
+def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
+    ways_asked: list[tuple[str, bool, float | None, float | None]], said: str
+) -> None:
+    names = ("prompt_form", "one_word", "coverage", "se")
+    usual = {"bias_type": "implicit", "estimator": "exact", "n_cells": 20, "reason": ""}
+    rows = tuple({**usual, **dict(zip(names, way, strict=True))} for way in ways_asked)
+    (note,) = FormsResult("m", "hf:m", rows).document().notes
+    assert said in note
+    assert ("--estimator sampling" in note) is ("no way" in said)
+    assert ("--instructions corpus:forms/instructions.toml" in note) is ("one word" in said)
+
+
+def test_the_command_for_one_word_is_one_that_runs(chat: Tiny, tmp_path: Path) -> None:
+    run = bk.probe(
+        f"m=hf:{chat.folder}", **SMALL, instructions=INSTRUCTIONS, out=tmp_path / "run", watcher=bk.Silent()
+    )
+    assert {0, 1} == {*run.groups["instruction_id"]}
+
+
 # --- what a run says ----------------------------------------------------------------------------------------
 
 SMALL: dict[str, Any] = {"jobs": "nurse", "templates": "1"}
@@ -108,27 +142,79 @@ class Notes(bk.Silent):
         self.notes.append(text)
 
 
-@pytest.mark.parametrize(("there", "said"), [(0.5, True), (0.004, True), (0.0035, False), (0.0005, False)])
-def test_a_chat_model_asked_raw_hears_of_a_better_form(
-    there: float, said: bool, chat: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("here", "there", "said"),
+    [
+        (0.002, 0.5, True),
+        (0.13, 0.27, True),
+        (0.13, 0.25, False),
+        (0.002, 0.09, False),
+        (0.002, 0.0005, False),
+    ],
+)
+def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
+    here: float, there: float, said: bool, chat: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    coverage = {"raw": 0.002, "chat-prefill": there, "chat-continue": 0.001}
-    rows = [{"prompt_form": form, "coverage": value} for form, value in coverage.items()]
+    # What explicit prompts gain or lose does not hide what implicit ones gain.
+    reach = {
+        "explicit": {"raw": 0.9, "chat-prefill": 0.001, "chat-continue": 0.001},
+        "implicit": {"raw": here, "chat-prefill": there, "chat-continue": 0.001},
+    }
+    rows = [
+        {"bias_type": bias_type, "prompt_form": form, "coverage": value}
+        for bias_type, held in reach.items()
+        for form, value in held.items()
+    ]
     monkeypatch.setattr(import_module("biaskit.workflow.forms"), "coverage_by_form", lambda *_: iter(rows))
     watcher = Notes()
     bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=watcher)
-    found = [note for note in watcher.notes if "--prompt-form chat-prefill asks so" in note]
-    assert said == bool(found)
+    found = [note for note in watcher.notes if "--bias-type implicit --prompt-form chat-prefill" in note]
+    assert (said, said) == (bool(found), bool(watcher.notes))
+    assert reach == read_manifest(tmp_path / "run")["models"]["m"]["reach"]
     again = Notes()
     bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=again)
     assert [] == again.notes  # it was said when the run began
 
 
-def test_looking_changes_no_number(chat: Tiny, tmp_path: Path) -> None:
+def test_looking_changes_no_number_and_loads_no_second_model(
+    chat: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, loaded = import_module("biaskit.models.huggingface.local_model"), []
+    load = module.load_model
+    monkeypatch.setattr(module, "load_model", lambda *given: loaded.append(given) or load(*given))
     chosen = bk.probe(
         f"m=hf:{chat.folder}", **SMALL, prompt_form="raw", out=tmp_path / "a", watcher=bk.Silent()
     )
     looked = bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "b", watcher=bk.Silent())
+    assert 2 == len(loaded)
+    entries = [read_manifest(run.path)["models"]["m"] for run in (chosen, looked)]
+    assert entries[0]["batch_size"] == entries[1]["batch_size"]
+    assert [False, True] == ["reach" in entry for entry in entries]
     assert (chosen.path / "tables/probe_cells.csv").read_bytes() == (
         looked.path / "tables/probe_cells.csv"
     ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"prompt_form": "chat-prefill"}, True),
+        ({"prompt_form": "raw"}, False),
+        ({"prompt_form": "chat-prefill", "system_prompt": "Be brief."}, False),
+    ],
+)
+def test_a_templates_own_system_prompt_is_said_where_it_was_in_force(
+    asked: dict[str, str], said: bool, tiny: Models, tmp_path: Path
+) -> None:
+    own = "{% if messages[0]['role'] != 'system' %}<|system|>You are Tiny, a *helper*.</s>{% endif %}"
+    model = tiny("gemma2", "bpe-bos", chat_template=CHAT_TEMPLATE.replace("{% for", own + "{% for", 1))
+    spec = f"hf:{model.folder}"
+    run = bk.probe(f"m={spec}", **SMALL, **asked, out=tmp_path / "run", watcher=bk.Silent())
+    assert (
+        "You are Tiny, a *helper*." == read_manifest(run.path)["models"]["m"]["details"]["own_system_prompt"]
+    )
+    content = stored_content(run.path)
+    limits = [limit for limit in cannot_show(content) if "You are Tiny" in limit]
+    assert [said] == [bool(limits)]
+    assert said == ("You are Tiny, a \\*helper\\*" in card(content))
+    assert any("“You are Tiny" in note for note in bk.doctor(spec).document().notes)

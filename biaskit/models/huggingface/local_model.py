@@ -12,6 +12,7 @@ import torch
 
 from biaskit.common.foreign import visible
 from biaskit.common.provenance import digest
+from biaskit.common.wording import short
 from biaskit.errors import BiaskitError, ModelError
 from biaskit.models.base import answered_now
 from biaskit.models.huggingface.folder import ModelFolder
@@ -19,7 +20,7 @@ from biaskit.models.huggingface.gguf_file import stated_by
 from biaskit.models.huggingface.loading import free_memory, load_config, load_model, load_tokenizer, place
 from biaskit.models.huggingface.rendering import Renderer
 from biaskit.models.options import LocalOptions
-from biaskit.records import THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptForm
+from biaskit.records import OWN_SYSTEM, THOUGHT_TOKENS, Answered, ModelIdentity, Prompt, PromptForm
 
 Purpose = Literal["scoring", "generation"]
 FORMS: Mapping[tuple[Purpose, bool], tuple[PromptForm, ...]] = {
@@ -91,9 +92,11 @@ class LocalModel:
                 "architecture": ", ".join(architectures) or self._config.model_type,
                 "device": self.placement.device,
                 "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
+                **({OWN_SYSTEM: visible(short(own))} if (own := self._renderer.own_system) else {}),
             },
         )
         self._model: Any = None
+        self._lent: Any = None  # weights that another one has loaded, unchecked here
         self._usual_threads = 0  # of the process, while the model has other ones
         self._batch_size = local.batch_size or 0  # 0: not resolved yet
 
@@ -127,6 +130,9 @@ class LocalModel:
 
     def _weights(self) -> Any:
         """Load the model on its device; on a CPU, use only as many threads as there are idle processors."""
+        if self._lent is not None:
+            lent, self._lent = self._lent, None
+            return lent
         if self.placement.device == "cpu":
             self._usual_threads = torch.get_num_threads()
             torch.set_num_threads(_spare_threads(self._usual_threads))
@@ -145,7 +151,7 @@ class LocalModel:
             return largest
         number = 4 if self.placement.dtype == "float32" else 2
         width = int(getattr(self._text_config, "hidden_size", 0) or 1024)
-        there = self._model is not None or self._folder.loaded is not None
+        there = (self._model, self._lent, self._folder.loaded) != (None, None, None)
         to_load = 0 if there else self._folder.n_parameters * number
         each = max(1, number * width * numbers_per_width + other_bytes)
         n = max(1, int(0.5 * (free_memory() - to_load)) // each)
@@ -197,7 +203,7 @@ class LocalModel:
 
     def close(self) -> None:
         """Free the weights."""
-        self._model = None
+        self._model = self._lent = None
         if self._usual_threads:
             torch.set_num_threads(self._usual_threads)
             self._usual_threads = 0

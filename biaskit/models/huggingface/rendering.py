@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from jinja2 import meta
@@ -64,6 +65,7 @@ class Renderer:
             self.takes_system = self.has_template and SENTINEL in self._template(asked)
         except ModelError:  # a template may refuse a role in any way
             self.takes_system = False
+        self.own_system = self._own_system()
         self.misread: dict[str, str | None] = {}  # form → as its tokens read, None: unknown to the tokenizer
 
     def _template(self, messages: list[dict[str, str]]) -> str:
@@ -84,6 +86,25 @@ class Renderer:
         except Exception as error:  # foreign code may raise anything
             why = visible(str(error) or type(error).__name__, longest=300)
             raise ModelError(f"the model's chat template refuses this conversation: {why}") from error
+
+    def _own_system(self) -> str:
+        """Read what the chat template tells the model where no system prompt is given; empty: nothing.
+
+        It stands before a first question and before no second one; special tokens and the role's name are
+        no part of it.
+        """
+        question = {"role": "user", "content": SENTINEL}
+        turns = [question, {"role": "assistant", "content": "§"}, question]
+        try:
+            texts = [self._template(turns[:1]).split(SENTINEL)[-2], self._template(turns).split(SENTINEL)[1]]
+        except (ModelError, IndexError):  # no template, or one that refuses a second question
+            return ""
+        special = map(str, self.tokenizer.added_tokens_decoder.values())
+        for mark in (*self.tokenizer.all_special_tokens, *special):
+            texts = [text.replace(mark, " ") for text in texts]
+        alike = takewhile(lambda pair: pair[0] == pair[1], zip(*map(reversed, texts), strict=False))
+        own = texts[0][: len(texts[0]) - sum(1 for _ in alike)]
+        return own.strip().removeprefix("system").strip()
 
     def render(self, prompt: Prompt) -> str:
         """Render a prompt as the string whose continuation is scored."""

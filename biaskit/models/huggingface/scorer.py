@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,19 @@ class TransformersScorer(NodeStates):
         self._rows_of: dict[str, tuple[PrefixBlock, tuple[PromptRow, ...]]] = {}  # by a batch's first key
         self._in_order: list[Prepared] = []
         self._ready: dict[str, list[Scored | Failed]] = {}  # the warm-up's batch
+
+    @contextmanager
+    def lent(self, batch_size: int) -> Iterator[TransformersScorer]:
+        """Lend tokenizer and weights to a scorer whose plans settle nothing of this one's.
+
+        This one takes the weights over, and checks them on its own prompts.
+        """
+        other = copy(self)
+        other._batch_size = batch_size
+        try:
+            yield other
+        finally:
+            self._lent, self._usual_threads = other._model, other._usual_threads
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """Return `exact` in every form that the model takes, or `top-k` if that was chosen."""

@@ -74,6 +74,9 @@ def cannot_show(content: Content) -> tuple[str, ...]:
     studies = {part.study.split(" (")[0] for part in content.parts}
     limits += [_TWO_CLUSTERS] if studies & {"occugender", "occugender-debias", "mattern"} else []
     limits += [*_forms(probed, "probe"), *_forms(written, "texts"), *_of_texts(written)]
+    for model in (model for part in content.parts for model in part.models if model.own_system):
+        own = f"{short(model.label)}: where no system prompt was given, its chat template wrote its own"
+        limits.append(f"{own} (“{short(model.own_system)}”), and the numbers hold with that.")
     probe, texts = ({model.label for part in parts for model in part.models} for parts in (probed, written))
     if not probe:
         limits.append("The prober did not run here: nothing is known of the probabilities behind the texts.")

@@ -10,6 +10,7 @@ from biaskit.common.wording import count, people, percent, percent_range
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 
 LETTERS = {"male": "M", "female": "F", "diverse": "D"}
@@ -38,7 +39,10 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
     if frame.levels:
         shown = _by_instruction(frame, groups, tables.get("probe_levels", []))
     else:
-        for bias_type, setting in product(distinct(groups, "bias_type"), distinct(groups, "setting")):
+        # A newcomer reads the first table: those of weak evidence alone come last.
+        most = {way: coverage_of(rows) or (0, 1) for (way,), rows in grouped(groups, "bias_type").items()}
+        types = sorted(most, key=lambda way: most[way][1] < WEAK)
+        for bias_type, setting in product(types, distinct(groups, "setting")):
             scope = {"bias_type": bias_type, "setting": setting}
             if rows := where(groups, **scope):
                 title = f"{frame.titles[bias_type]}{_within(setting)}"
