@@ -24,7 +24,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TEXT, TEXTS, TEXT_OR_TEXTS = "a text", "a list of texts", "a text or a list of texts"
-MODEL = "a model's spec, or what bk.writer gives"
 PATH, EXPRESSIONS = "a path", "a list of texts, or a dict of such lists"
 WHOLE, POSITIVE, NUMBER = "a whole number, 0 or above", "a whole number above 0", "a number"
 KEYS = 'a dict of keys, such as {"seed": 2}'
@@ -52,11 +51,11 @@ def fits(value: Any, kind: str) -> bool:
     if kind in (WHOLE, POSITIVE):
         least = 1 if kind == POSITIVE else 0
         return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least
-    return isinstance(value, str) or (kind == MODEL and hasattr(type(value), "plan_draws"))
+    return isinstance(value, str)
 
 
 _BY_NAME: Mapping[str, str] = {
-    **dict.fromkeys(("model", "bias_type", "setting", "prompt_form", "system_prompt"), TEXT),
+    **dict.fromkeys(("model", "models", "bias_type", "setting", "prompt_form", "system_prompt"), TEXT),
     **dict.fromkeys(("estimator", "device", "dtype", "endpoint_name", "price", "occupation"), TEXT),
     **dict.fromkeys(("word_boundary", "method", "tokenizer", "shard"), TEXT),
     **dict.fromkeys(("study", "out", "aliases", "write_requests"), PATH),
@@ -66,7 +65,6 @@ _BY_NAME: Mapping[str, str] = {
     **dict.fromkeys(("permutations", "seed", "continuations"), WHOLE),
     **dict.fromkeys(("max_cost", "difference"), NUMBER),
     "max_draws_per_cell": POSITIVE,
-    "models": MODEL,
     "prompts": TEXTS,
     "expressions": EXPRESSIONS,
     "settings": KEYS,

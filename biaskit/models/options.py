@@ -27,7 +27,7 @@ class LoadedModel:
     tokenizer: Any = field(repr=False)
 
 
-LENT: ContextVar[Mapping[str, LoadedModel]] = ContextVar("lent", default=MappingProxyType({}))
+LENT: ContextVar[Mapping[str, Any]] = ContextVar("lent", default=MappingProxyType({}))
 """Label → model, of the call that goes on: the spec `object:LABEL` finds it there."""
 
 

@@ -18,7 +18,6 @@ from biaskit.models.paper_models import find_known
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
     from biaskit.models.huggingface.folder import ModelFolder
-    from biaskit.models.writer import Writer
 
 DEMOS = ("demo", "demo-base")  # whole specs
 KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted", "writer", "object")
@@ -52,11 +51,10 @@ def open_scorer(
     api: ApiOptions | None = None,
     known: Mapping[str, Any] = NEW,
     account: Account = Account(),
-    held: Writer | None = None,
 ) -> ContinuationScorer:
     """Open the model behind a spec as a scorer, found and checked; its weights load at the first use.
 
-    `known`: the model's entry in the run's manifest; `account`: what the run has spent; `held`: a callable.
+    `known`: the model's entry in the run's manifest; `account`: what the run has spent.
     """
     kind, name = _kind(spec)
     if kind in API:
@@ -73,7 +71,7 @@ def open_scorer(
         # Draws come from the distribution that the exact scorer reads.
         as_scored = replace(local, dtype="float32") if local.dtype == "auto" and kind != "object" else local
         how = {"label": label, "local": as_scored, "api": api, "known": known, "account": account}
-        generator = open_generator(spec, **how, held=held)
+        generator = open_generator(spec, **how)
         return SampledScorer(
             generator, draws=scoring.draws, longest=scoring.longest, new_tokens=scoring.new_tokens
         )
@@ -95,7 +93,6 @@ def open_generator(
     api: ApiOptions | None = None,
     known: Mapping[str, Any] = NEW,
     account: Account = Account(),
-    held: Writer | None = None,
 ) -> TextGenerator:
     """Open the model behind a spec as a generator; arguments as for `open_scorer`."""
     kind, name = _kind(spec)
@@ -105,12 +102,13 @@ def open_generator(
         from biaskit.models.scripted import ScriptedGenerator
 
         return ScriptedGenerator.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
-    if held is not None:
+    if kind == "writer":
+        if name not in LENT.get():
+            raise ModelError(f"{label} is a callable, which no command can ask: bk.writer hands it over.")
         if api is not None and api.max_cost is not None:
             raise UsageError(f"{label}: what a callable costs is unknown, so --max-cost cannot hold.")
-        return replace(held)
-    if kind == "writer":
-        raise ModelError(f"{label} is a callable, which no command can ask: bk.writer hands it over.")
+        held: TextGenerator = replace(LENT.get()[name])
+        return held
     if kind == "inspect":
         from biaskit.models.inspect_model import open_inspect
 

@@ -43,8 +43,8 @@ def writer(
 
     Example: `bk.personas(bk.writer("mine", fn))`. Raises `UsageError`.
     """
-    if not name or not (name + version).isprintable() or not callable(fn):
-        raise UsageError("bk.writer takes a name of visible characters and a callable of a list of prompts.")
+    if not name or {"=", ":", "/"} & {*name} or not (name + version).isprintable() or not callable(fn):
+        raise UsageError("bk.writer takes a name without = and : and /, and a callable of a list of prompts.")
     return Writer(name, fn, version, batch_size)
 
 
@@ -52,7 +52,7 @@ def writer(
 class Writer:
     """A callable as a `TextGenerator`; a call takes it in place of a spec and works with a copy."""
 
-    name: str
+    label: str
     fn: Callable[[list[str]], Any] = field(repr=False)
     version: str
     batch_size: int
@@ -64,9 +64,9 @@ class Writer:
     @property
     def identity(self) -> ModelIdentity:
         """Identity by name and version: nothing of the callable is stored."""
-        details = {"architecture": "callable", "name": self.name, "version": self.version}
+        details = {"architecture": "callable", "name": self.label, "version": self.version}
         how: Any = {"tuning": "unknown", "where": "callable", "forms": ("chat",), "takes_system": False}
-        return ModelIdentity(self.name, f"writer:{self.name}", digest(details), **how, details=details)
+        return ModelIdentity(self.label, f"writer:{self.label}", digest(details), **how, details=details)
 
     def rendered(self, prompt: Prompt) -> str:
         """Render a prompt as what a user would type."""

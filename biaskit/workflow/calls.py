@@ -15,7 +15,6 @@ from biaskit.errors import Interrupted, UsageError
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label
-from biaskit.models.writer import Writer
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
@@ -50,16 +49,16 @@ _NAME_ONE = (
 )
 
 
-def name_models(models: Sequence[str | Writer], study: Study, watcher: Watcher) -> dict[str, str]:
+def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:
     """Map label to spec, in order: the models of a call, else the study's own, which need a yes.
 
     Labels are unique and can stand in a public table.
     """
     specs: dict[str, str] = {}
-    for model in models or [f"{label}={spec}" for label, spec in study.models.items()]:
-        if isinstance(model, str) and not model.strip():
+    for text in models or [f"{label}={spec}" for label, spec in study.models.items()]:
+        if not text.strip():
             raise UsageError(f"A model's name is empty. {_NAME_ONE}")
-        label, spec = split_label(model) if isinstance(model, str) else (model.name, model.identity.spec)
+        label, spec = split_label(text)
         check_label(label, "The model label")
         if label == "all":
             raise UsageError("No model can be called all: in the tables that is their sum.")
@@ -154,7 +153,7 @@ R = TypeVar("R", bound=RunResult)
 
 def run_study(
     study: Study,
-    models: Sequence[str | Writer],
+    models: Sequence[str],
     call: CallOptions,
     *,
     digest: str,
@@ -171,7 +170,6 @@ def run_study(
     """
     watcher = call.watcher or LineWatcher()
     specs = name_models(models, study, watcher)
-    held = {model.name: model for model in models if not isinstance(model, str)}
     shard = read_shard(call.shard)
     run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs)], call.out)
     if call.out is None:
@@ -182,7 +180,7 @@ def run_study(
         batch_size = call.batch_size or known.get("batch_size")
         local = call.local(study, batch_size).as_before(known)
         options = replace(api, offline=session.outcome.offline)
-        how |= {"local": local, "api": options, "known": known, "account": account, "held": held.get(label)}
+        how |= {"local": local, "api": options, "known": known, "account": account}
         return open_model(spec, label=label, **how)
 
     session: Session[Any] = Session(

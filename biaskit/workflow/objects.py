@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from biaskit.corpora.sources import check_label
 from biaskit.errors import UsageError
-from biaskit.models.options import LoadedModel
+from biaskit.models.options import LENT, LoadedModel
+from biaskit.models.writer import Writer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,33 +40,38 @@ def _is_model(value: Any) -> bool:
 
 
 def lending(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function of specs take loaded models too: lent for the call, under the spec `object:LABEL`.
+    """Let a function of specs take what a program holds, lent for the call: `object:LABEL`, `writer:LABEL`.
 
-    A model without a label is called by its class; its tokenizer is the function's argument `tokenizer`.
+    A loaded model without a label is called by its class; its tokenizer is the argument `tokenizer`.
     """
     signature = inspect.signature(function)
     parameter = "models" if "models" in signature.parameters else "model"
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound, held = signature.bind(*args, **kwargs), dict[str, LoadedModel]()
+        bound, held = signature.bind(*args, **kwargs), dict[str, LoadedModel | Writer]()
         given, tokenizer = bound.arguments.get(parameter, ()), bound.arguments.pop("tokenizer", None)
         models = list(given) if isinstance(given, list | tuple) else [given]
         if tokenizer is not None and not any(map(_is_model, models)):
             raise UsageError("tokenizer is that of a loaded model, and no such model is given.")
         for i, value in enumerate(models):
             named = model(type(value).__name__, value, tokenizer) if _is_model(value) else value
-            if isinstance(named, LoadedModel):
-                if named.label in held:
-                    raise UsageError(f"Two models are called {named.label!r}: name them with bk.model.")
-                held[named.label] = replace(named)  # another one for each call: its weights may have changed
-                models[i] = f"{named.label}=object:{named.label}"
+            if not isinstance(named, LoadedModel | Writer):
+                continue
+            if named.label in held:
+                raise UsageError(f"Two models are called {named.label!r}: name them apart.")
+            held[named.label] = replace(named)  # another one for each call: its weights may have changed
+            kind = "object" if isinstance(named, LoadedModel) else "writer"
+            models[i] = f"{named.label}={kind}:{named.label}"
         if not held:
             return function(*args, **kwargs)
-        from biaskit.models.huggingface.objects import lent
-
         bound.arguments[parameter] = tuple(models)
-        with lent(held):
+        with contextlib.ExitStack() as stack:
+            stack.callback(LENT.reset, LENT.set(held))
+            if loaded := [lent for lent in held.values() if isinstance(lent, LoadedModel)]:
+                from biaskit.models.huggingface.objects import kept
+
+                stack.enter_context(kept(loaded))
             return function(*bound.args, **bound.kwargs)
 
     return call

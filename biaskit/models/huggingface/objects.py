@@ -7,7 +7,7 @@ import copy
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,7 +19,7 @@ from biaskit.common.provenance import digest
 from biaskit.errors import ModelError
 from biaskit.models.huggingface.folder import TOKENIZER_FILES, ModelFolder
 from biaskit.models.huggingface.loading import BYTES_PER_NUMBER
-from biaskit.models.options import LENT, LoadedModel
+from biaskit.models.options import LoadedModel
 
 _CHANGE_NO_NUMBER = ("_name_or_path", "transformers_version", "use_cache", "dtype", "architectures")
 _FOLDERS: WeakKeyDictionary[LoadedModel, ModelFolder] = WeakKeyDictionary()
@@ -77,12 +77,11 @@ def _digest_of_tokenizer(tokenizer: Any) -> str:
 
 
 @contextlib.contextmanager
-def lent(models: Mapping[str, LoadedModel]) -> Iterator[None]:
-    """Lend models in evaluation mode, and afterwards put back what every module held."""
-    modules = [module for loaded in models.values() for module in loaded.model.modules()]
+def kept(models: Iterable[LoadedModel]) -> Iterator[None]:
+    """Hold models in evaluation mode, and afterwards put back what every module held."""
+    modules = [module for loaded in models for module in loaded.model.modules()]
     # Buffers too: a rotary embedding may make its own anew.
     before = [(module, dict(vars(module)), dict(module._buffers)) for module in modules]
-    token = LENT.set(models)
     try:
         for module in modules:
             module.training = False
@@ -91,7 +90,6 @@ def lent(models: Mapping[str, LoadedModel]) -> Iterator[None]:
                 vars(module).pop("forward", None)
         yield
     finally:
-        LENT.reset(token)
         for module, own, buffers in before:
             vars(module).update(own)
             module._buffers.update(buffers)
