@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.arguments import TEXT, checked
 from biaskit.common.provenance import key_of
-from biaskit.common.wording import percent
+from biaskit.common.wording import listed, percent
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
@@ -207,7 +207,7 @@ def scoring_of(design: ProbeDesign) -> ScoringOptions:
         study.estimator,
         study.k,
         study.draws,
-        longest=max(len(e.text) for listed in design.expressions.values() for e in listed),
+        longest=max(len(e.text) for group in design.expressions.values() for e in group),
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
@@ -243,6 +243,13 @@ def _look_at_forms(
     if entry:
         entry["reach"] = reach
         write_manifest(session.run, session.manifest)
+    both = [(way, held) for way, held in reach.items() if form == "chat-prefill" and "raw" in held]
+    if both:
+        parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %) of {way} prompts" for way, h in both]
+        session.watcher.note(
+            f"{label} is a chat model and asked as one, {form}: in a handful of cells the target words hold"
+            f" {listed(parts)}. The papers' way is --prompt-form raw."
+        )
     for bias_type, held in reach.items():
         if other := better_form(held, form):
             session.watcher.note(

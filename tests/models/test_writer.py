@@ -226,7 +226,7 @@ def test_calls_in_a_row_without_a_text_stop_the_model_and_one_text_between_them_
         ((3, Says()), "give a text"),
         (("mine", Says(), {"version": 3}), "give a text"),
         (("mine", Says(), {"batch_size": 0}), "batch_size is 0"),
-        (("mine", Says(), {"version": "\n"}), "visible"),
+        (("mine", Says(), {"version": "\n"}), "takes a name"),
     ],
     ids=str,
 )

@@ -157,8 +157,8 @@ def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
 ) -> None:
     # What explicit prompts gain or lose does not hide what implicit ones gain.
     reach = {
-        "explicit": {"raw": 0.9, "chat-prefill": 0.001, "chat-continue": 0.001},
-        "implicit": {"raw": here, "chat-prefill": there, "chat-continue": 0.001},
+        "explicit": {"raw": 0.001, "chat-prefill": 0.9, "chat-continue": 0.001},
+        "implicit": {"raw": there, "chat-prefill": here, "chat-continue": 0.001},
     }
     rows = [
         {"bias_type": bias_type, "prompt_form": form, "coverage": value}
@@ -168,8 +168,9 @@ def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
     monkeypatch.setattr(import_module("biaskit.workflow.forms"), "coverage_by_form", lambda *_: iter(rows))
     watcher = Notes()
     bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=watcher)
-    found = [note for note in watcher.notes if "--bias-type implicit --prompt-form chat-prefill" in note]
-    assert (said, said) == (bool(found), bool(watcher.notes))
+    assert "m is a chat model and asked as one, chat-prefill" in watcher.notes[0]
+    found = [note for note in watcher.notes if "--bias-type implicit --prompt-form raw" in note]
+    assert (said, said) == (bool(found), len(watcher.notes) > 1)
     assert reach == read_manifest(tmp_path / "run")["models"]["m"]["reach"]
     again = Notes()
     bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=again)
@@ -183,7 +184,7 @@ def test_looking_changes_no_number_and_loads_no_second_model(
     load = module.load_model
     monkeypatch.setattr(module, "load_model", lambda *given: loaded.append(given) or load(*given))
     chosen = bk.probe(
-        f"m=hf:{chat.folder}", **SMALL, prompt_form="raw", out=tmp_path / "a", watcher=bk.Silent()
+        f"m=hf:{chat.folder}", **SMALL, prompt_form="chat-prefill", out=tmp_path / "a", watcher=bk.Silent()
     )
     looked = bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "b", watcher=bk.Silent())
     assert 2 == len(loaded)
