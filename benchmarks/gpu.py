@@ -60,7 +60,7 @@ class Cramped(TransformersScorer):
 
 
 def folder_of(model: str) -> Any:
-    return find_demo() if model == "demo" else find_folder(model.removeprefix("hf:"))
+    return find_demo("demo-base") if model == "demo" else find_folder(model.removeprefix("hf:"))
 
 
 def requests(jobs: str, templates: str) -> list[ScoreRequest]:

@@ -41,7 +41,7 @@ class Ours:
 
     def __init__(self, n_tokens: int, batch: int | None, dtype: Dtype) -> None:
         local = LocalOptions(device="cpu", dtype=dtype, batch_size=batch)
-        self.generator = TransformersGenerator(find_demo(), label="demo", spec="demo", local=local)
+        self.generator = TransformersGenerator(find_demo("demo-base"), label="demo", spec="demo", local=local)
         self.n_tokens = n_tokens
 
     def rate(self, seed: int, n_tokens: int | None = None) -> float:
@@ -84,7 +84,7 @@ class Stock:
     """`generate` of transformers."""
 
     def __init__(self, n_tokens: int, batch: int, *, own_settings: bool = False) -> None:
-        folder = find_demo()
+        folder = find_demo("demo-base")
         self.model = AutoModelForCausalLM.from_pretrained(
             folder.path, local_files_only=True, dtype=torch.float32
         ).eval()

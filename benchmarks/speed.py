@@ -140,7 +140,7 @@ def main() -> None:
 
     from biaskit.models.huggingface.demo import find_demo
 
-    folder = find_demo().path
+    folder = find_demo("demo-base").path
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         ours, theirs, other = [], [], None

@@ -66,7 +66,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        plain = ("-c", PLAIN, str(find_demo().path))
+        plain = ("-c", PLAIN, str(find_demo("demo-base").path))
         found = medians(
             {"plain script": (plain, HERE), "probe": ((*FRESH, f"{work}/probe{{}}"), HERE)}, args.repeat
         )

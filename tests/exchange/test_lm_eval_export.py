@@ -158,7 +158,7 @@ def test_forty_prompts_of_the_demo_model(tmp_path: Path, harness: Callable[..., 
 
     run = tmp_path / "run"
     bk.probe("demo", jobs="1-5,21-25", templates="1-2", out=run, watcher=bk.Silent())
-    found = harness(export(run).path.parent, find_demo().path, "biaskit_occugender")
+    found = harness(export(run).path.parent, find_demo("demo-base").path, "biaskit_occugender")
     assert 40 == compare_cells(run, found)
     assert 12 == compare_groups(run, found, "biaskit_occugender")
 

@@ -29,7 +29,7 @@ def demo() -> ModelFolder:
     require_demo()
     from biaskit.models.huggingface.demo import find_demo
 
-    return find_demo()
+    return find_demo("demo-base")
 
 
 @pytest.fixture(scope="module")

@@ -254,7 +254,7 @@ def convert(package, target):
 
 demo.require_demo = lambda: package
 demo._convert = convert
-print(demo.find_demo().path, flush=True)
+print(demo.find_demo("demo-base").path, flush=True)
 """
 
 

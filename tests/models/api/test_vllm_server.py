@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     from biaskit.models.huggingface.demo import find_demo
 
     folder = tmp_path_factory.mktemp("vllm")
-    with VllmServer(python, find_demo().path, folder / "server.log") as started:
+    with VllmServer(python, find_demo("demo-base").path, folder / "server.log") as started:
         yield started
 
 
