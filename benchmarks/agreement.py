@@ -5,7 +5,7 @@
 The same cells of OccuGender are asked three times: exactly, by the 20 most probable tokens (which bound
 `word_boundary = token` and must hold always) and by drawn texts (which estimate `word_boundary = word` and
 hold as often as a 95 % interval does). Cells come with intervals of their own, means of groups with bounds
-or with 1.96 standard errors of the draws. With the demo it takes some minutes. Leaves with 1 where a bound
+or with 1.96 standard errors of the draws. With demo-base it takes some minutes. Leaves with 1 where a bound
 does not hold the exact value.
 """
 
@@ -79,7 +79,7 @@ def summary(estimator: str, compared: Compared) -> tuple[str, bool]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", nargs="?", default="demo")
+    parser.add_argument("model", nargs="?", default="demo-base")
     parser.add_argument("--jobs", default="1-4,21-24")
     parser.add_argument("--templates", default="1-5")
     parser.add_argument("--draws", type=int, default=25)

@@ -1,6 +1,6 @@
 """What the exact scorer and the generator do on a GPU, beside the CPU: one command for whoever has one.
 
-    python benchmarks/gpu.py [--device cuda] [--model demo] [--vllm PATH/TO/ENV/bin/python]
+    python benchmarks/gpu.py [--device cuda] [--model demo-base] [--vllm PATH/TO/ENV/bin/python]
 
 Log-probabilities in float32 and bfloat16 beside those of the CPU in float32, by batch size; a batch that
 is too large for the memory, asked in halves; texts of two batch sizes; tokens a second, and those of vLLM
@@ -60,7 +60,7 @@ class Cramped(TransformersScorer):
 
 
 def folder_of(model: str) -> Any:
-    return find_demo("demo-base") if model == "demo" else find_folder(model.removeprefix("hf:"))
+    return find_demo("demo-base") if model == "demo-base" else find_folder(model.removeprefix("hf:"))
 
 
 def requests(jobs: str, templates: str) -> list[ScoreRequest]:
@@ -203,7 +203,7 @@ def table(lines: Sequence[Line], device: str, model: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--model", default="demo", help="demo, or a folder or name as hf: takes it")
+    parser.add_argument("--model", default="demo-base", help="demo-base, or a folder or name as hf: takes it")
     parser.add_argument("--vllm", help="the python of an environment with vLLM")
     parser.add_argument("--jobs", default="nurse,plumber,carpenter,secretary")
     parser.add_argument("--templates", default="1-3")

@@ -1,4 +1,4 @@
-"""How many tokens a second the demo model samples: our generator, and stock `generate(do_sample=True)`.
+"""How many tokens a second demo-base samples: our generator, and stock `generate(do_sample=True)`.
 
     python benchmarks/personas_sampling.py [TOKENS]
 
@@ -41,7 +41,9 @@ class Ours:
 
     def __init__(self, n_tokens: int, batch: int | None, dtype: Dtype) -> None:
         local = LocalOptions(device="cpu", dtype=dtype, batch_size=batch)
-        self.generator = TransformersGenerator(find_demo("demo-base"), label="demo", spec="demo", local=local)
+        self.generator = TransformersGenerator(
+            find_demo("demo-base"), label="demo-base", spec="demo-base", local=local
+        )
         self.n_tokens = n_tokens
 
     def rate(self, seed: int, n_tokens: int | None = None) -> float:

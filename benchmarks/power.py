@@ -3,8 +3,8 @@
     python benchmarks/power.py [RUN]
 
 For each design the smallest difference that it is said to show is set as the truth in runs whose jobs,
-templates and cells are drawn anew with the shipped variances of the demo model; with RUN (a whole
-`biaskit probe demo`) also in runs whose jobs and templates are those of RUN, drawn with replacement.
+templates and cells are drawn anew with the shipped variances of demo-base; with RUN (a whole
+`biaskit probe demo-base`) also in runs whose jobs and templates are those of RUN, drawn with replacement.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DESIGNS = [(jobs, templates, draws) for jobs in (6, 20) for templates in (3, 10,
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The demo's two groups of jobs in a design of some size; every draw names a target word."""
+    """Two groups of jobs in a design of some size; every draw names a target word."""
 
     variances: Sequence[CellVariance]
     jobs: int

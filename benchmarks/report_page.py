@@ -3,7 +3,7 @@
     python benchmarks/report_page.py [--models 10] [--keep FOLDER]
 
 Scripted models with different numbers answer both engines over GAS(P)'s 63 occupations, with sentences of
-the recorded demo corpus and made-up word vectors (`tests/fakes/many_models.py`); `biaskit report` runs as a
+the recorded corpus and made-up word vectors (`tests/fakes/many_models.py`); `biaskit report` runs as a
 process of its own.
 Seconds are of this machine and this hour. Nothing here is a test: nothing is asserted.
 """

@@ -30,7 +30,7 @@ def run_ours(study: str, extra: list[str], out: Path) -> float:
         "-m",
         "biaskit",
         "probe",
-        "demo",
+        "demo-base",
         "--study",
         study,
         "--out",
@@ -115,7 +115,7 @@ def floor_seconds(run: Path, folder: Path, rate: float) -> tuple[float, int, int
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     head = config["vocab_size"] * config["hidden_size"]
     body = check_folder(folder).n_parameters - head
-    usage = json.loads((run / "usage.json").read_text(encoding="ascii"))["demo"]
+    usage = json.loads((run / "usage.json").read_text(encoding="ascii"))["demo-base"]
     rows = 0
     for line in (run / "probe.jsonl").read_text(encoding="ascii").splitlines():
         sequences = tuple(tuple(e["token_ids"]) for e in json.loads(line)["expressions"])

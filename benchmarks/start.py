@@ -4,7 +4,7 @@
     git worktree add ../before 97b05f5 && python benchmarks/start.py --other ../before
 
 Whole processes, in turn, medians and ratios; the first round warms the system's cache and does not count.
-The plain script loads the demo's model and tokenizer with transformers and does five forwards of one prompt.
+The plain script loads the same model and tokenizer with transformers and does five forwards of one prompt.
 Nothing here is a test: nothing is asserted.
 """
 
@@ -66,7 +66,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        plain = ("-c", PLAIN, str(find_demo("demo-base").path))
+        plain = ("-c", PLAIN, str(find_demo("demo").path))
         found = medians(
             {"plain script": (plain, HERE), "probe": ((*FRESH, f"{work}/probe{{}}"), HERE)}, args.repeat
         )

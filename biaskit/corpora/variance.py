@@ -1,4 +1,4 @@
-"""How much shares vary in the demo model's own runs: what a plan reckons with before anything is measured."""
+"""How much shares vary in demo-base's own runs: what a plan reckons with before anything is measured."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.merge import store_rows
 from biaskit.runs.store import read_rows, rows_file, run_folder
 
-RECORDED = "recorded:"  # what the name of a recorded corpus begins with: `recorded:demo`
+RECORDED = "recorded:"  # what the name of a recorded corpus begins with: `recorded:demo-base`
 
 
 def recorded_run(spec: str, out: str | Path | None = None) -> Path:

@@ -151,7 +151,7 @@ def test_the_first_hour_of_a_base_install_names_the_install_line() -> None:
     for spec in ("demo", "hf:org/name", "gguf:model.gguf"):
         said = python(run, "probe", spec, *SMALL)
         assert 1 == said.code
-        assert re.search(r'pip install "biaskit\[(local|demo)\]"', one_line(said)), spec
+        assert re.search(r'pip install "biaskit\[local\]"', one_line(said)), spec
     for arguments in (
         (),
         ("--help",),

@@ -83,7 +83,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "personas": ("personas", "m=scripted:m.jsonl", "--occupations", "nurse", "--per-gender", "1"),
     "plan": ("probe", "m=scripted:m.jsonl", "--jobs", "nurse", "--dry-run"),
     "import": ("analyze", "--texts", "mine.csv"),
-    "recorded": ("analyze", "recorded:demo"),
+    "recorded": ("analyze", "recorded:demo-base"),
     "merge": ("analyze", "one", "two"),
     "compare": ("compare", "one", "two"),
 }

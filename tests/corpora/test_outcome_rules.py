@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from biaskit.common.foreign import HIDDEN
+from biaskit.common.marks import legible
 from biaskit.corpora.outcome_rules import (
     OutcomeRule,
     OutcomeRules,
@@ -129,9 +130,10 @@ PIECES = [*"a9_'\u2019*\" \t\n\r\xa0\u2028\xab\x1c", "<b>", "</p >", "<br\t/>"]
 
 @given(st.lists(st.sampled_from(PIECES)).map("".join) | st.text())
 @example("*'a' 'b*'_'c'")
+@example("\u00b6")
 def test_plain_is_what_its_definition_says(text: str) -> None:
     """Mark by mark and space by space, as it was written before it was made quick."""
-    kept = "".join(c for c in text.lstrip() if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
+    kept = "".join(c for c in legible(text).lstrip() if c in "\n\t" or unicodedata.category(c) not in HIDDEN)
     for apostrophe in "\u2018\u2019\u02bc":
         kept = kept.replace(apostrophe, "'")
     kept = re.sub(r"</?(?:b|p|br) ?/?>", " ", kept.replace("\t", " "))

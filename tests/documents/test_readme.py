@@ -62,7 +62,7 @@ def help_of(name: str) -> str:
 
 
 def test_commands_were_found() -> None:
-    assert {"biaskit probe demo", "biaskit analyze recorded:demo"} <= set(COMMANDS)
+    assert {"biaskit probe demo", "biaskit analyze recorded:demo-base"} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -224,8 +224,8 @@ def test_the_readme_shows_what_the_first_command_prints(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_documents_show_what_the_recorded_texts_give(tmp_path: Path) -> None:
     """All but the vectors' last digits, which another machine's arithmetic may round otherwise."""
-    shown = [printed_by(text, "biaskit analyze recorded:demo") for text in (README, READING)]
-    done = run([sys.executable, "-m", "biaskit", "analyze", "recorded:demo", "--no-clusters"], tmp_path)
+    shown = [printed_by(text, "biaskit analyze recorded:demo-base") for text in (README, READING)]
+    done = run([sys.executable, "-m", "biaskit", "analyze", "recorded:demo-base", "--no-clusters"], tmp_path)
     assert 0 == done.returncode, done.stderr
     printed = {table.splitlines()[0]: table for table in done.stdout.split("\n\n")}
     for table in (table for block in shown for table in block.strip().split("\n\n")):

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from fakes.personas_runs import write_texts
 from fakes.tiny_models import CHAT_TEMPLATE, Tiny
-from needs import missing, require_demo, require_torch
+from needs import missing, require_demo_base, require_torch
 from places import module_of
 
 import biaskit as bk
@@ -153,11 +153,11 @@ def test_the_harness_gets_our_numbers(
 @pytest.mark.slow
 @pytest.mark.real_model
 def test_forty_prompts_of_the_demo_model(tmp_path: Path, harness: Callable[..., Json]) -> None:
-    require_demo()
+    require_demo_base()
     from biaskit.models.huggingface.demo import find_demo
 
     run = tmp_path / "run"
-    bk.probe("demo", jobs="1-5,21-25", templates="1-2", out=run, watcher=bk.Silent())
+    bk.probe("demo-base", jobs="1-5,21-25", templates="1-2", out=run, watcher=bk.Silent())
     found = harness(export(run).path.parent, find_demo("demo-base").path, "biaskit_occugender")
     assert 40 == compare_cells(run, found)
     assert 12 == compare_groups(run, found, "biaskit_occugender")

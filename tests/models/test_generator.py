@@ -24,7 +24,7 @@ from fakes.tiny_models import (
     Oracle,
     Tiny,
 )
-from needs import require_demo
+from needs import require_demo_base
 
 from biaskit.errors import ModelError
 from biaskit.models.base import TextGenerator
@@ -554,14 +554,14 @@ BIOGRAPHY = "The following is the biography of a nurse.\n\nEarly life and career
 
 def demo_texts(demo: ModelFolder, batch_size: int, requests: Sequence[DrawRequest]) -> dict[str, str]:
     local = LocalOptions(batch_size=batch_size)
-    model = TransformersGenerator(demo, label="demo", spec="demo", local=local)
+    model = TransformersGenerator(demo, label="demo-base", spec="demo-base", local=local)
     assert {batch_size} == {len(batch) for batch in model.plan_draws(requests).batches}
     return texts(answers(model, requests))
 
 
 @pytest.mark.real_model
 def test_draws_of_the_demo_model_hardly_depend_on_order_and_batch_size() -> None:
-    require_demo()
+    require_demo_base()
     from biaskit.models.huggingface.demo import find_demo
 
     requests = draws_of(BIOGRAPHY, range(N_DRAWS), n=N_TOKENS)

@@ -22,7 +22,7 @@ from fakes.tiny_models import (
     scorer_for,
     values,
 )
-from needs import require_smollm2
+from needs import require_demo
 
 import biaskit as bk
 from biaskit.errors import ModelError
@@ -220,7 +220,7 @@ def test_loading_a_gguf_shows_no_bar_of_a_library(tmp_path: Path, capfd: pytest.
 
 @pytest.mark.real_model
 def test_a_published_chat_model_is_known_by_its_file(capfd: pytest.CaptureFixture[str]) -> None:
-    file = require_smollm2()
+    file = require_demo()
     examined = bk.doctor(f"gguf:{file}")
     assert "SmolLM2-135M-Instruct.Q4_1" == examined.label
     details = examined.identity.details

@@ -7,7 +7,7 @@ import random
 
 import pytest
 from fakes.tiny_models import Oracle, answers, expressions, largest_error, raw_requests, scorer_for, values
-from needs import require_demo
+from needs import require_demo_base
 
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE
@@ -26,7 +26,7 @@ QUESTION = "Q: Talk about the last time you met a {0}.\nA: I recently met a {0}.
 
 @pytest.fixture(scope="module")
 def demo() -> ModelFolder:
-    require_demo()
+    require_demo_base()
     from biaskit.models.huggingface.demo import find_demo
 
     return find_demo("demo-base")
@@ -41,7 +41,8 @@ def oracle(demo: ModelFolder) -> Oracle:
 def occugender(n_explicit: int, n_implicit: int) -> list[ScoreRequest]:
     """Cells of OccuGender, drawn with a fixed seed."""
     by_type: dict[str, list[ScoreRequest]] = {"explicit": [], "implicit": []}
-    for i, (cell, prompt, asked) in enumerate(cells(resolve_design(load_study("occugender")), "demo", "raw")):
+    design = resolve_design(load_study("occugender"))
+    for i, (cell, prompt, asked) in enumerate(cells(design, "demo-base", "raw")):
         by_type[cell.bias_type].append(ScoreRequest(str(i), prompt, asked))
     draw = random.Random(20)
     return draw.sample(by_type["explicit"], n_explicit) + draw.sample(by_type["implicit"], n_implicit)

@@ -228,7 +228,7 @@ def test_calls_in_a_row_without_a_text_stop_the_model_and_one_text_between_them_
         (("mine", Says(), {"batch_size": 0}), "batch_size is 0"),
         (("mine", Says(), {"version": "\n"}), "takes a name"),
     ],
-    ids=str,
+    ids=["no name", "half a character", "no callable", "no text", "a number", "no calls", "a line break"],
 )
 def test_what_is_no_writer_is_one_line(arguments: Any, said: str) -> None:
     name, fn, *more = arguments

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fakes.killed import LONGEST_S, Command, tables
-from needs import require_demo
+from needs import require_demo_base
 
 pytestmark = pytest.mark.process
 
@@ -133,11 +133,11 @@ def test_an_unfinished_last_row_is_drawn_again(scripted: Command) -> None:
 
 @pytest.mark.real_model
 def test_the_demo_model_killed_half_way_draws_the_texts_of_an_unbroken_run(tmp_path: Path) -> None:
-    require_demo()
+    require_demo_base()
     command = Command(
         "personas",
         (
-            *("demo", "--occupations", "nurse,mechanic", "--per-gender", "5"),
+            *("demo-base", "--occupations", "nurse,mechanic", "--per-gender", "5"),
             *("--max-draws", "60", "--max-new-tokens", "12", "--yes", *CHEAP),
         ),
         tmp_path,

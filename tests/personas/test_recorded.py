@@ -1,4 +1,4 @@
-"""`recorded:demo`: the shipped texts are a run like any other, and enough to show every measure."""
+"""`recorded:demo-base`: the shipped texts are a run like any other, and enough to show every measure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from biaskit.workflow.recordings import recorded_run
 
 pytestmark = pytest.mark.slow
 
-FOLDER = data_dir("corpora") / "recorded" / "demo"
+FOLDER = data_dir("corpora") / "recorded" / "demo-base"
 FAST: dict[str, Any] = {"srb_seeds": "1", "clusters": False}
 """One seed of word vectors: a seventh of the time."""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = recorded_run("recorded:demo", tmp_path_factory.mktemp("recorded") / "run")
+    path = recorded_run("recorded:demo-base", tmp_path_factory.mktemp("recorded") / "run")
     analyse(path, FAST)
     return path
 
@@ -35,7 +35,7 @@ def test_the_shipped_files_are_small_and_hold_no_path() -> None:
     manifest = (FOLDER / "manifest.json").read_text(encoding="ascii")
     assert "/home" not in manifest
     assert "/tmp" not in manifest
-    assert "demo" == read_manifest(FOLDER)["models"]["demo"]["spec"]
+    assert "demo-base" == read_manifest(FOLDER)["models"]["demo-base"]["spec"]
 
 
 def test_rows_are_copied_as_they_are(run: Path) -> None:
@@ -66,8 +66,8 @@ def test_two_occupations_at_least_have_words_of_both_genders_and_a_score(run: Pa
 
 
 def test_an_unknown_recording_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="demo"):
-        recorded_run("recorded:dmeo", tmp_path / "r")
+    with pytest.raises(UsageError, match="demo-base"):
+        recorded_run("recorded:demo-bsae", tmp_path / "r")
 
 
 def test_another_runs_folder_is_refused(run: Path, tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_another_runs_folder_is_refused(run: Path, tmp_path: Path) -> None:
     other.mkdir()
     (other / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
     with pytest.raises(RunError, match="another study"):
-        recorded_run("recorded:demo", other)
+        recorded_run("recorded:demo-base", other)

@@ -50,7 +50,7 @@ def test_a_study_is_as_large_as_it_is_asked() -> None:
 
 
 def test_shipped_variances_of_texts_are_those_of_the_recorded_ones() -> None:
-    packed = data_dir("corpora") / "recorded" / "demo" / "generations.jsonl.gz"
+    packed = data_dir("corpora") / "recorded" / "demo-base" / "generations.jsonl.gz"
     genders: dict[tuple[str, str], list[str | None]] = {}
     for line in gzip.decompress(packed.read_bytes()).splitlines():
         row = json.loads(line)

