@@ -24,8 +24,6 @@ from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Reply
 from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator
-from biaskit.models.huggingface.local_model import end_ids
-from biaskit.models.huggingface.rendering import MARK_TOKENS
 from biaskit.models.options import LocalOptions
 from biaskit.models.thoughts import begins_thought, opened_by, without_thoughts
 from biaskit.personas.outcomes import refusal_rows
@@ -264,29 +262,6 @@ def test_nothing_is_scored_inside_a_thought(
     request = ScoreRequest("1", prompt, expressions("She", "He"))
     with pytest.raises(ModelError, match=rf"{why}.*thinking=off.*sampling"):
         list(scorer.score(scorer.plan_scores([request]).batches))
-
-
-def test_what_prompts_are_followed_by_is_read_for_all_of_a_batch_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scorer = scorer_for(family(tmp_path, "says it itself"), device="cpu", dtype="float32")
-    words = ("The nurse", "The nurse said that", "The doctor said that at night", "She is")
-    requests = [ScoreRequest(text, Prompt(text), expressions("She", "He")) for text in words]
-    batches = scorer.plan_scores(requests).batches
-    assert 1 == len(batches)
-    seen: list[tuple[int, ...]] = []
-    monkeypatch.setattr(scorer._renderer, "marked", lambda ids: seen.append(tuple(ids)) or "")  # undecided
-    forwards = []
-    monkeypatch.setattr(scorer, "_hidden_states", counting(scorer._hidden_states, forwards))
-    list(scorer.score(batches))
-    assert len(forwards) <= MARK_TOKENS  # of the batch, not of each prompt
-    ends = end_ids(None, scorer._renderer)
-    for text in words:
-        ids, said = [*scorer._renderer.encode([text])[0]], []
-        while len(said) < MARK_TOKENS and not (said and said[-1] in ends):
-            logits = scorer._model(input_ids=torch.tensor([[*ids, *said]])).logits[0, -1]
-            said.append(int(logits.argmax()))
-        assert tuple(said) in seen, text
 
 
 # --- servers ----------------------------------------------------------------------------------------------

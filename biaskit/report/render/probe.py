@@ -69,7 +69,8 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequenc
     job_groups = _job_groups(rows)
     lines = []
     for (model,), of_model in grouped(rows, "model").items():
-        lines.append((_named(model, of_model), *_shares(of_model, job_groups, frame, errors=True)))
+        name = _named(model, of_model, rows)
+        lines.append((name, *_shares(of_model, job_groups, frame, errors=True)))
         surroundings = [("  95 % interval", _between("ci_low", "ci_high"))]
         estimators = distinct(of_model, "estimator")
         if "top-k" in estimators:
@@ -81,7 +82,7 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequenc
         title=title,
         header=_header(("Model",), [""], job_groups, frame),
         rows=tuple(lines),
-        note=" ".join(filter(None, (_letters(frame) + _what(rows), line_of_the_rest(next_tokens)))),
+        note=" ".join(filter(None, (_letters(frame, rows) + _what(rows), line_of_the_rest(next_tokens)))),
     )
 
 
@@ -129,15 +130,19 @@ def share_of(row: Row | None) -> str:
     return f"{percent(row['share'])} [{percent_range(row['ci_low'], row['ci_high'])}]"
 
 
-def _named(model: str, rows: Sequence[Row]) -> str:
-    """Name a model, with its estimator unless that is exact (docs/methods.md#estimators)."""
+def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
+    """Name a model, with its estimator unless that is exact, and its form where the table has several."""
     estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
-    return model if estimator == "exact" else f"{model} ({estimator})"
+    said = [] if estimator == "exact" else [estimator]
+    said += distinct(rows, "prompt_form") if len(distinct(table, "prompt_form")) > 1 else []
+    return f"{model} ({', '.join(said)})" if said else model
 
 
-def _letters(frame: Frame) -> str:
+def _letters(frame: Frame, rows: Sequence[Row]) -> str:
+    """Say which prompt form the table is of, and what its letters mean."""
     meanings = [MEANINGS[group] for group in frame.groups if group in MEANINGS]
-    return f"{', '.join(meanings)}. " if meanings else ""
+    forms = ", ".join(distinct(rows, "prompt_form"))
+    return f"Prompt form: {forms}. " + (f"{', '.join(meanings)}. " if meanings else "")
 
 
 def _what(rows: Sequence[Row]) -> str:
@@ -216,7 +221,7 @@ def by_instruction(
         title=title,
         header=_header(heads, [name for name, _ in blocks], job_groups, frame),
         rows=tuple(lines),
-        note=_letters(frame) + COVERAGE,
+        note=_letters(frame, rows) + COVERAGE,
         n_text=len(heads),
     )
 
@@ -230,12 +235,12 @@ def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, bloc
             of_line = where(rows, model=model, instruction_id=number)
             cells = _in_blocks(of_line, blocks, job_groups, frame)
             name = "None" if number == NO_INSTRUCTION else str(number)
-            lines.append((name, _named(model, of_line), *cells))
+            lines.append((name, _named(model, of_line, rows), *cells))
     return TitledTable(
         title=title,
         header=_header(("ID", "Model"), [name for name, _ in blocks], job_groups, frame),
         rows=tuple(lines),
-        note=_letters(frame) + COVERAGE,
+        note=_letters(frame, rows) + COVERAGE,
         n_text=2,
     )
 
