@@ -176,7 +176,9 @@ def test_a_fault_that_does_not_end(kind: str, impatient: None, monkeypatch: pyte
 
 def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
     """Where the end is drawn such a server lists nothing, and the same seed would draw it for ever."""
-    with ApiServer(MODEL, Behaviour(eos_in_logprobs=False)) as server, scoring(server, "top-k") as scorer:
+    server_after = Behaviour(eos_in_logprobs=False, temperature_affects_logprobs=True)
+    shape = {"temperature_affects_logprobs": True}
+    with ApiServer(MODEL, server_after) as server, scoring(server, "top-k", shape=shape) as scorer:
         requests = cells(40, "chat-prefill")
         answers = score(scorer, requests)
         assert server.calls > len(requests), "no end was drawn: the test shows nothing"
@@ -187,6 +189,11 @@ def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
     assert server.calls - len(requests) == seeds.count(None)
     # Four ends in a row are the only way not to be answered.
     assert sum(isinstance(answer, Scored) for answer in answers) > 0.8 * len(requests)
+    # A server whose lists no temperature changes draws hotter, so that fewer ends are drawn.
+    with ApiServer(MODEL, Behaviour(eos_in_logprobs=False)) as hot, scoring(hot, "top-k") as scorer:
+        assert all(isinstance(answer, Scored) for answer in score(scorer, requests))
+        assert {2.0} == {received.body["temperature"] for received in hot.requests if received.generates}
+        assert hot.calls < server.calls
 
 
 # --- what a server asks for ----------------------------------------------------------------------------
