@@ -250,10 +250,11 @@ def _look_at_forms(
             f"{label} is a chat model and asked as one, {form}: in a handful of cells the target words hold"
             f" {listed(parts)}. The papers' way is --prompt-form raw."
         )
+    why = ", as the models beside it" if len(session.models) > 1 and form == "raw" else ""
     for bias_type, held in reach.items():
         if other := better_form(held, form):
             session.watcher.note(
-                f"{label} is asked in the form {form}: in a handful of cells the target words hold"
+                f"{label} is asked in the form {form}{why}: in a handful of cells the target words hold"
                 f" {percent(held[form])} % of the probability of {bias_type} prompts so, and"
                 f" {percent(held[other])} % in the form {other}: --bias-type {bias_type} --prompt-form"
                 f" {other}. `biaskit doctor {spec} --forms` shows every way."

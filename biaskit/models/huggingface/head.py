@@ -22,6 +22,9 @@ class OutputHead:
 
     def __init__(self, model: Any) -> None:
         layer = model.get_output_embeddings()
+        # ModernBERT's decoder has a layer of its own before the output embeddings, and calls that the head.
+        own = getattr(model, "lm_head", None)
+        self.before: Any = own if own is not layer else None
         config = model.config.get_text_config(decoder=True)
         self.weight: torch.Tensor = layer.weight  # (vocabulary, hidden)
         self.bias: torch.Tensor | None = getattr(layer, "bias", None)
@@ -64,7 +67,8 @@ class OutputHead:
         Returns float64 on the CPU, (rows, n) and, with `boundary`, (rows,): the log-probability that
         the next token is marked in it. Memory: one slice of logits, never rows times vocabulary.
         """
-        hidden = hidden.to(self.weight.device).float()
+        hidden = hidden.to(self.weight.device)
+        hidden = (hidden if self.before is None else self.before(hidden.to(self.weight.dtype))).float()
         total, marked = _RunningLogSumExp(hidden), _RunningLogSumExp(hidden)
         # Read from the same slices that are summed, so that probabilities add up to one and no more.
         picked = torch.empty(len(hidden), len(token_ids), dtype=torch.float64)
