@@ -148,6 +148,14 @@ def test_two_prompt_forms_have_a_table_each() -> None:
     ]
 
 
+def test_weak_evidence_comes_last() -> None:
+    """And the form stands above numbers of one form, too."""
+    groups = group_rows(SHARES, coverage=0.03) + group_rows(SHARES, bias_type="implicit")
+    title, *lines = headline(content(probe_part({"probe_groups": groups, "tests": []}))).split("\n")
+    assert title.startswith("occugender, raw prompts: ")
+    assert ["implicit", "explicit"] == [line.split()[1] for line in lines if line.startswith("m ")]
+
+
 def test_undefined_numbers_are_dashes_with_a_reason() -> None:
     shown = headline(none_eligible())
     line = next(line for line in shown.split("\n") if line.startswith("m "))

@@ -304,8 +304,8 @@ class TransformersScorer(NodeStates):
             raise ModelError(
                 f"{self.identity.label}: the output head of {self.identity.details['architecture']} is not"
                 f" understood: log-probabilities differ from the model's own by {largest:.2g}"
-                f" (allowed {allowed:g}). Please report this architecture; until then --estimator sampling asks"
-                " it by drawn answers."
+                f" (allowed {allowed:g}). Please report this architecture. Until then `--estimator sampling`"
+                " asks for drawn answers."
             )
         return hidden
 

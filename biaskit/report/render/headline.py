@@ -63,7 +63,7 @@ def _probe(part: Part) -> Iterator[TitledTable]:
         rows = [
             (short(model, LABEL), block.bias_type, *(_share(block, model, group, notes) for group in groups))
             for model in dict.fromkeys(model for block in blocks for model in block.models)
-            for block in blocks
+            for block in sorted(blocks, key=lambda block: block.is_weak(model))
             if model in block.models
         ]
         measured = [row for block in blocks for row in block.rows if row["estimator"]]
@@ -72,9 +72,8 @@ def _probe(part: Part) -> Iterator[TitledTable]:
         if len(estimators) > 1:
             listed = "; ".join(f"{name}: {', '.join(models)}" for name, models in estimators.items())
             notes[f"Estimators: {listed}."] = None
-        name = f"{part.study}, {form} prompts" if len(blocks_by_form) > 1 else part.study
         alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
-        title = f"{name}: {gender} in % of the target words' probability [95 %]{alone}"
+        title = f"{part.study}, {form} prompts: {gender} in % of the target words' probability [95 %]{alone}"
         heads = [jobs_of(part, group) if group in SPLIT else group for group in groups]
         header = (tuple(map(Heading, ("", "asked", *heads))),)
         yield TitledTable(title, header, tuple(rows), " ".join(notes), n_text=2)
