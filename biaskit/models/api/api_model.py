@@ -78,7 +78,7 @@ class ApiModel:
         *,
         name: str,
         n: int = 1,
-        draws_anew: bool = False,
+        anew: Mapping[str, Any] | None = None,
     ) -> Call:
         """Build a request for `n` answers in the fields that this server takes; `name`: key of its row."""
         capabilities, path = self.capabilities, path_of(prompt.form)
@@ -92,7 +92,7 @@ class ApiModel:
         body |= {name: value for name, value in settings.items() if name not in capabilities.refused}
         body |= capabilities.neutral
         prompt_tokens = tokens_most(self.rendered(prompt)) + 2 * capabilities.overhead
-        return Call(path, body, prompt_tokens, new_tokens * n, n, draws_anew, name)
+        return Call(path, body, prompt_tokens, new_tokens * n, n, anew, name)
 
 
 def path_of(form: PromptForm) -> str:

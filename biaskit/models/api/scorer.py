@@ -146,12 +146,11 @@ class ApiScorer(ApiModel):
         """Answer a cell from the list of the most probable tokens after its prompt."""
         chat = path_of(request.prompt.form) != "completions"
         settings: dict[str, float] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
-        # At temperature 1 it does not matter on which side of it a server lists. One that lists before it
-        # draws at 2: some list nothing where the drawn token ends the text. The sampled token decides
+        # At temperature 1 it does not matter on which side of it a server lists. The sampled token decides
         # whether the list's last one counts: with the same seed a cell gets the same bounds again.
-        temperature = 2.0 if self.capabilities.scale == "before" else 1.0
-        settings |= {"temperature": temperature, "top_p": 1.0, "seed": int(request.key[:7], 16)}
-        call = self.call(request.prompt, 1, settings, name=request.key, draws_anew=True)
+        settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
+        anew = {"temperature": 2.0} if self.capabilities.scale == "before" else {}
+        call = self.call(request.prompt, 1, settings, name=request.key, anew=anew)
 
         def read(reply: Reply) -> tuple[Listing, bool, Answered]:
             [choice] = choices(reply, 1)

@@ -63,18 +63,20 @@ class Call:
     prompt_tokens_most: int = 0
     new_tokens_most: int = 0  # of all its choices
     choices: int = 1  # which a server makes side by side
-    draws_anew: bool = False  # the drawn token is not the answer, but may make the answer unusable
+    anew: Mapping[str, Any] | None = None  # settings of a repetition where another draw may be usable
     name: str = ""  # key of the row that comes of it, as in a batch file
 
     def drawn_anew(self) -> Call:
         """Return the request to send after an unusable answer.
 
         Some servers list no tokens if the drawn one ends the text. With the same seed they would draw it
-        every time, in later starts too; without a seed they draw another.
+        every time, in later starts too; without a seed they draw another, and at a higher temperature, where
+        that leaves the list as it is, seldom the end again.
         """
-        if not self.draws_anew or self.body is None:
+        if self.anew is None or self.body is None:
             return self
-        return replace(self, body={name: value for name, value in self.body.items() if name != "seed"})
+        seedless = {name: value for name, value in self.body.items() if name != "seed"}
+        return replace(self, body={**seedless, **self.anew})
 
     @property
     def seconds(self) -> float:

@@ -189,11 +189,11 @@ def test_a_list_that_ends_with_the_drawn_token_is_drawn_anew() -> None:
     assert server.calls - len(requests) == seeds.count(None)
     # Four ends in a row are the only way not to be answered.
     assert sum(isinstance(answer, Scored) for answer in answers) > 0.8 * len(requests)
-    # A server whose lists no temperature changes draws hotter, so that fewer ends are drawn.
+    # A server whose lists no temperature changes draws hotter, so that the end is seldom drawn again.
     with ApiServer(MODEL, Behaviour(eos_in_logprobs=False)) as hot, scoring(hot, "top-k") as scorer:
         assert all(isinstance(answer, Scored) for answer in score(scorer, requests))
-        assert {2.0} == {received.body["temperature"] for received in hot.requests if received.generates}
-        assert hot.calls < server.calls
+        heat = {(x.body.get("seed") is None, x.body["temperature"]) for x in hot.requests if x.generates}
+    assert {(False, 1.0), (True, 2.0)} == heat
 
 
 # --- what a server asks for ----------------------------------------------------------------------------
