@@ -71,7 +71,7 @@ _FACE = {
     "writer": "biaskit.models.writer",
 }
 
-__all__ = sorted(_FACE)
+__all__ = sorted(_FACE.keys() - {"ModelCallback"})  # its base is transformers': `import *` needs none
 
 
 def __getattr__(name: str) -> object:

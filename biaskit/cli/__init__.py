@@ -39,7 +39,7 @@ FIRST_HOUR = """\
 biaskit measures how a language model treats gender, and how sure that is.
 
   biaskit probe demo --jobs nurse,plumber   a first result on a small real model
-  biaskit analyze recorded:demo-base             who is represented in recorded texts, and how
+  biaskit analyze recorded:demo-base        who is represented in recorded texts, and how
   biaskit probe hf:ORG/NAME --dry-run       your model: what a run will take
   biaskit report                            the newest run as a page, with figures
   biaskit --help                            every command

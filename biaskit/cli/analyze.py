@@ -71,7 +71,7 @@ def command(
 
     Without RUN, the newest run in this folder is used. Several runs of one study, such as the shards of a
     job array, are merged into --out.
-    recorded:demo-base is a shipped corpus of texts by the demo model.
+    recorded:demo-base is a shipped corpus of texts by the model demo-base.
     """
     keys = {name: options.pop(name) for name in ("variant", "hold_out", "vectors", "srb_seeds")}
     chosen = {name: value for name, value in keys.items() if value is not None}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import short
+from biaskit.models.options import IN_MEMORY
 from biaskit.runs.collection import Model, StoredRun
 
 NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "expressions"})
@@ -71,6 +72,10 @@ def _asked_alike(estimators: Iterable[str], models: Sequence[Model]) -> str:
         return ""
     weakest = min(weaker, key=lambda name: (name.startswith("top-k"), len(name), name))  # the smallest k
     name, _, settings = weakest.rstrip(")").partition("(")
-    how = f"--estimator {name}" + (f" --set {settings}" if name == "top-k" and settings != "k=20" else "")
-    specs = [shlex.quote(model.spec) for model in models if model.estimator not in ("", weakest)]
+    set_by = [pair for pair in settings.split(",") if pair.startswith(("k=", "draws=")) and pair != "k=20"]
+    how = f"--estimator {name}" + "".join(f" --set {pair}" for pair in set_by)
+    asked = [model for model in models if model.estimator not in ("", weakest)]
+    if any(model.spec.startswith(IN_MEMORY) for model in asked):
+        return f" Ask all alike, from Python with estimator={name!r}."
+    specs = [shlex.quote(m.spec if m.label == m.spec else f"{m.label}={m.spec}") for m in asked]
     return f" Ask all alike: `biaskit probe {' '.join(specs)} {how}`, with the other options of their runs."

@@ -27,6 +27,7 @@ class LoadedModel:
     tokenizer: Any = field(repr=False)
 
 
+IN_MEMORY = ("object:", "writer:")  # specs that no command can ask
 LENT: ContextVar[Mapping[str, Any]] = ContextVar("lent", default=MappingProxyType({}))
 """Label → model, of the call that goes on: the spec `object:LABEL` finds it there."""
 

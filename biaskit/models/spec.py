@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,8 +38,8 @@ def split_label(text: str) -> tuple[str, str]:
         if not label or not spec:
             raise UsageError(f"{hide_urls(text)!r}: write a model as LABEL=SPEC or SPEC.")
         return label, spec
-    if text.startswith("gguf:") and (stem := Path(text.partition(":")[2]).stem):
-        return stem, text
+    if text.startswith("gguf:") and (name := Path(text.partition(":")[2]).name.removesuffix(".gguf")):
+        return name, text
     return hide_urls(text), text
 
 
@@ -162,6 +163,13 @@ def _kind(spec: str) -> tuple[str, str]:
         f"{hide_urls(spec)!r} is not a model.{hint} Give demo, demo-base, hf:ORG/NAME, hf:PATH, gguf:PATH,"
         " openai:NAME, api:NAME@URL, inspect:PROVIDER/NAME or scripted:FILE."
     )
+
+
+def weights_in_memory(spec: str) -> str:
+    """Return the digest of a lent model's weights; "" for one that cannot be asked, which is named later."""
+    with contextlib.suppress(ModelError):
+        return _find_local(*_kind(spec)).weights_digest
+    return ""
 
 
 def _find_local(kind: str, name: str) -> ModelFolder:

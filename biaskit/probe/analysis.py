@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any
 from biaskit.common.provenance import SCORING_VERSION, canonical_json
 from biaskit.common.wording import listed, percent
 from biaskit.errors import RunError
+from biaskit.models.options import IN_MEMORY
 from biaskit.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign
@@ -247,6 +249,6 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
     for label, parts in low.items():
         if not (spec := models[label]["spec"]).startswith("scripted:"):
             found = f"; in a handful of cells {listed(tried[label])}" if tried[label] else ""
-            hint = f"; `biaskit doctor {spec} --forms` shows which question reaches the model"
-            hint = "" if spec.startswith(("writer:", "object:")) else hint  # no command can ask these
+            hint = f"; `biaskit doctor {shlex.quote(spec)} --forms` shows which question reaches the model"
+            hint = "" if spec.startswith(IN_MEMORY) else hint
             yield f"{label}: weak evidence, the target words hold {listed(parts)}{found}{hint}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import POSITIVE, fits
-from biaskit.errors import BiaskitError, UsageError
+from biaskit.errors import Interrupted, UsageError
+from biaskit.models.api.endpoint import reason_of
 from biaskit.models.huggingface.loading import require_transformers
 from biaskit.progress import Silent, tell
 from biaskit.workflow.objects import model as named
@@ -20,7 +22,7 @@ class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has
     """Probes a model in training: `Trainer(..., callbacks=[bk.ModelCallback(every=100)])`.
 
     Before the first step, and every so many steps, `bk.probe` measures the model as it is. Shares with
-    intervals stand in the Trainer's log (`state.log_history`, and what it prints) as
+    intervals stand in the Trainer's log (`state.log_history`, and what it next prints) as
     `GENDER_share/BIAS_TYPE/GROUP` with `_low` and `_high`, and in `results`, step → result. The training goes
     on as without it. Of several processes the first one probes; sharded weights cannot be probed.
 
@@ -37,7 +39,10 @@ class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has
         self.every, self.out, self.label = every, Path(out), label
         self.tokenizer = probed.pop("tokenizer", None)
         self.probed = {"watcher": Silent(), **_USUAL, **probed}
+        if foreign := set(probed) - set(inspect.signature(probe).parameters):
+            raise UsageError(f"bk.probe takes no argument {sorted(foreign)[0]!r}.")
         self.results: dict[int, ProbeResult] = {}
+        self._unlogged: dict[str, float] = {}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **of_trainer: Any) -> None:  # noqa: ARG002
         """Probe the model as it comes; what does not fit ends the training before it begins."""
@@ -49,19 +54,22 @@ class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has
         if state.global_step % self.every == 0 and state.is_world_process_zero:
             try:
                 self._probe(state, **of_trainer)
-                control.should_log = True
-            except BiaskitError as error:
-                tell(f"biaskit: step {state.global_step} was not probed: {error}\n")
+            except Interrupted:
+                raise KeyboardInterrupt from None
+            except Exception as error:  # also of memory, or of a full disk
+                tell(f"biaskit: step {state.global_step} was not probed: {reason_of(error)}\n")
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:  # noqa: ARG002
-        """Add the shares of this step to what the Trainer prints, and gives to the callbacks after this."""
-        if logs is not None and "loss" in logs and state.global_step in self.results:
-            logs |= shares_of(self.results[state.global_step])
+        """Add the newest shares to what the Trainer prints, and gives to the callbacks after this."""
+        if logs is not None and "loss" in logs:
+            logs |= self._unlogged
+            self._unlogged = {}
 
     def _probe(self, state: Any, *, model: Any, processing_class: Any = None, **_: Any) -> None:
         loaded, step = named(self.label, model, self.tokenizer or processing_class), state.global_step
         self.results[step] = result = probe(loaded, out=self.out / f"step-{step}", **self.probed)
-        state.log_history.append({**shares_of(result), "epoch": state.epoch or 0.0, "step": step})
+        self._unlogged = shares_of(result)
+        state.log_history.append({**self._unlogged, "epoch": state.epoch or 0.0, "step": step})
 
 
 def shares_of(result: ProbeResult) -> dict[str, float]:

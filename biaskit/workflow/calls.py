@@ -14,7 +14,7 @@ from biaskit.corpora.sources import check_label
 from biaskit.errors import Interrupted, UsageError
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
-from biaskit.models.spec import full_spec, is_api, split_label
+from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
@@ -171,7 +171,8 @@ def run_study(
     watcher = call.watcher or LineWatcher()
     specs = name_models(models, study, watcher)
     shard = read_shard(call.shard)
-    run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs)], call.out)
+    weights = [weights_in_memory(spec) for spec in specs.values() if spec.startswith("object:")]
+    run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs), *weights], call.out)
     if call.out is None:
         run = run.with_name(shard.named(run.name))
     api = call.api(specs, watcher, study)

@@ -5,6 +5,7 @@ See docs/methods.md#forms.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -80,7 +81,7 @@ class FormsResult:
         asked = [row for row in self.rows if row["coverage"] is not None]
         for (bias_type,), rows in grouped(asked, "bias_type").items():
             best = max(rows, key=itemgetter("coverage"))
-            command = f"biaskit probe {self.spec} --bias-type {bias_type}"
+            command = f"biaskit probe {shlex.quote(self.spec)} --bias-type {bias_type}"
             if best["coverage"] < WEAK:
                 yield (
                     f"{bias_type} prompts: no way reaches {percent(WEAK)} %, so shares rest on little. Drawn"

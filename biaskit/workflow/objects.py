@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
+from biaskit.common.wording import short
 from biaskit.corpora.sources import check_label
 from biaskit.errors import UsageError
 from biaskit.models.options import LENT, LoadedModel
@@ -25,14 +26,14 @@ def model(label: str, model: Any, tokenizer: Any) -> LoadedModel:
     peft adapters and be in training; nothing of it is changed. Raises `UsageError`.
     """
     if not isinstance(label, str) or {"=", ":", "/"} & {*label}:
-        raise UsageError(f"label is {label!r}: give a text without = and : and /.")
+        raise UsageError(f"label is {short(repr(label), 60)}: give a text without = and : and /.")
     check_label(label, "The model label")
     if not (_is_model(model) and callable(tokenizer) and hasattr(tokenizer, "save_pretrained")):
         raise UsageError(
             f"{label} is a {type(model).__name__} with a {type(tokenizer).__name__}: give a causal model of"
             " transformers and its tokenizer (of a parallel model, model.module)."
         )
-    return LoadedModel(label, model, tokenizer)
+    return LoadedModel(label, getattr(model, "_orig_mod", model), tokenizer)  # what torch.compile wraps
 
 
 def _is_model(value: Any) -> bool:

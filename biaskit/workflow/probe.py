@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from biaskit.common.provenance import key_of
 from biaskit.common.wording import listed, percent
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
-from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
+from biaskit.models.options import IN_MEMORY, Dtype, LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
 from biaskit.probe.analysis import analyse_probe_rows
 from biaskit.probe.continuations import continue_cells
@@ -251,13 +252,18 @@ def _look_at_forms(
             f" {listed(parts)}. The papers' way is --prompt-form raw."
         )
     why = ", as the models beside it" if len(session.models) > 1 and form == "raw" else ""
+    ways = (
+        ""
+        if spec.startswith(IN_MEMORY)
+        else f" `biaskit doctor {shlex.quote(spec)} --forms` shows every way."
+    )
     for bias_type, held in reach.items():
         if other := better_form(held, form):
             session.watcher.note(
                 f"{label} is asked in the form {form}{why}: in a handful of cells the target words hold"
                 f" {percent(held[form])} % of the probability of {bias_type} prompts so, and"
                 f" {percent(held[other])} % in the form {other}: --bias-type {bias_type} --prompt-form"
-                f" {other}. `biaskit doctor {spec} --forms` shows every way."
+                f" {other}.{ways}"
             )
 
 

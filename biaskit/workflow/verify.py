@@ -23,7 +23,7 @@ from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
-from biaskit.models.options import Dtype
+from biaskit.models.options import IN_MEMORY, Dtype
 from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.open_draws import draw_finder
@@ -130,7 +130,7 @@ def verify(
     # A folder from somebody else may name any file or server as its model: that needs a yes.
     stated = {label: str(entry["spec"]) for label, entry in models.items() if label not in specs}
     ours = ("demo", "demo-base")  # and what no command opens
-    named = {k: s for k, s in stated.items() if s not in ours and not s.startswith(("writer:", "object:"))}
+    named = {k: s for k, s in stated.items() if s not in ours and not s.startswith(IN_MEMORY)}
     foreign = [f"{k} = {hide_urls(s)}" for k, s in named.items()]
     if ask and not imported and foreign:
         seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
@@ -165,7 +165,7 @@ def _specs(labels: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     specs = {}
     for text in texts:
         label, spec = split_label(text)
-        if spec == text and len(labels) == 1:
+        if len(labels) == 1 and (spec == text or spec.startswith(IN_MEMORY)):
             label = labels[0]
         if label not in labels:
             raise UsageError(f"--model {hide_urls(text)}: write LABEL=SPEC with one of {', '.join(labels)}.")

@@ -179,14 +179,14 @@ def test_what_differs_between_the_runs_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("estimators", "command"),
     [
-        (("exact", {"name": "top-k", "k": 20}), "`biaskit probe 'gguf:my model.gguf' --estimator top-k`"),
+        (("exact", {"name": "top-k", "k": 20}), "`biaskit probe 'a=gguf:my model.gguf' --estimator top-k`"),
         (
             ({"name": "top-k", "k": 20}, {"name": "top-k", "k": 5}),
-            "`biaskit probe 'gguf:my model.gguf' --estimator top-k --set k=5`",
+            "`biaskit probe 'a=gguf:my model.gguf' --estimator top-k --set k=5`",
         ),
         (
             ({"name": "sampling", "draws": 10}, {"name": "top-k", "k": 5}),
-            "`biaskit probe api:b --estimator sampling`",
+            "`biaskit probe b=api:b --estimator sampling --set draws=10`",
         ),
         (("exact", {"name": "echo"}), None),
     ],

@@ -76,7 +76,7 @@ def test_shares_with_intervals_stand_in_the_log_and_the_runs_are_kept(
     assert pytest.approx(shares[0], abs=1e-9) == shares[1]
     assert {"implicit"} == set(after.groups["bias_type"])
     printed = capsys.readouterr().out
-    assert 2 == sum("loss" in line and name in line for line in printed.splitlines())
+    assert 3 == sum("loss" in line and name in line for line in printed.splitlines())
     json.dumps(trainer.state.log_history)
 
 
@@ -85,6 +85,8 @@ def test_a_design_that_does_not_fit_ends_the_training_before_it_begins(folder: P
         trained(folder, [bk.ModelCallback(2, jobs="nurze")])
     with pytest.raises(bk.BiaskitError, match="every is 0"):
         bk.ModelCallback(0)
+    with pytest.raises(bk.BiaskitError, match="no argument 'jobz'"):
+        bk.ModelCallback(2, jobz="nurse")
 
 
 def test_a_probe_that_fails_later_is_told_and_the_training_goes_on(

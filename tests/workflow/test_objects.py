@@ -151,8 +151,10 @@ def test_a_run_goes_on_with_the_same_object_and_not_with_changed_weights(folder:
     with torch.no_grad():
         model.transformer.h[1].mlp.c_fc.bias[-1] += 1e-3
     changed = bk.probe(bk.model("mine", model, tokenizer), **SMALL)
-    assert any("not the model it was" in warning for warning in changed.warnings)
-    assert 2 * rows.count(b"\n") == (again.path / "probe.jsonl").read_bytes().count(b"\n")
+    assert first.path != changed.path
+    mixed = bk.probe(bk.model("mine", model, tokenizer), **SMALL, out=first.path)
+    assert any("not the model it was" in warning for warning in mixed.warnings)
+    assert 2 * rows.count(b"\n") == (first.path / "probe.jsonl").read_bytes().count(b"\n")
     tokenizer.chat_template = CHAT_TEMPLATE
     other = bk.probe(bk.model("mine", model, tokenizer), **SMALL, prompt_form="raw", out="templated")
     fingerprints = [
@@ -217,3 +219,95 @@ def test_what_is_no_model_is_refused_in_one_line(folder: Path) -> None:
             call()
         assert said in str(error.value), str(error.value)
         assert "\n" not in str(error.value)
+
+
+# --- which model it is ------------------------------------------------------------------------------------
+
+
+def adapted(model: Any) -> Any:
+    peft = pytest.importorskip("peft", reason="the extra peft is not installed")
+    torch.manual_seed(1)
+    targets = ["q_proj", "lm_head"]
+    return peft.get_peft_model(model, peft.LoraConfig(target_modules=targets, init_lora_weights=False))
+
+
+def steer(module: Any, args: Any, output: Any) -> Any:
+    return output * 1.5
+
+
+def replaced(model: Any) -> None:
+    mlp = model.model.layers[0].mlp
+    mlp.forward = lambda x, forward=mlp.forward: 2 * forward(x)
+
+
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "a hook": (None, lambda m: m.model.layers[0].register_forward_hook(steer)),
+    "a forward of its own": (None, replaced),
+    "a number of a module": (None, lambda m: setattr(m.model.layers[0].self_attn, "scaling", 0.9)),
+    "a buffer that is not saved": (None, lambda m: m.model.rotary_emb.inv_freq.mul_(0.1)),
+    "an adapter's scale": (adapted, lambda m: [x.scale_layer(0.1) for x in layers_of(m)]),
+    "an adapter that is off": (adapted, lambda m: m.base_model.disable_adapter_layers()),
+}
+"""What changes numbers and no tensor that would be saved."""
+
+
+def layers_of(model: Any) -> list[Any]:
+    return [module for module in model.modules() if hasattr(module, "scale_layer")]
+
+
+def fingerprint(model: Any, tokenizer: Any) -> str:
+    from biaskit.models.huggingface.objects import object_folder
+
+    return object_folder(bk.model("mine", model, tokenizer)).weights_digest
+
+
+peft_warns = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft 0.21
+
+
+@peft_warns
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_model_that_computes_otherwise_has_another_fingerprint(change: str) -> None:
+    dress, alter = CHANGES[change]
+    model, tokenizer = tiny("llama")
+    model = dress(model) if dress else model
+    before = fingerprint(model, tokenizer)
+    model.activation_checkpointing_enable()
+    model.enable_input_require_grads()
+    model.eval()
+    assert before == fingerprint(model, tokenizer), "these change no number"
+    alter(model)
+    assert before != fingerprint(model, tokenizer)
+
+
+def test_a_steered_model_and_a_plain_one_share_no_answer(folder: Path) -> None:
+    model, tokenizer = tiny("llama")
+    plain, _ = tiny("llama")
+    model.model.layers[0].register_forward_hook(steer)
+    result = bk.probe(bk.model("steered", model, tokenizer), bk.model("plain", plain, tokenizer), **SMALL)
+    shares = result.groups.pivot_table("share", ["bias_type", "job_group", "gender"], "model")
+    assert (shares["steered"] != shares["plain"]).all()
+
+
+@peft_warns
+def test_an_adapter_of_the_output_head_is_scored(folder: Path) -> None:
+    model, tokenizer = tiny("llama")
+    held = bk.probe(bk.model("mine", adapted(model), tokenizer), **SMALL)
+    model, _ = tiny("llama")
+    merged = bk.probe(bk.model("mine", adapted(model).merge_and_unload(), tokenizer), **SMALL)
+    found, expected = (log_probs(run.path) for run in (held, merged))
+    assert expected == pytest.approx(found, abs=1e-4)
+
+
+class Own(transformers.LlamaForCausalLM):
+    """A class of the caller's, whose name transformers does not know."""
+
+
+def test_subclasses_compiled_models_and_autocast_change_nothing(folder: Path) -> None:
+    model, tokenizer = tiny("llama")
+    expected = log_probs(bk.probe(bk.model("mine", model, tokenizer), **SMALL).path)
+    compiled = torch.compile(model)
+    with torch.autocast("cpu", torch.bfloat16):
+        result = bk.probe(bk.model("compiled", compiled, tokenizer), **SMALL, reuse=False, out="compiled")
+    assert expected == pytest.approx(log_probs(result.path), abs=1e-5)
+    model.__class__ = Own
+    assert bk.probe(bk.model("own", model, tokenizer), **SMALL).complete

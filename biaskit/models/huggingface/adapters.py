@@ -9,7 +9,7 @@ from typing import Any
 import biaskit.models.huggingface.folder as files
 from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
-from biaskit.errors import MissingExtraError, ModelError
+from biaskit.errors import MissingExtraError, ModelError, UsageError
 from biaskit.models.huggingface.loading import find_folder, quiet
 
 WEIGHTS = "adapter_model.safetensors"
@@ -20,6 +20,8 @@ def split_adapter(name: str) -> tuple[str, str] | None:
     """Split BASE+ADAPTER; None for a name without `+`, or where a folder is called so."""
     if "+" not in name or expanded(name).is_dir():
         return None
+    if name.startswith("+") or name.endswith("+"):
+        raise UsageError(f"hf:{name}: write a model with an adapter as hf:BASE+ADAPTER.")
     places = [i for i, sign in enumerate(name) if sign == "+"]
     # A folder may have a + in its name; names of the hub have none.
     at = next((i for i in places if expanded(name[i + 1 :]).is_dir()), places[-1])

