@@ -139,6 +139,12 @@ def test_an_adapter_of_another_architecture_does_not_fit(base: Path) -> None:
         bk.probe("hf:base+lora", **SMALL)
 
 
+@pytest.mark.parametrize("spec", ["hf:base+", "hf:+lora"])
+def test_half_of_an_adapters_spec_is_refused(spec: str, base: Path) -> None:
+    with pytest.raises(bk.BiaskitError, match=r"write a model with an adapter as hf:BASE\+ADAPTER"):
+        bk.probe(spec, jobs="nurse", watcher=bk.Silent())
+
+
 def test_a_folder_with_an_adapter_names_the_form(base: Path) -> None:
     lora(base, base.parent / "lora")
     with pytest.raises(ModelError, match=r"holds an adapter: hf:BASE\+lora measures"):

