@@ -31,7 +31,7 @@ with torch.inference_mode():
     for _ in range(5):
         model(**ids)
 """
-PROBE = ("-m", "biaskit", "probe", "demo", "--jobs", "nurse", "--yes")
+PROBE = ("-m", "biaskit", "probe", "demo-base", "--jobs", "nurse", "--yes")
 FRESH = (*PROBE, "--no-reuse", "--out")
 
 
@@ -66,7 +66,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        plain = ("-c", PLAIN, str(find_demo("demo").path))
+        plain = ("-c", PLAIN, str(find_demo("demo-base").path))
         found = medians(
             {"plain script": (plain, HERE), "probe": ((*FRESH, f"{work}/probe{{}}"), HERE)}, args.repeat
         )
