@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -84,7 +85,9 @@ class InspectGenerator:
         return {**asdict(self._meter.spending), **unknown}
 
     def close(self) -> None:
-        """End the loop in which Inspect asks."""
+        """End the provider's connections, and the loop in which Inspect asks."""
+        with contextlib.suppress(Exception):
+            self._thread.run(self._model.api.aclose())
         self._thread.close()
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:

@@ -126,7 +126,7 @@ def test_a_server_is_asked_through_inspect_with_the_key_of_its_own_variable(
     assert 4 * 3 == len(sent) == len({received.body["seed"] for received in sent})
     for received in sent:
         body = received.body
-        assert (1.0, 1.0, 9) == (body["temperature"], body["top_p"], body["max_tokens"])
+        assert (1.0, 1.0, 7) == (body["temperature"], body["top_p"], body["max_tokens"])
         assert not {"logprobs", "top_logprobs"} & body.keys()
         [message] = body["messages"]
         assert message["content"].startswith("Continue the following text with its next word.")
