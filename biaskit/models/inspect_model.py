@@ -30,6 +30,7 @@ RETRIES = 8  # Inspect's, of one text
 FAILED_IN_A_ROW = 20  # texts without one answer between them: the provider is gone, or refuses the key
 FINISHES: Mapping[str, Finish] = {"stop": "stop", "tool_calls": "stop", "content_filter": "filter"}
 """Inspect's reasons for the end of a text; any other reason counts as `length`, since it may be cut."""
+CLOSING_S = 5  # that a provider gets to end its connections
 SWITCHED_OFF: Mapping[str, dict[str, Any]] = {"hf": {"top_k": 0}}
 """Settings of providers that would draw from part of the distribution (transformers: its 50 likeliest)."""
 
@@ -87,7 +88,7 @@ class InspectGenerator:
     def close(self) -> None:
         """End the provider's connections, and the loop in which Inspect asks."""
         with contextlib.suppress(Exception):
-            self._thread.run(self._model.api.aclose())
+            self._thread.run(asyncio.wait_for(self._model.api.aclose(), CLOSING_S))
         self._thread.close()
 
     def plan_draws(self, requests: Sequence[DrawRequest]) -> Plan[DrawRequest]:

@@ -23,6 +23,7 @@ from fakes.personas_runs import write_vectors
 
 import biaskit as bk
 from biaskit.errors import AskingStopped, Interrupted, ModelError, UsageError
+from biaskit.models.api.endpoint import reason_of
 from biaskit.models.writer import AT_ONCE, FAILED_IN_A_ROW
 from biaskit.records import Draw, Failed, Prompt, Turn
 
@@ -156,6 +157,12 @@ BROKEN: dict[str, tuple[Callable[..., Any], str]] = {
     "no texts": (lambda prompts: [None] * 4, "fn gave NoneType for a text"),
     "numbers": (lambda prompts: [1] * 4, "fn gave int for a text"),
 }
+
+
+def test_a_switch_of_tokenizers_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    monkeypatch.setenv("PGPASSWORD", "s3cret")
+    assert "a false start with [key]" == reason_of(ValueError("a false start with s3cret"))
 
 
 @pytest.mark.parametrize(("fn", "said"), BROKEN.values(), ids=BROKEN)

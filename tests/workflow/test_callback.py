@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from fakes.tiny_models import build_model, build_tokenizer, corpus_texts
 from transformers import Trainer, TrainingArguments
 
 import biaskit as bk
+from biaskit.workflow import callback
 
 FEW: dict[str, Any] = {"jobs": "nurse,plumber", "templates": "1-2"}
 
@@ -38,7 +40,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("options", [{}, {"bf16": True}], ids=["float32", "bf16"])
+@pytest.mark.parametrize(
+    "options", [{}, {"bf16": True}, {"logging_steps": 3}], ids=["float32", "bf16", "seldom logged"]
+)
 def test_the_training_goes_on_as_without_it(options: dict[str, Any], folder: Path) -> None:
     probed = bk.ModelCallback(2, out="runs", **FEW)
     model, trainer = trained(folder, [probed], **options)
@@ -99,3 +103,41 @@ def test_a_probe_that_fails_later_is_told_and_the_training_goes_on(
     assert [0, 4] == list(probed.results)
     assert "step 2 was not probed" in capsys.readouterr().err
     assert 4 == trainer.state.global_step
+
+
+class Stops(bk.Silent):
+    """A user who presses Ctrl-C while a probe of the training goes on."""
+
+    def progress(self, *args: Any, **kwargs: Any) -> None:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_in_a_probe_ends_the_training(folder: Path) -> None:
+    probed = bk.ModelCallback(2, out="runs", **FEW)
+
+    def from_step_two(*args: Any, **kwargs: Any) -> Any:
+        probed.probed["watcher"] = Stops()
+        return usual(*args, **kwargs)
+
+    usual, probed.on_step_end = probed.on_step_end, from_step_two  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        trained(folder, [probed])
+    assert [0] == list(probed.results)
+
+
+def test_an_error_of_memory_in_a_probe_is_told_and_the_training_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = callback.probe
+
+    def probe(*models: Any, out: Path, **more: Any) -> Any:
+        if out.name == "step-2":
+            raise MemoryError("no room")
+        return usual(*models, out=out, **more)
+
+    probe.__signature__ = inspect.signature(usual)  # type: ignore[attr-defined]
+    monkeypatch.setattr(callback, "probe", probe)
+    probed = bk.ModelCallback(2, out="runs", **FEW)
+    _, trainer = trained(folder, [probed])
+    assert ([0, 4], 4) == (list(probed.results), trainer.state.global_step)
+    assert "step 2 was not probed: no room" in capsys.readouterr().err

@@ -18,7 +18,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
 MOST_FOREIGN = 500  # characters of a server's message that are shown or stored
 MOST_READ = 20_000  # characters of it that are read, white space included
-_SECRET = re.compile(r"(^|_)(API)?(KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL)S?(_|$)", re.IGNORECASE)
+_SECRET = re.compile(r"KEY|TOKEN(?!IZER)|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ def clean(text: object, secrets: tuple[str, ...] = ()) -> str:
 
 def reason_of(error: BaseException) -> str:
     """Return the message of a foreign error on one line, without any secret of the environment."""
-    secrets = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) > 7]
+    secrets = [value for name, value in os.environ.items() if _SECRET.search(name) and len(value) > 3]
     return clean(error, tuple(sorted(secrets, key=len, reverse=True))) or type(error).__name__
 
 

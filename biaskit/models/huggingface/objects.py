@@ -85,7 +85,7 @@ def _state_of(module: torch.nn.Module) -> str:
     replaced = "forward" in vars(module) and "_original_forward" not in vars(module)
     # What a hook does cannot be read: such a model is another one in every call.
     once = secrets.token_hex() if foreign or replaced else ""
-    return json.dumps([type(module).__name__, own, adapters, once], default=sorted, sort_keys=True)
+    return json.dumps([type(module).__name__, own, adapters, once], default=str, sort_keys=True)
 
 
 def _digest_of_tokenizer(tokenizer: Any) -> str:
