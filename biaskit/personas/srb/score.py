@@ -110,8 +110,8 @@ def srb(
     Arguments: three lists of words, and the word vectors (`Vectors`) in which they are compared.
     Returns: in [−2, 2]; negative = closer to `female`. Words without a vector are left out.
     Missing or empty input: None when a list has no word with a vector.
-    Reference: docs/methods.md#srb; GAS(P) Algorithm 6, which by mistake divides inside its loop and keeps the
-        women's minimum for the men.
+    Reference: docs/methods.md#srb; GAS(P) Algorithm 6 (which divides inside its loop, by mistake, and keeps
+    the women's minimum for the men).
     """
     if not isinstance(vectors, Vectors):
         raise UsageError(f"vectors is {short(repr(vectors))}: give a word vector model.")
