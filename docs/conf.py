@@ -27,7 +27,7 @@ _OUTSIDE = re.compile(r"\]\(\.\./([^)\s]+)\)")
 REPOSITORY = "https://github.com/biaskit/biaskit/blob/main/"
 
 
-def as_myst(app: Sphinx, name: str, source: list[str]) -> None:
+def as_myst(_: Sphinx, name: str, source: list[str]) -> None:
     """Make the anchors of a page targets of its own: GitHub reads `page.md#anchor`, MyST `#page-anchor`."""
     text = _ANCHOR.sub(lambda found: f"({name}-{found[1]})=", source[0])
     text = _LINK.sub(lambda found: f"](#{found[1] or name}-{found[2]})", text)

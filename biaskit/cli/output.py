@@ -65,7 +65,10 @@ def print_result(result: RunResult, output_format: str) -> None:
         if isinstance(result, ComparisonResult):
             findings = first_findings(result.content, width=width(), first=BETWEEN)
         else:
-            findings = first_findings(stored_content(result.path), width=width(), most=N_FINDINGS)
+            content = stored_content(result.path)
+            several = len({model.label for part in content.parts for model in part.models}) > 1
+            first = BETWEEN if several else ()
+            findings = first_findings(content, width=width(), most=N_FINDINGS, first=first)
         emit(f"{findings}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
         emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
         emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
