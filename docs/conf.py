@@ -1,4 +1,4 @@
-"""Build the site (`bash docs/build`) of plain Markdown, which GitHub reads too, and of what code and data say."""
+"""Build the site (`bash docs/build`): plain Markdown, as GitHub reads it, and pages made from the code."""
 
 from __future__ import annotations
 
@@ -43,10 +43,12 @@ def as_myst(_: Sphinx, name: str, source: list[str]) -> None:
 
     def link(found: re.Match[str]) -> str:
         path, anchor = found.groups()
-        target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(name), path)) if path else f"docs/{name}.md"
+        target = f"docs/{name}.md"
+        if path:
+            target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(name), path))
+        if not target.startswith("docs/"):
+            return f"]({REPOSITORY}{target})"
         page = HERE.parent / target
-        if not target.startswith("docs/") or not target.endswith(".md"):
-            return f"]({REPOSITORY}{target})" if path.startswith("..") and not target.startswith("docs/") else found[0]
         if anchor and page.is_file() and anchor in _ANCHOR.findall(page.read_text(encoding="utf-8")):
             return f"](#{_label(target.removeprefix('docs/').removesuffix('.md'), anchor)})"
         return found[0]

@@ -1,4 +1,4 @@
-"""Write the pages of the reference that code and data already say: commands, Python, keys, tables, servers."""
+"""Write the pages of the reference that code and data already say."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 import biaskit.tables.schema as schema
-from biaskit.study.config import describe_keys
+from biaskit.study.config import describe_keys, read_study_file, study_names
 from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
 
 HERE = Path(__file__).resolve().parent
@@ -43,12 +43,10 @@ def _values(study: type[BaseModel], name: str) -> str:
 
 
 def keys() -> str:
-    """Describe every key of a study: default, values, meaning."""
-    text = (
-        "# Study keys\n\n`biaskit corpora STUDY` prints these with the study's own values; `--set KEY=VALUE` "
-        "sets one. Keys marked ¹ change the analysis only: `biaskit analyze RUN --set KEY=VALUE` applies them "
-        "to stored answers.\n"
-    )
+    """Name the shipped studies, and describe every key of a study: default, values, meaning."""
+    shipped = [(name, read_study_file(name)) for name in study_names()]
+    studies = ((f"`{name}`", study.get("engine", "probe"), study["summary"]) for name, study in shipped)
+    text = KEYS + _table(("study", "engine", "what it is"), studies)
     for engine, study in STUDIES.items():
         rows = (
             (
@@ -84,13 +82,7 @@ def meaning(table: str, column: str) -> str:
 
 def tables() -> str:
     """Describe every table: what a row is, its keys, its columns."""
-    text = (
-        "# Tables and columns\n\nThe tables of a run are CSV files in its folder `tables/`: UTF-8, comma, one "
-        "header line. Shares, probabilities, coverages and differences of shares are fractions, p- and q-values "
-        "are in [0, 1], `n_…` are counts, booleans are `yes` and `no`, and an undefined value is an empty field. "
-        "GROUP is each gender group of the study, by default male, female and diverse. The keys name a row: no "
-        "two rows have the same.\n"
-    )
+    text = TABLES
     for name, table in schema.SCHEMAS.items():
         rows = ((f"`{column}`", kind, meaning(name, column)) for column, kind in columns_of(table))
         text += (
@@ -105,25 +97,44 @@ def servers() -> str:
     """Describe what to expect of each server, and what was tried."""
     data = tomllib.loads((HERE / "servers.toml").read_text(encoding="utf-8"))
     of_servers = ("name", "url", "key", "routes", "estimators", "tried", "source")
+    heads = ("server", "base URL", "key variable", "routes", "estimators to expect", "tried", "source")
+    rows = [[one.get(part, "no" if part == "tried" else "") for part in of_servers] for one in data["server"]]
     of_providers = ("name", "models", "variables", "package", "also")
-    return (
-        "# Servers\n\nWhat to expect of a server, by its documentation and by bug reports. We tried only those "
-        "marked **tried**; `biaskit doctor` measures yours. Base URLs and key variables go into "
-        "`api:MODEL@URL` and `--api-key-env`.\n\n"
-        + _table(
-            ("server", "base URL", "key variable", "routes", "estimators to expect", "tried", "source"),
-            ([one.get(part, "no" if part == "tried" else "") for part in of_servers] for one in data["server"]),
-        )
-        + '\n<a id="inspect"></a>\n## Providers through Inspect\n\n`inspect:PROVIDER/MODEL` sends prompts through '
-        "Inspect, which gives texts only (`sampling`). `openai-api/SERVICE/MODEL` is any other server with "
-        "OpenAI's interface. How it is used: [models behind an API](../howto/api.md).\n\n"
-        + _table(
-            ("provider", "models", "variables: key; address", "package", "also by"),
-            ([one.get(part, "") for part in of_providers] for one in data["provider"]),
-        )
-    )
+    text = SERVERS + _table(heads, iter(rows)) + PROVIDERS
+    heads = ("provider", "models", "variables: key; address", "package", "also by")
+    return text + _table(heads, ([one.get(part, "") for part in of_providers] for one in data["provider"]))
 
 
+KEYS = """# Studies and their keys
+
+`biaskit corpora STUDY` prints these with the study's own values; `--set KEY=VALUE` sets one. Keys marked ¹
+change the analysis only: `biaskit analyze RUN --set KEY=VALUE` applies them to stored answers.
+
+## Shipped studies
+
+"""
+TABLES = """# Tables and columns
+
+The tables of a run are CSV files in its folder `tables/`: UTF-8, comma, one header line. Shares,
+probabilities, coverages and differences of shares are fractions, p- and q-values are in [0, 1], `n_…` are
+counts, booleans are `yes` and `no`, and an undefined value is an empty field. GROUP is each gender group of
+the study, by default male, female and diverse. The keys name a row: no two rows have the same.
+"""
+SERVERS = """# Servers
+
+What to expect of a server, by its documentation and by bug reports. We tried only those marked **tried**;
+`biaskit doctor` measures yours. Base URLs and key variables go into `api:MODEL@URL` and `--api-key-env`.
+
+"""
+PROVIDERS = """
+<a id="inspect"></a>
+## Providers through Inspect
+
+`inspect:PROVIDER/MODEL` sends prompts through Inspect, which gives texts only (`sampling`).
+`openai-api/SERVICE/MODEL` is any other server with OpenAI's interface. How it is used: [models behind an
+API](../howto/api.md).
+
+"""
 COMMANDS = """# Commands
 
 ```{eval-rst}
@@ -149,4 +160,3 @@ def write(folder: Path) -> None:
         path = folder / f"{name}.md"
         if not path.is_file() or text != path.read_text(encoding="utf-8"):
             path.write_text(text, encoding="utf-8")
-
