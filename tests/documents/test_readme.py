@@ -100,7 +100,7 @@ def test_the_python_shown_uses_public_names(name: str, block: str) -> None:
         for node in ast.walk(ast.parse(block))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and "bk" == node.value.id
     }
-    assert used
+    assert used or name.startswith("docs/tutorials/"), "a tutorial's blocks go on from each other"
     assert used <= {*bk.__all__, "ModelCallback"}
 
 
