@@ -203,7 +203,7 @@ def run_study(
                     f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once all"
                     f" are done: biaskit analyze {shards} --out {target}"
                 )
-            notes += failures(session.outcome, unit)
+            notes = [*failures(session.outcome, unit), *notes]  # what is missing is said first
     except KeyboardInterrupt as error:
         if not (run / MANIFEST).exists():
             raise Interrupted("Stopped. Nothing was stored, and no run was made.") from error
