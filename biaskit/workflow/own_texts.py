@@ -18,9 +18,9 @@ from biaskit.personas.texts.files import SUFFIXES
 from biaskit.personas.texts.importing import read_texts
 from biaskit.personas.words.groups import check_unmarked
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
-from biaskit.runs.store import run_folder
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line
@@ -131,7 +131,6 @@ def analyze_texts(
         **({} if model else {"label": next(iter(imported.models))}),
         "gender_codes": dict(study.gender_codes),
     }
-    run = run_folder("personas", "texts", question, out)
     source = {"source": imported.source, "digest": imported.digest}
     source |= {} if group_col is None else {"group_col": group_col}
     resolved = describe_design(design) | {"imported": source}
@@ -139,8 +138,9 @@ def analyze_texts(
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
     manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
-    store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
-    notes = [*imported.notes, *tables_of_texts(run, watcher=watcher or LineWatcher()).write()]
+    with run_folder("texts", list(models), question, out) as run:
+        store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
+        notes = [*imported.notes, *tables_of_texts(run, watcher=watcher or LineWatcher()).write()]
     return PersonasResult(run, tuple(notes))
 
 
