@@ -24,6 +24,7 @@ VARIANTS = click.Choice(["exact", "released"])
 ENCODING = "How --texts is written: cp1252 is that of Windows in Western Europe."
 SEPARATOR = "Parts the columns of --texts; default: commas, or semicolons or tabs where the header says so."
 UNMARKED = "A group that the others are held against; repeatable. Default: all others together."
+GENDER = "Holds the gender requested in the prompt; where it is empty, the gender is inferred from the text."
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
 
@@ -40,7 +41,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo-base]...")
 @option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
 @option("--text-col", "COLUMN", "Holds the texts.", default="text", show_default=True)
-@option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
+@option("--gender-col", "COLUMN", GENDER)
 @option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
 @option("--model-col", "COLUMN", "Holds the model that wrote the text.")
 @option("--group-col", "COLUMN", "Holds groups to compare, such as race; crossed with gender.")

@@ -60,9 +60,10 @@ def analyze_texts(
         texts: a DataFrame, a dict of columns, a list of dicts, the texts alone as a list or Series, or the
             path of a .csv, .tsv, .jsonl, .ndjson, .parquet or .xlsx (FILE.xlsx#SHEET; by default the first).
         text: the column that holds the texts.
-        gender: the column of genders that were asked for, as F, W, female, woman, M, male, man, N, NB or
-            nonbinary, in any case. A text whose gender is missing or empty is associated with one by its
-            pronouns (`bk.associate_gender`), and so is every text without this argument.
+        gender: the column of genders requested in the prompts, as F, W, female, woman, M, male, man, N, NB or
+            nonbinary, in any case. Where it is missing or empty, and without this argument, the gender is
+            inferred from the text (`bk.associate_gender`). If every text has one, there is neither
+            `representation` nor a score in `srb`, which needs both kinds.
         occupation: the column that divides the texts; by default they are one group.
         model: the column that says who wrote each text; by default they are of one author.
         group_col: a column of your own, such as race, whose groups are compared, alone and crossed with
