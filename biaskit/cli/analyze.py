@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_settings
+from biaskit.cli.options import examples, option, with_format, with_settings, with_verbose
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.common.inputs import expanded
@@ -24,6 +24,7 @@ VARIANTS = click.Choice(["exact", "released"])
 ENCODING = "How --texts is written: cp1252 is that of Windows in Western Europe."
 SEPARATOR = "Parts the columns of --texts; default: commas, or semicolons or tabs where the header says so."
 UNMARKED = "A group that the others are held against; repeatable. Default: all others together."
+GENDER = "Holds the gender requested in the prompt; where it is empty, the gender is inferred from the text."
 HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
 
 
@@ -40,7 +41,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo-base]...")
 @option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
 @option("--text-col", "COLUMN", "Holds the texts.", default="text", show_default=True)
-@option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
+@option("--gender-col", "COLUMN", GENDER)
 @option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
 @option("--model-col", "COLUMN", "Holds the model that wrote the text.")
 @option("--group-col", "COLUMN", "Holds groups to compare, such as race; crossed with gender.")
@@ -55,6 +56,7 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 @option("--study", "PATH", "A study file whose analysis keys are used.")
 @option("--out", "RUN", "The folder for imported or merged rows.")
 @with_settings()
+@with_verbose
 @with_format()
 def command(
     runs: tuple[str, ...],
@@ -64,6 +66,7 @@ def command(
     no_clusters: bool,
     unmarked: tuple[str, ...],
     settings: dict[str, Any],
+    verbose: bool,
     output_format: str,
     **options: Any,
 ) -> None:
@@ -77,7 +80,7 @@ def command(
     chosen = {name: value for name, value in keys.items() if value is not None}
     chosen |= {"clusters": False} if no_clusters else {}
     chosen |= {"unmarked": list(unmarked)} if unmarked else {}
-    with closing(TerminalWatcher(assume_yes=False)) as watcher:
+    with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
         if texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
@@ -116,4 +119,4 @@ def command(
                 lock, skip_bad = keys.get("lock", "os"), bool(keys.get("skip_bad_lines", False))
                 path = merge(paths, merged, lock=lock, skip_bad=skip_bad, watcher=watcher)
             result = result_of(path, analyse(path, keys, watcher=watcher))
-    print_result(result, output_format)
+    print_result(result, output_format, verbose=verbose)

@@ -16,10 +16,11 @@ from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import read_shard
-from biaskit.runs.store import count_rows, rows_file, run_folder
+from biaskit.runs.store import count_rows, rows_file
 from biaskit.study.config import is_path, study_names
 from biaskit.study.keys import Study
 from biaskit.workflow.batch_requests import write_requests
@@ -172,43 +173,43 @@ def run_study(
     specs = name_models(models, study, watcher)
     shard = read_shard(call.shard)
     weights = [weights_in_memory(spec) for spec in specs.values() if spec.startswith("object:")]
-    run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs), *weights], call.out)
-    if call.out is None:
-        run = run.with_name(shard.named(run.name))
-    api = call.api(specs, watcher, study)
+    asked = [study.engine, digest, list(specs), *weights]
+    with run_folder(study.name, list(specs), asked, call.out, dry_run=call.dry_run, shard=shard) as folder:
+        run = folder if call.out is not None else folder.with_name(shard.named(folder.name))
+        api = call.api(specs, watcher, study)
 
-    def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
-        batch_size = call.batch_size or known.get("batch_size")
-        local = call.local(study, batch_size).as_before(known)
-        options = replace(api, offline=session.outcome.offline)
-        how |= {"local": local, "api": options, "known": known, "account": account}
-        return open_model(spec, label=label, **how)
+        def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
+            batch_size = call.batch_size or known.get("batch_size")
+            local = call.local(study, batch_size).as_before(known)
+            options = replace(api, offline=session.outcome.offline)
+            how |= {"local": local, "api": options, "known": known, "account": account}
+            return open_model(spec, label=label, **how)
 
-    session: Session[Any] = Session(
-        run, specs, open_one, watcher, call.dry_run, call.accept_model_change, command_line()
-    )
-    session.reuse, session.shard = call.reuse, shard
-    try:
-        if call.write_requests is not None:
-            notes = write_requests(session, call.write_requests, study, fill, call.max_cost)
-        else:
-            notes = [*fill(session).notes]
-            asked = not call.dry_run and (run / MANIFEST).exists()
-            if asked and shard.whole:
-                notes += analyse(run, watcher)
-            elif asked:
-                shards = f"{run_of_all}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
-                target = run_of_all if call.out is None else "RUN"
-                notes.append(
-                    f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once all"
-                    f" are done: biaskit analyze {shards} --out {target}"
-                )
-            notes += failures(session.outcome, unit)
-    except KeyboardInterrupt as error:
-        if not (run / MANIFEST).exists():
-            raise Interrupted("Stopped. Nothing was stored, and no run was made.") from error
-        kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
-        raise Interrupted(f"Stopped. {kept}; the same command goes on from there.") from error
+        session: Session[Any] = Session(
+            run, specs, open_one, watcher, call.dry_run, call.accept_model_change, command_line()
+        )
+        session.reuse, session.shard = call.reuse, shard
+        try:
+            if call.write_requests is not None:
+                notes = write_requests(session, call.write_requests, study, fill, call.max_cost)
+            else:
+                notes = [*fill(session).notes]
+                stored = not call.dry_run and (run / MANIFEST).exists()
+                if stored and shard.whole:
+                    notes += analyse(run, watcher)
+                elif stored:
+                    shards = f"{folder}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
+                    target = folder if call.out is None else "RUN"
+                    notes.append(
+                        f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once all"
+                        f" are done: biaskit analyze {shards} --out {target}"
+                    )
+                notes = [*failures(session.outcome, unit), *notes]  # what is missing is said first
+        except KeyboardInterrupt as error:
+            if not (run / MANIFEST).exists():
+                raise Interrupted("Stopped. Nothing was stored, and no run was made.") from error
+            kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
+            raise Interrupted(f"Stopped. {kept}; the same command goes on from there.") from error
     outcome = session.outcome
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
 

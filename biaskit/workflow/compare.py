@@ -12,7 +12,6 @@ from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.common.files import digest_of, remove_abandoned
-from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
 from biaskit.compare.check import Outcome, coverage_in, require_equivalent
@@ -21,14 +20,12 @@ from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding, first_about
-from biaskit.report.findings.finding import Topic
+from biaskit.report.findings import BETWEEN, Finding, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import side_by_side
 from biaskit.runs.collection import Collection, gather
-from biaskit.runs.folder import check_run_folder
+from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
-from biaskit.runs.store import DEFAULT_PARENT
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import make_fit
@@ -36,8 +33,6 @@ from biaskit.workflow.calls import command_line
 from biaskit.workflow.result import RunResult, run_path, table_property
 
 TABLES = ("tests", "gaps", "srb_change")
-BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
-"""Topics of the findings that tie models and engines together."""
 MARGIN = "margin."
 
 
@@ -113,7 +108,7 @@ def compare(
 
     Args:
         runs: folders or results of either engine; models are compared later named minus earlier named.
-        out: the comparison's folder; by default biaskit-runs/compare-<8 hex> of what is compared.
+        out: the comparison's folder; by default biaskit-runs/compare-MODEL-MODEL.
         groups: "NAME=LABEL,LABEL", at least two: means of models held against each other.
         aliases: a file of two columns, two names of one occupation a line, to join the engines.
         settings: margins of "equivalent within", such as {"margin.share": 0.1}.
@@ -164,8 +159,8 @@ def compare_gathered(
         "aliases": dict(sorted(joined.items())),
         "margins": dict(sorted(margins.items())),
     }
-    path = expanded(out) if out is not None else DEFAULT_PARENT / f"{COMPARISON}-{digest(question)[:8]}"
-    content = _write(path, _manifest(path, collection, question, aliases), collection, tables)
+    with run_folder(COMPARISON, labels, question, out) as path:
+        content = _write(path, _manifest(path, collection, question, aliases), collection, tables)
     return ComparisonResult(path, tuple(tables.notes), content=content, pairs=tuple(tables.pairs))
 
 

@@ -18,9 +18,9 @@ from biaskit.personas.texts.files import SUFFIXES
 from biaskit.personas.texts.importing import read_texts
 from biaskit.personas.words.groups import check_unmarked
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
-from biaskit.runs.store import run_folder
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line
@@ -60,9 +60,10 @@ def analyze_texts(
         texts: a DataFrame, a dict of columns, a list of dicts, the texts alone as a list or Series, or the
             path of a .csv, .tsv, .jsonl, .ndjson, .parquet or .xlsx (FILE.xlsx#SHEET; by default the first).
         text: the column that holds the texts.
-        gender: the column of genders that were asked for, as F, W, female, woman, M, male, man, N, NB or
-            nonbinary, in any case. A text whose gender is missing or empty is associated with one by its
-            pronouns (`bk.associate_gender`), and so is every text without this argument.
+        gender: the column of genders requested in the prompts, as F, W, female, woman, M, male, man, N, NB or
+            nonbinary, in any case. Where it is missing or empty, and without this argument, the gender is
+            inferred from the text (`bk.associate_gender`). If every text has one, there is neither
+            `representation` nor a score in `srb`, which needs both kinds.
         occupation: the column that divides the texts; by default they are one group.
         model: the column that says who wrote each text; by default they are of one author.
         group_col: a column of your own, such as race, whose groups are compared, alone and crossed with
@@ -131,7 +132,6 @@ def analyze_texts(
         **({} if model else {"label": next(iter(imported.models))}),
         "gender_codes": dict(study.gender_codes),
     }
-    run = run_folder("personas", "texts", question, out)
     source = {"source": imported.source, "digest": imported.digest}
     source |= {} if group_col is None else {"group_col": group_col}
     resolved = describe_design(design) | {"imported": source}
@@ -139,8 +139,9 @@ def analyze_texts(
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
     manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
-    store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
-    notes = [*imported.notes, *tables_of_texts(run, watcher=watcher or LineWatcher()).write()]
+    with run_folder("texts", list(models), question, out) as run:
+        store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
+        notes = [*imported.notes, *tables_of_texts(run, watcher=watcher or LineWatcher()).write()]
     return PersonasResult(run, tuple(notes))
 
 
