@@ -75,7 +75,7 @@ def print_result(result: RunResult, output_format: str) -> None:
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
-    """End a command that asks models: with the folder, the tables or the failures, and the exit code."""
+    """End a command that queries models: with the folder, the tables or the failures, and the exit code."""
     if dry_run:
         emit(f"Run folder: {result.path}\n")
     elif (result.path / "tables").is_dir():
