@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--biaskit-policy FILE`."""
     group = parser.getgroup("biaskit")
     group.addoption(
-        "--biaskit-policy", metavar="FILE", help="The policy of `biaskit_gate`, where a test names none."
+        "--biaskit-policy", metavar="FILE", help="Thresholds of `biaskit_gate`, if a test names none."
     )
 
 
@@ -37,7 +37,7 @@ def biaskit_gate(request: pytest.FixtureRequest) -> Callable[..., GateResult]:
 
         chosen = policy if policy is not None else request.config.getoption("--biaskit-policy")
         if chosen is None:
-            pytest.fail("Name a policy: --biaskit-policy FILE, or policy=.", pytrace=False)
+            pytest.fail("Name a file of thresholds: --biaskit-policy FILE, or policy=.", pytrace=False)
         try:
             result = bk.gate(*runs, policy=chosen, **options)
         except bk.BiaskitError as error:

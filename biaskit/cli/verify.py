@@ -66,7 +66,7 @@ def command(run: str | None, yes: bool, verbose: bool, output_format: str, **cho
     else:
         lines: list[str] = []
         for check in verification.checks:
-            first = f"{_OUTCOMES[check.outcome][1]:11}  {f'{check.name} {check.model}'.strip():12}  "
+            first = f"{_OUTCOMES[check.outcome][1]:11}  {check.shown:12}  "
             lines += fold(check.text, width(), first=first, then=" " * len(first))
         lines += fold(f"{verdict} (seed {verification.seed}).", width())
         emit("\n".join(lines) + "\n")

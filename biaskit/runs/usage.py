@@ -62,7 +62,7 @@ class Usage:
 
 
 _REMEDY = (
-    "What the run has cost stands in it: restore it, or remove it, and what was spent before counts no more."
+    "It records what the run has cost: restore it, or remove it to start counting from 0."
 )
 _USAGE = Inputs(RunError, most=64 * 2**20, remedy=_REMEDY)
 _LINES = TypeAdapter(dict[str, dict[str, Annotated[FiniteFloat, Field(ge=0)] | None]])

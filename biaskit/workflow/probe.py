@@ -51,7 +51,7 @@ class ProbeResult(RunResult):
 
     headline = "probe_groups"
 
-    cells = table_property("probe_cells", "One row per cell: mass, coverage and share of each group.")
+    cells = table_property("probe_cells", "One row per prompt: coverage, each group's probability and share.")
     jobs = table_property(
         "probe_jobs", "One row per job: means over templates, and the signed difference of the contrast."
     )
@@ -61,12 +61,12 @@ class ProbeResult(RunResult):
     templates = table_property("probe_templates", "One row per template: means over the jobs of a group.")
     variance = table_property("probe_variance", "Variance components of job, template and residual.")
     next = table_property(
-        "probe_next", "What was said next, listed or not: tokens by their mean probability at the prompts."
+        "probe_next", "What comes next, target word or not: tokens by their mean probability."
     )
     outcomes = table_property(
-        "probe_outcomes", "What the drawn answers come to: shares with intervals, by job group and outcome."
+        "probe_outcomes", "What the sampled answers say: shares with intervals, by job group and outcome."
     )
-    levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
+    levels = table_property("probe_levels", "Means over the debiasing prompts of an abstraction level.")
 
     def document(self) -> Document:
         """Lay out the paper's tables with notes and signature."""
@@ -181,7 +181,7 @@ def probe(
         overrides |= list_override(name, value)
     if expressions is not None:
         if not expressions:
-            raise UsageError("expressions is empty. Give a file of expression sets, or a set's name.")
+            raise UsageError("expressions is empty. Give a file of target words, or a set's name.")
         overrides["expressions.source" if is_path(expressions) else "expressions.every"] = expressions
     design = resolve_design(load_probe_study(study, {**overrides, **(settings or {})}))
     described = describe_design(design)
@@ -196,7 +196,7 @@ def probe(
         open_model=partial(open_scorer, scoring=scoring_of(design)),
         fill=partial(fill_probe, design, resolved),
         analyse=lambda run, _: tables_of_probe_run(run).write(),
-        unit="cells",
+        unit="prompts",
         result=ProbeResult,
     )
 
@@ -248,22 +248,21 @@ def _look_at_forms(
     if both:
         parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %) of {way} prompts" for way, h in both]
         session.watcher.note(
-            f"{label} is a chat model and asked as one, {form}: in a handful of cells the target words hold"
-            f" {listed(parts)}. The papers' way is --prompt-form raw."
+            f"{label} is a chat model, prompted in the format {form}: in a few prompts the target words have"
+            f" {listed(parts)}. The papers use --prompt-form raw."
         )
-    why = ", as the models beside it" if len(session.models) > 1 and form == "raw" else ""
+    why = ", as the other models" if len(session.models) > 1 and form == "raw" else ""
     ways = (
         ""
         if spec.startswith(IN_MEMORY)
-        else f" `biaskit doctor {shlex.quote(spec)} --forms` shows every way."
+        else f" `biaskit doctor {shlex.quote(spec)} --forms` compares all formats."
     )
     for bias_type, held in reach.items():
         if other := better_form(held, form):
             session.watcher.note(
-                f"{label} is asked in the form {form}{why}: in a handful of cells the target words hold"
-                f" {percent(held[form])} % of the probability of {bias_type} prompts so, and"
-                f" {percent(held[other])} % in the form {other}: --bias-type {bias_type} --prompt-form"
-                f" {other}.{ways}"
+                f"{label} is prompted in the format {form}{why}: in a few {bias_type} prompts the target"
+                f" words have {percent(held[form])} % of the probability, and {percent(held[other])} % in the"
+                f" format {other}: --bias-type {bias_type} --prompt-form {other}.{ways}"
             )
 
 
@@ -329,7 +328,7 @@ def score_continuations(
         Expression(group, text) for group, texts in listed.items() for text in texts
     )
     if not len(prompts) or not wanted:
-        raise UsageError("Give at least one prompt and one expression.")
+        raise UsageError("Give at least one prompt and one target word.")
     requests = [ScoreRequest(key_of([i, text]), Prompt(text), wanted) for i, text in enumerate(prompts)]
     local, scoring = LocalOptions(device, dtype, batch_size), ScoringOptions(word_boundary=word_boundary)
     with closing(open_scorer(model, label=model, local=local, scoring=scoring)) as scorer:

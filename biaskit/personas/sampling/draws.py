@@ -139,7 +139,7 @@ class DrawWork(Work[str | None]):
             n_batches=0,
             prompt_tokens=plan.prompt_tokens,
             seconds=seconds,
-            unit="draws",
+            unit="texts",
             n_cells_most=min(n_most, n_there + missing + later),
             new_tokens=plan.new_tokens_max,
             seconds_most=None if seconds is None else seconds * growth,
