@@ -300,9 +300,7 @@ def _check_template(template: Template, slot: str, where: str) -> None:
                 f' Write {slot}, or set slot = "{other[0]}" at the top of a .toml file.'
             )
         if part == "question":
-            raise CorpusError(
-                f"{where}: the question lacks the slot {slot}. Write it where the item goes."
-            )
+            raise CorpusError(f"{where}: the question lacks the slot {slot}. Write it where the item goes.")
 
 
 def _expression_set(name: str, values: object, where: str) -> ExpressionSet:

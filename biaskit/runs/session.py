@@ -114,9 +114,7 @@ class Session(Generic[M]):
             if stored["engine"] != engine:
                 raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
             if (there := shard_of(stored)) != self.shard:
-                raise RunError(
-                    f"{run} is {there}, but this command runs {self.shard}. Choose another --out."
-                )
+                raise RunError(f"{run} is {there}, but this command runs {self.shard}. Choose another --out.")
             as_read = json.loads(json.dumps(question))  # so that both compare equal
             question = merge_compatible(run, stored["question"], as_read)
             models = stored["models"]

@@ -116,9 +116,7 @@ def se_of_mean(
     p, k = shares[enough], matched[enough]
     w = np.ones(n) if weights is None else weights[enough]
     se = math.sqrt(math.fsum(w**2 * p * (1.0 - p) / (k - 1.0))) / math.fsum(w)
-    few = (
-        f"se_sampling over {n} of {matched.size} prompts, the others have one match" if left_out else None
-    )
+    few = f"se_sampling over {n} of {matched.size} prompts, the others have one match" if left_out else None
     return se, few
 
 

@@ -175,8 +175,7 @@ class Controller:
                 wait = trouble.wait or min(self.policy.longest_wait, doubled)
                 if wait > self.policy.longest_pause:
                     raise self.stop(
-                        f"the server asks to wait {duration(wait)} ({trouble}). Give the same command again"
-                        " then"
+                        f"the server asks to wait {duration(wait)} ({trouble}). Rerun the command then"
                     ) from None
                 if time.monotonic() + wait - started > self.policy.longest_call:
                     minutes = self.policy.longest_call / 60
@@ -207,7 +206,7 @@ class Controller:
             billed = trouble.billed
             trouble.args = (self._clean(trouble),)
             if isinstance(trouble, Denied):
-                raise self.stop(f"the server gives no more answers ({trouble})") from None
+                raise self.stop(f"the server refuses further requests ({trouble})") from None
             if isinstance(trouble, Unavailable):
                 self._failures += 1
                 if trouble.overload:
