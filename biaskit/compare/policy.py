@@ -68,11 +68,11 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
                 f" Known: {', '.join(CONTRASTS)}"
             )
         if self.margin is not None and self.limit is not None:
-            raise ValueError("margin asks for more than limit does: give one of them")
+            raise ValueError("margin is stricter than limit: give one of them")
         if self.has_own_line and self.quantity is None:
-            raise ValueError(f'say of which quantity, such as quantity = "{next(iter(QUANTITIES))}"')
+            raise ValueError(f'name the quantity, such as quantity = "{next(iter(QUANTITIES))}"')
         if self.limit is not None and self.min_n is None:
-            raise ValueError("a limit is passed where little was asked, so it needs min_n")
+            raise ValueError("small samples pass a limit easily, so it needs min_n")
         return self
 
     @property
@@ -114,9 +114,9 @@ def read_policy(policy: str | Path | Mapping[str, Any] | Policy) -> Policy:
     if isinstance(policy, Policy):
         return policy
     content = policy if isinstance(policy, Mapping) else _INPUTS.toml(Path(policy))
-    where = "The policy" if isinstance(policy, Mapping) else str(policy)
+    where = "The thresholds" if isinstance(policy, Mapping) else str(policy)
     if unknown := [name for name in content if name != "require"]:
-        raise UsageError(f"{where}: there is no {unknown[0]!r}; a policy holds [[require]] tables.")
+        raise UsageError(f"{where}: there is no {unknown[0]!r}; write thresholds as [[require]] tables.")
     entries = content.get("require")
     if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         raise UsageError(f"{where} requires nothing: write a [[require]] table.")

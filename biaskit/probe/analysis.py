@@ -80,7 +80,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     notes = [*reading.notes, *answerers.notes(manifest["models"], study)]
     notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
     if n_unused:
-        notes.append(f"{n_unused} stored rows are not part of this question and were not used")
+        notes.append(f"{n_unused} stored rows are not part of this study and were not used")
     choices = {name: value for name, value in study.model_dump().items() if name in CHOICES}
     tables.notes += notes
     tables.analysis |= {
@@ -139,7 +139,7 @@ def _read_cells(
         first = cells[answered[0]]
         fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
         if shares_of[answered[0]] is not None or row.get("round", 0) in drawn.get(answered[0], ()):
-            fault = "another row answers the same cell"
+            fault = "another row answers the same prompt"
         if fault is not None:
             reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
             continue
@@ -202,35 +202,35 @@ def _notes(
     for model, pairs in begun.items():
         yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
     if len({row["prompt_form"] for row in groups}) > 1:
-        yield "prompt forms differ between the models: they are not comparable and not tested"
+        yield "prompt formats differ between the models: no test between them"
     labels: dict[str, list[str]] = {}
     for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
         labels.setdefault(estimator, []).append(model)
     if len(labels) > 1:
         stated = "; ".join(f"{name}: {', '.join(models)}" for name, models in labels.items())
-        yield f"estimators differ between the models ({stated}): a difference between models holds theirs too"
+        yield f"estimators differ between the models ({stated}): they may explain part of a difference"
         if "sampling" in labels:
-            yield "sampling counts an expression where its word ends, as word_boundary = word does"
+            yield "sampling counts target words as whole words, like word_boundary = word"
     if missing := sum(c.shares is None for c in cells):
-        yield f"{missing} of {len(cells)} cells have no share; probe_cells.csv gives each reason"
+        yield f"{missing} of {len(cells)} prompts have no share; probe_cells.csv gives the reasons"
     if hiding := sum(c.reason == MAY_HIDE for c in cells):
         yield (
-            f"in {hiding} of {len(cells)} cells the list is shorter than asked and may tell two tokens of one"
-            " text as one: their bounds hold both"
+            f"in {hiding} of {len(cells)} prompts the token list is shorter than requested and may merge two"
+            " tokens with the same text: their bounds allow for both"
         )
     floor = study.coverage_floor
     if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
         yield (
-            f"in {below} of {len(cells)} cells the target words have less than {floor:g} of the probability"
-            " (coverage): their shares rest on little; groups whose median is below are in brackets"
+            f"in {below} of {len(cells)} prompts the target words have less than {floor:g} of the probability"
+            " (coverage): weak evidence; groups whose median coverage is lower are in brackets"
         )
     if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
-        yield f"group means under 0.05 or over 0.95 ({edge} here) may have too short intervals"
+        yield f"intervals of group means below 0.05 or above 0.95 ({edge} here) may be too short"
     yield from _low_coverage(groups, models)
     if stored.n_open:
         yield (
-            f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
-            f" and fewer than {study.max_draws_per_cell} draws: the same command draws on"
+            f"{stored.n_open} of {len(cells)} prompts have fewer than {ENOUGH} samples with a target word and"
+            f" fewer than {study.max_draws_per_cell} samples: rerun the command to sample more"
         )
 
 
@@ -240,15 +240,15 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
     main = in_main_setting(where(groups, instruction_id=0))
     for (label, way), rows in grouped(main, "model", "bias_type").items():
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
-            low[label].append(f"{percent(ends[0])} % of {way} prompts")
+            low[label].append(f"{percent(ends[0])} % ({way} prompts)")
             held = models[label].get("reach", {}).get(way, {})
             if form := better_form(held, models[label]["prompt_form"]):
-                tried[label].append(f"{form} reaches {percent(held[form])} % of {way} prompts")
+                tried[label].append(f"{form} reaches {percent(held[form])} % ({way} prompts)")
             elif held and max(held.values()) < WEAK:
-                tried[label].append(f"no form reaches 10 % of {way} prompts (`--continue N` draws answers)")
+                tried[label].append(f"no format reaches 10 % ({way} prompts; try `--continue N`)")
     for label, parts in low.items():
         if not (spec := models[label]["spec"]).startswith("scripted:"):
-            found = f"; in a handful of cells {listed(tried[label])}" if tried[label] else ""
-            hint = f"; `biaskit doctor {shlex.quote(spec)} --forms` shows which question reaches the model"
+            found = f"; in a few prompts, {listed(tried[label])}" if tried[label] else ""
+            hint = f"; `biaskit doctor {shlex.quote(spec)} --forms` compares prompt formats"
             hint = "" if spec.startswith(IN_MEMORY) else hint
-            yield f"{label}: weak evidence, the target words hold {listed(parts)}{found}{hint}"
+            yield f"{label}: weak evidence, coverage is only {listed(parts)}{found}{hint}"

@@ -246,9 +246,9 @@ def _look_at_forms(
         write_manifest(session.run, session.manifest)
     both = [(way, held) for way, held in reach.items() if form == "chat-prefill" and "raw" in held]
     if both:
-        parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %) of {way} prompts" for way, h in both]
+        parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %, {way} prompts)" for way, h in both]
         session.watcher.note(
-            f"{label} is a chat model, prompted in the format {form}: in a few prompts the target words have"
+            f"{label} is a chat model, prompted in the format {form}: coverage in a few prompts is"
             f" {listed(parts)}. The papers use --prompt-form raw."
         )
     why = ", as the other models" if len(session.models) > 1 and form == "raw" else ""
@@ -260,9 +260,9 @@ def _look_at_forms(
     for bias_type, held in reach.items():
         if other := better_form(held, form):
             session.watcher.note(
-                f"{label} is prompted in the format {form}{why}: in a few {bias_type} prompts the target"
-                f" words have {percent(held[form])} % of the probability, and {percent(held[other])} % in the"
-                f" format {other}: --bias-type {bias_type} --prompt-form {other}.{ways}"
+                f"{label} is prompted in the format {form}{why}: coverage in a few {bias_type} prompts is"
+                f" {percent(held[form])} %, and {percent(held[other])} % in the format {other}:"
+                f" --bias-type {bias_type} --prompt-form {other}.{ways}"
             )
 
 
