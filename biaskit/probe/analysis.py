@@ -117,7 +117,7 @@ def _read_cells(
     """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
     path, study = rows_file(run, "probe"), design.study
     if not path.is_file():
-        raise RunError(f"{run} has no {path.name}: nothing was stored there. Give the probe command again.")
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the probe command.")
     cells, places = places_of(manifest, design)
     shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)

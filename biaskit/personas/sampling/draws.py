@@ -78,7 +78,7 @@ def _forms(
     if len(set(forms.values())) > 1:
         listed = ", ".join(f"{label} {form}" for label, form in forms.items())
         session.outcome.notes.append(
-            f"Prompt forms differ between the models ({listed}): they are not compared. --prompt-form names"
+            f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-form sets"
             " one for all, in another run."
         )
     return forms
@@ -196,7 +196,7 @@ class DrawWork(Work[str | None]):
 
     def progress(self) -> tuple[str, int, int]:
         """Texts of the round."""
-        return f"{self.label}, round {self._round + 1}", self._written, self._missing
+        return f"{self.label}, batch {self._round + 1}", self._written, self._missing
 
     def row(self, answer: Draw) -> dict[str, Any]:
         """A row of generations.jsonl (docs/reading.md#rows)."""

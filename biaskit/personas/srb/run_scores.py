@@ -56,7 +56,7 @@ class WordVectors:
         if isinstance(cosine, float) and cosine > NEARLY_UNTRAINED:
             yield (
                 f"the word vectors are hardly trained: random words have a median cosine of {cosine:.2f};"
-                " SRB rests on exact overlap then"
+                " SRB then depends on exact overlap"
             )
 
 

@@ -73,5 +73,5 @@ class EnglishEvidence:
         if not self.read:
             return f"{label}: {NOT_ENGLISH} ({share}; not English: {foreign}; {rule})"
         if self.n_foreign:
-            return f"{label}: {foreign} are not in English ({rule}), where the rules hardly find a gender"
+            return f"{label}: {foreign} are not in English ({rule}): there the rules hardly find a gender"
         return None

@@ -139,7 +139,7 @@ def _area(
         held_out = within(taught[0], rng) if taught is judged else across(taught[0], judged[0])
         area = at_one_size(taught[0], judged[0], rng)
     if area is None:
-        return _Area(reason="no prompt has texts of women and of men beside those that teach")
+        return _Area(reason="no prompt has texts of women and of men besides the training texts")
     lengths = []
     for sample, _ in (taught, judged):
         words = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel()
