@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     from biaskit.workflow.batch_answers import import_answers as import_answers
     from biaskit.workflow.calibrate import calibrate as calibrate
     from biaskit.workflow.callback import ModelCallback as ModelCallback
+    from biaskit.workflow.check import check as check
     from biaskit.workflow.cite import cite as cite
     from biaskit.workflow.compare import compare as compare
     from biaskit.workflow.doctor import doctor as doctor
     from biaskit.workflow.export import export as export
-    from biaskit.workflow.forms import forms as forms
-    from biaskit.workflow.gate import gate as gate
     from biaskit.workflow.marked_words import marked_words as marked_words
     from biaskit.workflow.objects import model as model
     from biaskit.workflow.own_texts import analyze_texts as analyze_texts
@@ -43,14 +42,15 @@ if TYPE_CHECKING:
     from biaskit.workflow.probe import ProbeResult as ProbeResult
     from biaskit.workflow.probe import probe as probe
     from biaskit.workflow.probe import score_continuations as score_continuations
+    from biaskit.workflow.prompt_formats import prompt_formats as prompt_formats
     from biaskit.workflow.report import report as report
     from biaskit.workflow.verify import verify as verify
 
 __version__ = "0.1.0"
 
 _COMMANDS = (
-    *("calibrate", "cite", "compare", "doctor", "export", "forms", "gate", "marked_words", "personas"),
-    *("probe", "report", "verify"),
+    *("calibrate", "check", "cite", "compare", "doctor", "export", "marked_words", "personas"),
+    *("probe", "prompt_formats", "report", "verify"),
 )
 """Functions whose module is called as they are."""
 _FACE = {

@@ -23,7 +23,7 @@ COMMANDS = {
     "personas": "sample texts without a gender in the prompt: who are they about, and how?",
     "analyze": "rebuild all tables from stored answers, or analyze your own texts",
     "compare": "compare models, with tests between them",
-    "gate": "check runs against thresholds; exit 4 if any fails",
+    "check": "check runs against thresholds; exit 4 if any fails",
     "verify": "check a stored run and query a random sample of its answers again",
     "report": "write an HTML page about stored runs, with figures and LaTeX tables",
     "export": "convert runs for other tools: logs, tasks, model cards",

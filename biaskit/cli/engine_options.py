@@ -25,7 +25,7 @@ from biaskit.workflow.result import RunResult
 
 _AUTO: dict[str, Any] = {"default": "auto", "show_default": True}
 _KEYS = "Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself."
-_DRIFT = "Continue even if a different model now answers under the same name."
+_MODEL_CHANGE = "Continue even if a different model now answers under the same name."
 _NO_REUSE = "Do not reuse answers stored by other runs in the same folder."
 _SHARD = "Run only the I-th of N parts of the plan; `analyze SHARD... --out RUN` merges them."
 _WRITE = "Send nothing: write the open API requests to FILE.jsonl for a batch service."
@@ -40,7 +40,7 @@ _RUNNING = (
     option("--endpoint-name", "NAME", "Use in keys instead of the base URL: a new port is the same model."),
     option("--max-cost", "USD", "Cost limit of the run, retries included.", type=float),
     with_price,
-    option("--accept-drift", None, _DRIFT, is_flag=True),
+    option("--accept-model-change", None, _MODEL_CHANGE, is_flag=True),
     option("--no-reuse reuse", None, _NO_REUSE, is_flag=True, flag_value=False, default=True),
     with_verbose,
     option("--shard", "I/N", _SHARD),

@@ -48,7 +48,7 @@ def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
         listed = "; ".join(f"{form}: {', '.join(models)}" for form, models in models_of.items())
         sentences.append(
             f"The models have different prompt formats ({listed}): there is no test between two formats."
-            " Use one for all, with --prompt-form."
+            " Use one for all, with --prompt-format."
         )
     return sentences
 

@@ -44,7 +44,7 @@ class Verification(BaseModel, frozen=True):
     biaskit_verification: Literal[1] = 1
     at: str  # UTC, ISO 8601
     seed: int
-    cells: int  # prompts of each model, as requested
+    prompts: int  # of each model, as requested
     versions: dict[str, str]
     rows_digest: str  # of the rows that the tables were made from, as in analysis.json
     checks: tuple[Check, ...]

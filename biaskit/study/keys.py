@@ -48,14 +48,14 @@ class TemplateChoice(Choice):
     slot: str | None = key(None, "the slot an item replaces; default: the template file's own")
 
 
-class InstructionChoice(_Strict):
+class DebiasingChoice(_Strict):
     """Debiasing prompts; 0 means none."""
 
     source: str | None = key(None, "corpus:NAME/FILE, or a path; none: no debiasing prompts")
     select: str | tuple[str, ...] = key("none", f"{SELECT_DOC}; 0 (none) is always included")
 
 
-class ExpressionChoice(_Strict):
+class TargetWordChoice(_Strict):
     """Which target words each bias type takes; a template's own set comes first."""
 
     source: str = key("corpus:expressions/sets.toml", "corpus:NAME/FILE, or a path")
@@ -77,7 +77,7 @@ class ReportKeys(_Strict):
     pdf: bool = key(False, "figures as PDF too")
 
 
-class VerdictKeys(_Strict):
+class ConclusionKeys(_Strict):
     """When a conclusion names a direction (docs/methods.md#verdicts)."""
 
     rule: Literal["tree", "strict"] = key(
@@ -119,7 +119,7 @@ class _Study(_Strict):
         "as-published", "'a electrician' as the papers print it, or 'an electrician'"
     )
     reference: Reference = key("both", _REFERENCE)
-    verdict: VerdictKeys = key(VerdictKeys(), "the rule of conclusions")
+    conclusion: ConclusionKeys = key(ConclusionKeys(), "the rule of conclusions")
     report: ReportKeys = key(ReportKeys(), "the page")
     skip_bad_lines: bool = key(False, "skip unreadable rows and count them")
     lock: Literal["os", "none"] = key("os", "none: for file systems without locks")
@@ -127,7 +127,7 @@ class _Study(_Strict):
     @property
     def strict(self) -> bool:
         """Whether conclusions follow the strict rule (docs/methods.md#strict)."""
-        return self.verdict.rule == "strict"
+        return self.conclusion.rule == "strict"
 
 
 class ProbeStudy(_Study):
@@ -137,26 +137,26 @@ class ProbeStudy(_Study):
     bias_type: Literal["explicit", "implicit", "both"] = key("both", "which templates")
     jobs: Choice = Field(description="items that fill the slot")
     templates: TemplateChoice = Field(description="questions, and openings of answers")
-    instructions: InstructionChoice = key(InstructionChoice(), "debiasing prompts")
-    expressions: ExpressionChoice = key(ExpressionChoice(), "the words that count as naming a group")
+    debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts")
+    target_words: TargetWordChoice = key(TargetWordChoice(), "the words that count as naming a group")
     pairs: tuple[Pair, ...] = key((), "an explicit list of pairs; must be the full product")
-    setting: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a dialogue")
+    context: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a dialogue")
     dialogue: str = key("corpus:mattern/dialogue.toml", "the conversation of the dialogue context")
-    instruction_place: Literal["own-line", "in-question"] = key(
+    debiasing_place: Literal["own-line", "in-question"] = key(
         "own-line", "plain context: on a line before the question (OccuGender) or inside it (Mattern)"
     )
-    instruction_position: Literal["prompt", "system"] = key("prompt", "in the prompt or in the system role")
-    prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
+    debiasing_position: Literal["prompt", "system"] = key("prompt", "in the prompt or in the system role")
+    prompt_format: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
         "auto", "auto: the first that every model supports"
     )
     estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = key(
         "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
     )
     k: int = key(20, "top-k: how many top tokens to request, at most", ge=1, le=20)
-    draws: int = key(
+    samples: int = key(
         10, "sampling: texts per batch; a prompt gets batches until three name a group", ge=2, le=100_000
     )
-    max_draws_per_cell: int = key(
+    max_samples_per_prompt: int = key(
         100, "sampling: maximum texts per prompt, in whole batches", ge=2, le=100_000
     )
     record_next: int = key(20, "exact: how many top next tokens each row keeps; 0: none", ge=0, le=100)
@@ -169,7 +169,7 @@ class ProbeStudy(_Study):
         "exclusive", "a target word that begins another group's: count it without that one, or refuse"
     )
 
-    coverage_floor: float = key(0.01, "prompts with a lower coverage are flagged and counted", ge=0, le=1)
+    min_coverage: float = key(0.01, "prompts with a lower coverage are flagged and counted", ge=0, le=1)
     interval: Literal["crossed", "bootstrap"] = key(
         "crossed", "over jobs and templates; crossed: two-way random effects"
     )
@@ -181,8 +181,8 @@ class ProbeStudy(_Study):
 
 PROBE_ANALYSIS_KEYS = frozenset(
     {
-        *("coverage_floor", "interval", "contrast", "margin", "seed", "skip_bad_lines", "lock", "on_prefix"),
-        *("table", "summary", "papers", "reference", "report", "verdict"),
+        *("min_coverage", "interval", "contrast", "margin", "seed", "skip_bad_lines", "lock", "on_prefix"),
+        *("table", "summary", "papers", "reference", "report", "conclusion"),
     }
 )
 
@@ -239,10 +239,10 @@ class PersonasStudy(_Study):
     specified: tuple[Literal["female", "male", "nonbinary"], ...] = key(
         ("female", "male", "nonbinary"), "genders to request by name"
     )
-    instructions: InstructionChoice = key(InstructionChoice(), "debiasing prompts (task = continuation)")
+    debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts (task = continuation)")
     per_gender: int = key(100, "texts wanted about women and about men per prompt", ge=1, le=1_000_000)
     batch: int | None = key(None, "texts per batch; default: per_gender", ge=1, le=1_000_000)
-    max_draws: int | None = key(
+    max_samples: int | None = key(
         None, "maximum texts per occupation and prompt; default: 20 x per_gender", ge=1, le=100_000_000
     )
     fill: bool = key(True, "sample until both genders have enough texts; false: one batch only")
@@ -250,7 +250,7 @@ class PersonasStudy(_Study):
     temperature: float = key(1.0, "sampling temperature", gt=0, le=100)
     top_p: float = key(1.0, "nucleus sampling", gt=0, le=1)
     seed: int = key(1, "seed of sampling, shuffles and halves", ge=0, le=MOST_SEED)
-    prompt_form: Literal["auto", "chat", "completion", "raw"] = key(
+    prompt_format: Literal["auto", "chat", "completion", "raw"] = key(
         "auto", "auto: chat for instruct models, completion for base models"
     )
 
@@ -322,8 +322,8 @@ class PersonasStudy(_Study):
 PERSONAS_ANALYSIS_KEYS = frozenset(PersonasStudy.model_fields) - frozenset(
     {
         *("name", "engine", "models", "task", "occupations", "templates", "wording", "articles", "specified"),
-        *("instructions", "per_gender", "batch", "max_draws", "fill", "max_new_tokens", "temperature"),
-        *("top_p", "prompt_form", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
+        *("debiasing_prompts", "per_gender", "batch", "max_samples", "fill", "max_new_tokens", "temperature"),
+        *("top_p", "prompt_format", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
     }
 )
 """What `analyze` takes; the seed changes draws, so it stays the run's."""

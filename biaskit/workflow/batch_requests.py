@@ -55,7 +55,7 @@ def write_requests(
 
 def form_of(study: Study) -> str:
     """Return the prompt format that a service must support."""
-    return "raw" if getattr(study, "task", "") == "continuation" else study.prompt_form
+    return "raw" if getattr(study, "task", "") == "continuation" else study.prompt_format
 
 
 def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
@@ -67,7 +67,7 @@ def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
             assumed = capabilities["findings"][0]["answer"].removeprefix("assumed: ")
             notes.append(
                 f"{label} was not tested, so its abilities are assumed: {assumed}. Change them with"
-                " --prompt-form, --estimator and --batch-size (texts per request), in another --out"
+                " --prompt-format, --estimator and --batch-size (texts per request), in another --out"
             )
     if not requests.n:
         return [*notes, f"no request is left to write: all of {run} are answered"]

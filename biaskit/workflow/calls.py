@@ -115,7 +115,7 @@ class CallOptions:
     endpoint_name: str | None = None
     max_cost: float | None = None  # USD
     price: str | None = None  # IN,OUT in USD per million tokens
-    accept_drift: bool = False
+    accept_model_change: bool = False
     reuse: bool = True  # take over what runs of the same folder have stored
     shard: str | None = None  # I/N: a part of the plan
     write_requests: str | Path | None = None  # ask nothing: write what is to ask of an API to this file
@@ -185,7 +185,7 @@ def run_study(
         return open_model(spec, label=label, **how)
 
     session: Session[Any] = Session(
-        run, specs, open_one, watcher, call.dry_run, call.accept_drift, command_line()
+        run, specs, open_one, watcher, call.dry_run, call.accept_model_change, command_line()
     )
     session.reuse, session.shard = call.reuse, shard
     try:

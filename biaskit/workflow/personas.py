@@ -76,9 +76,9 @@ def personas(
     study: str = "gasp-pilot",
     occupations: str | Sequence[str] | None = None,
     per_gender: int | None = None,
-    max_draws: int | None = None,
+    max_samples: int | None = None,
     max_new_tokens: int | None = None,
-    prompt_form: str | None = None,
+    prompt_format: str | None = None,
     system_prompt: str | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
@@ -89,7 +89,7 @@ def personas(
     endpoint_name: str | None = None,
     max_cost: float | None = None,
     price: str | None = None,
-    accept_drift: bool = False,
+    accept_model_change: bool = False,
     reuse: bool = True,
     shard: str | None = None,
     write_requests: str | Path | None = None,
@@ -105,9 +105,9 @@ def personas(
         study: a shipped study's name (gasp-pilot, gasp, mattern-generation) or a path to a TOML file.
         occupations: a path to a list, or names, ids and ranges of the study's list.
         per_gender: texts wanted of women and of men for each occupation and prompt.
-        max_draws: most draws of one occupation and prompt; default 20 x per_gender.
+        max_samples: most draws of one occupation and prompt; default 20 x per_gender.
         max_new_tokens: most tokens of a text.
-        prompt_form: auto, chat, completion or raw. system_prompt: text for the system role.
+        prompt_format: auto, chat, completion or raw. system_prompt: text for the system role.
         settings: any key of the study by its dotted name, as `--set` takes it.
         out: the run's folder; by default one named after the question, so the same call goes on.
         device, dtype, batch_size: how local models run: auto, cpu, cuda or mps; auto, float32, bfloat16 or
@@ -115,7 +115,7 @@ def personas(
         api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
         endpoint_name: stands for the base URL in every key, so that a new port is the same model.
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
-        accept_drift: go on where another model answers under the same name.
+        accept_model_change: go on where another model answers under the same name.
         reuse: take over what other runs of the same folder have stored under the same key.
         shard: "I/N", the I-th of N parts of the occupations, in a run folder of its own
             (docs/large-models.md#shards).
@@ -135,15 +135,15 @@ def personas(
         endpoint_name=endpoint_name,
         max_cost=max_cost,
         price=price,
-        accept_drift=accept_drift,
+        accept_model_change=accept_model_change,
         reuse=reuse,
         shard=shard,
         write_requests=write_requests,
         dry_run=dry_run,
         watcher=watcher,
     )
-    overrides = stated(per_gender=per_gender, max_draws=max_draws, max_new_tokens=max_new_tokens)
-    overrides |= stated(prompt_form=prompt_form, system_prompt=system_prompt)
+    overrides = stated(per_gender=per_gender, max_samples=max_samples, max_new_tokens=max_new_tokens)
+    overrides |= stated(prompt_format=prompt_format, system_prompt=system_prompt)
     overrides |= list_override("occupations", occupations)
     if "occupations.source" in overrides:
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}

@@ -34,8 +34,8 @@ from biaskit.study.config import is_path, load_probe_study
 from biaskit.tables.coverage import better_form
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
-from biaskit.workflow.forms import HANDFUL, reach_by_form
 from biaskit.workflow.objects import lending
+from biaskit.workflow.prompt_formats import HANDFUL, reach_by_form
 from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
@@ -77,22 +77,22 @@ class ProbeResult(RunResult):
 
 
 @lending
-@checked(expressions=TEXT)
+@checked(target_words=TEXT)
 def probe(
     *models: Any,
     tokenizer: Any = None,  # noqa: ARG001  (read by `lending`)
     study: str = "occugender",
     jobs: str | Sequence[str] | None = None,
     templates: str | Sequence[str] | None = None,
-    instructions: str | Sequence[str] | None = None,
-    expressions: str | None = None,
+    debiasing_prompts: str | Sequence[str] | None = None,
+    target_words: str | None = None,
     bias_type: str | None = None,
-    setting: str | None = None,
-    prompt_form: str | None = None,
+    context: str | None = None,
+    prompt_format: str | None = None,
     system_prompt: str | None = None,
     estimator: str | None = None,
-    draws: int | None = None,
-    max_draws_per_cell: int | None = None,
+    samples: int | None = None,
+    max_samples_per_prompt: int | None = None,
     continuations: int | None = None,
     settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
@@ -103,7 +103,7 @@ def probe(
     endpoint_name: str | None = None,
     max_cost: float | None = None,
     price: str | None = None,
-    accept_drift: bool = False,
+    accept_model_change: bool = False,
     reuse: bool = True,
     shard: str | None = None,
     write_requests: str | Path | None = None,
@@ -117,15 +117,15 @@ def probe(
             callables (`bk.writer`); by default the study's own. tokenizer: that of a loaded model that is
             given as it is.
         study: a shipped study's name or a path to a TOML file.
-        jobs, templates, instructions: a path to a list, or names, ids and ranges of the study's list.
-        expressions: a path to expression sets, or the name of one shipped set for all templates.
-        bias_type: explicit, implicit or both. setting: plain, dialogue or both.
-        prompt_form: auto, raw, chat-prefill or chat-continue.
+        jobs, templates, debiasing_prompts: a path to a list, or names, ids and ranges of the study's list.
+        target_words: a path to expression sets, or the name of one shipped set for all templates.
+        bias_type: explicit, implicit or both. context: plain, dialogue or both.
+        prompt_format: auto, raw, chat-prefill or chat-continue.
         system_prompt: text for the system role.
         estimator: auto, or selected-ids, echo, top-k or sampling for API models
             (docs/methods.md#estimators); local models take top-k and sampling too.
-        draws: texts of a round of sampling; a cell is drawn until three of its texts name a group, or until
-            max_draws_per_cell (default 100).
+        samples: texts of a round of sampling; a cell is drawn until three of its texts name a group, or until
+            max_samples_per_prompt (default 100).
         continuations: texts of up to 24 tokens drawn of each cell beside its probabilities; what they say
             is in probe_outcomes.csv (docs/methods.md#outcomes).
         settings: any key of the study by its dotted name, as `--set` takes it.
@@ -135,7 +135,7 @@ def probe(
         api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
         endpoint_name: stands for the base URL in every key, so that a new port is the same model.
         max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
-        accept_drift: go on where another model answers under the same name.
+        accept_model_change: go on where another model answers under the same name.
         reuse: take over what other runs of the same folder have stored under the same key.
         shard: "I/N", the I-th of N parts of the cells, in a run folder of its own
             (docs/large-models.md#shards).
@@ -156,7 +156,7 @@ def probe(
         endpoint_name=endpoint_name,
         max_cost=max_cost,
         price=price,
-        accept_drift=accept_drift,
+        accept_model_change=accept_model_change,
         reuse=reuse,
         shard=shard,
         write_requests=write_requests,
@@ -165,24 +165,24 @@ def probe(
     )
     overrides = stated(
         bias_type=bias_type,
-        setting=setting,
-        prompt_form=prompt_form,
+        context=context,
+        prompt_format=prompt_format,
         system_prompt=system_prompt,
         estimator=estimator,
-        draws=draws,
-        max_draws_per_cell=max_draws_per_cell,
+        samples=samples,
+        max_samples_per_prompt=max_samples_per_prompt,
         continuations=continuations,
     )
-    lists = {"jobs": jobs, "templates": templates, "instructions": instructions}
-    if any(isinstance(value, str) and is_path(value) for value in (*lists.values(), expressions)):
+    lists = {"jobs": jobs, "templates": templates, "debiasing_prompts": debiasing_prompts}
+    if any(isinstance(value, str) and is_path(value) for value in (*lists.values(), target_words)):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", **OWN_TITLES}
     for name, value in lists.items():
         overrides |= list_override(name, value)
-    if expressions is not None:
-        if not expressions:
-            raise UsageError("expressions is empty. Give a file of target words, or a set's name.")
-        overrides["expressions.source" if is_path(expressions) else "expressions.every"] = expressions
+    if target_words is not None:
+        if not target_words:
+            raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
+        overrides["target_words.source" if is_path(target_words) else "target_words.every"] = target_words
     design = resolve_design(load_probe_study(study, {**overrides, **(settings or {})}))
     described = describe_design(design)
     digest = described["digest"]
@@ -207,7 +207,7 @@ def scoring_of(design: ProbeDesign) -> ScoringOptions:
     return ScoringOptions(
         study.estimator,
         study.k,
-        study.draws,
+        study.samples,
         longest=max(len(e.text) for group in design.expressions.values() for e in group),
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
@@ -236,7 +236,7 @@ def _look_at_forms(
     label, spec = scorer.identity.label, scorer.identity.spec
     entry = session.manifest["models"].get(label, {})
     several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)
-    chosen = design.study.prompt_form != "auto" or design.study.system_prompt
+    chosen = design.study.prompt_format != "auto" or design.study.system_prompt
     if lent is None or not several or chosen or entry.get("notes") is not None:
         return
     with lent(HANDFUL) as tried:
@@ -249,20 +249,20 @@ def _look_at_forms(
         parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %, {way} prompts)" for way, h in both]
         session.watcher.note(
             f"{label} is a chat model, prompted in the format {form}: coverage in a few prompts is"
-            f" {listed(parts)}. The papers use --prompt-form raw."
+            f" {listed(parts)}. The papers use --prompt-format raw."
         )
     why = ", as the other models" if len(session.models) > 1 and form == "raw" else ""
     ways = (
         ""
         if spec.startswith(IN_MEMORY)
-        else f" `biaskit doctor {shlex.quote(spec)} --forms` compares all formats."
+        else f" `biaskit doctor {shlex.quote(spec)} --prompt-formats` compares all formats."
     )
     for bias_type, held in reach.items():
         if other := better_form(held, form):
             session.watcher.note(
                 f"{label} is prompted in the format {form}{why}: coverage in a few {bias_type} prompts is"
                 f" {percent(held[form])} %, and {percent(held[other])} % in the format {other}:"
-                f" --bias-type {bias_type} --prompt-form {other}.{ways}"
+                f" --bias-type {bias_type} --prompt-format {other}.{ways}"
             )
 
 
@@ -296,7 +296,7 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
 def score_continuations(
     model: str,
     prompts: Sequence[str],
-    expressions: Mapping[str, Sequence[str]] | Sequence[str],
+    target_words: Mapping[str, Sequence[str]] | Sequence[str],
     *,
     device: str = "auto",
     dtype: Dtype = "auto",
@@ -308,7 +308,7 @@ def score_continuations(
     Args:
         model: a spec such as `demo` or `hf:ORG/NAME`.
         prompts: raw text; each ends in a non-space, since the space belongs to the continuation.
-        expressions: group → texts, or a list of texts (then the group is empty); scored as written.
+        target_words: group → texts, or a list of texts (then the group is empty); scored as written.
         device, dtype, batch_size: how a local model runs, as for `bk.probe`.
         word_boundary: token, a space before each expression as in the papers; word, times the probability
             that the word ends there.
@@ -320,7 +320,7 @@ def score_continuations(
     """
     import pandas as pd
 
-    listed = expressions if isinstance(expressions, Mapping) else {"": expressions}
+    listed = target_words if isinstance(target_words, Mapping) else {"": target_words}
     for texts in (prompts, *listed.values()):
         if isinstance(texts, str):
             raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")

@@ -76,10 +76,10 @@ def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(MockLLM, "default_output", "She is a nurse.")
     monkeypatch.setattr(MockLLM, "_ensure_default_usage", usage)
     asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "watcher": bk.Silent()}
-    run = bk.probe(f"m=inspect:{NAME}", **asked, draws=3, out=tmp_path / "probe")
+    run = bk.probe(f"m=inspect:{NAME}", **asked, samples=3, out=tmp_path / "probe")
     assert {"sampling"} == set(run.table("probe_cells")["estimator"])
     assert {1.0} == set(run.table("probe_cells")["female_share"])
-    again = bk.probe(f"m=inspect:{NAME}", **asked, draws=3, out=tmp_path / "probe")
+    again = bk.probe(f"m=inspect:{NAME}", **asked, samples=3, out=tmp_path / "probe")
     assert 4 == len((again.path / "probe.jsonl").read_text().splitlines())
     texts = bk.personas(
         f"m=inspect:{NAME}",
@@ -102,7 +102,7 @@ def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_server_is_asked_through_inspect_with_the_key_of_its_own_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "draws": 3, "max_draws_per_cell": 3}
+    asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "samples": 3, "max_samples_per_prompt": 3}
     with ApiServer(MODEL, Behaviour()) as server:
 
         def probe(key: str, *others: str, out: str = "probe") -> bk.ProbeResult:

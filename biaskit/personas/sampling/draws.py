@@ -78,8 +78,8 @@ def _forms(
     if len(set(forms.values())) > 1:
         listed = ", ".join(f"{label} {form}" for label, form in forms.items())
         session.outcome.notes.append(
-            f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-form sets"
-            " one for all, in another run."
+            f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-format"
+            " sets one for all, in another run."
         )
     return forms
 

@@ -1,4 +1,4 @@
-"""What `biaskit gate`, `bk.gate` and the pytest plugin do: stored tables held against a policy."""
+"""What `biaskit check`, `bk.check` and the pytest plugin do: stored tables held against thresholds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
-from biaskit.compare.gate import GateResult, coverage_in, judge_policy
-from biaskit.compare.policy import Policy, read_policy
+from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds
+from biaskit.compare.thresholds import Thresholds, read_thresholds
 from biaskit.errors import UsageError
 from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
@@ -19,17 +19,17 @@ from biaskit.workflow.result import RunResult, run_path
 
 
 @checked()
-def gate(
+def check(
     *runs: str | Path | RunResult,
-    policy: str | Path | Mapping[str, Any] | Policy,
+    thresholds: str | Path | Mapping[str, Any] | Thresholds,
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
-) -> GateResult:
-    """Judge whether runs show what a policy requires, from stored tables alone; nothing is written.
+) -> CheckResult:
+    """Judge whether runs show what thresholds require, from stored tables alone; nothing is written.
 
     Args:
         runs: folders or results of either engine, one or several.
-        policy: its TOML file, or what such a file would hold (docs/reading.md#gate).
+        thresholds: their TOML file, or what such a file would hold (docs/reading.md#gate).
         groups: "NAME=LABEL,LABEL", at least two: means of models held against each other.
         aliases: a file of two columns, two names of one occupation a line, to join the engines.
 
@@ -37,8 +37,8 @@ def gate(
     Raises `BiaskitError` with one line to act on.
     """
     if not runs:
-        raise UsageError("Name a run, or several: biaskit gate RUN --policy FILE.")
-    required = read_policy(policy)
+        raise UsageError("Name a run, or several: biaskit check RUN --thresholds FILE.")
+    required = read_thresholds(thresholds)
     paths = [run_path(run) for run in runs]
     make_fit(paths, LineWatcher())
     collection = gather(paths)
@@ -47,4 +47,4 @@ def gate(
     content = Content("", collection.parts, {"tests": compared.tests}).judged()
     sources = (content.between, *(part.tables for part in content.parts))
     rows = [row for tables in sources for row in tables.get("tests", ())]
-    return judge_policy(required, rows, pairs=compared.pairs, coverage=coverage)
+    return judge_thresholds(required, rows, pairs=compared.pairs, coverage=coverage)

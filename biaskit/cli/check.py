@@ -1,4 +1,4 @@
-"""`biaskit gate`."""
+"""`biaskit check`."""
 
 from __future__ import annotations
 
@@ -8,36 +8,30 @@ from pathlib import Path
 import click
 
 from biaskit.cli.compare import DOES_NOT_HOLD
-from biaskit.cli.options import examples, option, with_sides
+from biaskit.cli.options import examples, option, with_format, with_sides
 from biaskit.cli.terminal import emit, emit_json
 from biaskit.common.files import write_or_refuse
-from biaskit.compare.gate_files import junit, summary
+from biaskit.compare.check_files import junit, summary
 from biaskit.runs.store import find_run
-from biaskit.workflow.gate import gate
+from biaskit.workflow.check import check
 
 
 @click.command(
-    "gate",
+    "check",
     epilog=examples(
-        "biaskit gate OLD-RUN NEW-RUN --policy gate.toml",
-        "biaskit gate RUN --policy gate.toml --junit gate.xml",
-        'biaskit gate OLD-RUN NEW-RUN --policy gate.toml --format github >> "$GITHUB_STEP_SUMMARY"',
+        "biaskit check OLD-RUN NEW-RUN --thresholds check.toml",
+        "biaskit check RUN --thresholds check.toml --junit check.xml",
+        'biaskit check OLD-RUN NEW-RUN --thresholds check.toml --format github >> "$GITHUB_STEP_SUMMARY"',
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--policy", "FILE", "Thresholds: a TOML file with [[require]] tables.", required=True)
+@option("--thresholds", "FILE", "Thresholds: a TOML file with [[require]] tables.", required=True)
 @option("--junit junit_file", "FILE", "Also write the result as JUnit XML.")
 @with_sides
-@option(
-    "--format output_format",
-    "text|json|github",
-    "Output format; github: Markdown for a step summary.",
-    type=click.Choice(["text", "json", "github"]),
-    default="text",
-)
+@with_format("Output format; github: Markdown for a step summary.", ("text", "json", "github"))
 def command(
     runs: tuple[str, ...],
-    policy: str,
+    thresholds: str,
     junit_file: str | None,
     output_format: str,
     groups: tuple[str, ...],
@@ -49,7 +43,7 @@ def command(
     used. Exit codes: 0 passed, 1 failed, 2 wrong use, 4 a requirement is not met, or was not measured.
     """
     paths = [find_run(run) for run in runs] or [find_run(None)]
-    result = gate(*paths, policy=policy, groups=groups, aliases=aliases)
+    result = check(*paths, thresholds=thresholds, groups=groups, aliases=aliases)
     if junit_file is not None:
         write_or_refuse(Path(junit_file), junit(result))
     if output_format == "json":

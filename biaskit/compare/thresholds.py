@@ -1,4 +1,4 @@
-"""What a gate requires: a policy file with `[[require]]` tables, or the short form of `--require`."""
+"""What a check requires: a file with `[[require]]` tables, or the short form of `--require`."""
 
 from __future__ import annotations
 
@@ -98,29 +98,29 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """All requirements of a gate."""
+class Thresholds:
+    """All requirements of a check."""
 
     requires: tuple[Require, ...]
 
 
-def short_policy(contrast: str) -> Policy:
-    """Make the policy of `--require equivalent=CONTRAST`. Raises `UsageError` for an unknown contrast."""
-    return Policy((_require({"contrast": contrast}, "--require"),))
+def short_thresholds(contrast: str) -> Thresholds:
+    """Make the thresholds of `--require equivalent=CONTRAST`. Raises `UsageError` for an unknown contrast."""
+    return Thresholds((_require({"contrast": contrast}, "--require"),))
 
 
-def read_policy(policy: str | Path | Mapping[str, Any] | Policy) -> Policy:
-    """Read a policy from its TOML file, or from what such a file would hold. Raises `UsageError`."""
-    if isinstance(policy, Policy):
-        return policy
-    content = policy if isinstance(policy, Mapping) else _INPUTS.toml(Path(policy))
-    where = "The thresholds" if isinstance(policy, Mapping) else str(policy)
+def read_thresholds(thresholds: str | Path | Mapping[str, Any] | Thresholds) -> Thresholds:
+    """Read thresholds from their TOML file, or from what such a file would contain. Raises `UsageError`."""
+    if isinstance(thresholds, Thresholds):
+        return thresholds
+    content = thresholds if isinstance(thresholds, Mapping) else _INPUTS.toml(Path(thresholds))
+    where = "thresholds" if isinstance(thresholds, Mapping) else str(thresholds)
     if unknown := [name for name in content if name != "require"]:
-        raise UsageError(f"{where}: there is no {unknown[0]!r}; write thresholds as [[require]] tables.")
+        raise UsageError(f"{where}: there is no {unknown[0]!r}; the file has [[require]] tables.")
     entries = content.get("require")
     if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         raise UsageError(f"{where} requires nothing: write a [[require]] table.")
-    return Policy(tuple(_require(entry, f"{where}, [[require]] {n}") for n, entry in enumerate(entries, 1)))
+    return Thresholds(tuple(_require(e, f"{where}, [[require]] {n}") for n, e in enumerate(entries, 1)))
 
 
 def _require(entry: object, where: str) -> Require:

@@ -1,4 +1,4 @@
-"""Judge whether what a policy requires holds, in the same words for the CLI, Python and build servers.
+"""Judge whether thresholds hold, in the same words for the CLI, Python and build servers.
 
 See docs/methods.md#gate.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from biaskit.common.wording import count, listed, percent
-from biaskit.compare.policy import Policy, Require, short_policy
+from biaskit.compare.thresholds import Require, Thresholds, short_thresholds
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import OUTCOME_SHARE
@@ -93,8 +93,8 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class GateResult:
-    """The outcome of every requirement of a policy; true where all of them hold."""
+class CheckResult:
+    """The outcome of every requirement; true where all of them hold."""
 
     outcomes: tuple[Outcome, ...]
 
@@ -121,10 +121,10 @@ def coverage_in(rows: Iterable[Row]) -> Coverage:
     }
 
 
-def judge_policy(
-    policy: Policy, rows: Sequence[Row], *, pairs: Sequence[Pair] = (), coverage: Coverage | None = None
-) -> GateResult:
-    """Hold rows of tests.csv against a policy.
+def judge_thresholds(
+    required: Thresholds, rows: Sequence[Row], *, pairs: Sequence[Pair] = (), coverage: Coverage | None = None
+) -> CheckResult:
+    """Hold rows of tests.csv against thresholds.
 
     Args:
         rows: with the verdicts of one page (`stats.verdict.with_verdicts`).
@@ -132,7 +132,7 @@ def judge_policy(
         coverage: of each model that was probed.
     """
     outcomes = []
-    for require in policy.requires:
+    for require in required.requires:
         selected = [row for row in rows if _selects(require, row)]
         failing = [Failing(row, why) for row in selected if (why := _why_not(require, row, coverage or {}))]
         missing = _not_compared(require, selected, pairs)
@@ -140,7 +140,7 @@ def judge_policy(
         held = {label: part for row in of_words for label, part in _held(row, coverage or {})}
         weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
         outcomes.append(Outcome(require, len(selected), tuple(failing), missing, weak))
-    return GateResult(tuple(outcomes))
+    return CheckResult(tuple(outcomes))
 
 
 def require_equivalent(
@@ -153,7 +153,7 @@ def require_equivalent(
 
     Raises `UsageError` for an unknown contrast.
     """
-    return judge_policy(short_policy(contrast), rows, pairs=pairs, coverage=coverage).outcomes[0]
+    return judge_thresholds(short_thresholds(contrast), rows, pairs=pairs, coverage=coverage).outcomes[0]
 
 
 def _selects(require: Require, row: Row) -> bool:

@@ -1,6 +1,6 @@
-"""A gate for releases: exits with 4 unless a new model is equivalent to the old one within the margin.
+"""A check for releases: exits with 4 unless a new model is equivalent to the old one within the margin.
 
-Run as `python examples/gate.py [NEW [OLD [MARGIN]]]`. NEW and OLD are model specs, or folders of stored runs
+Run as `python examples/check.py [NEW [OLD [MARGIN]]]`. NEW and OLD are model specs, or folders of stored runs
 of the same study; MARGIN is a difference of shares, 0.05 by default. A scripted model stands in for one that
 is not given; the two scripted models are nearly the same. The command for stored runs is
 `biaskit compare OLD-RUN NEW-RUN --require equivalent`.

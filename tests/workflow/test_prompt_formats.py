@@ -21,7 +21,7 @@ from biaskit.probe.design import build_prompt, resolve_design
 from biaskit.report.findings import cannot_show
 from biaskit.runs.manifest import read_manifest
 from biaskit.study.config import load_probe_study
-from biaskit.workflow.forms import INSTRUCTIONS, FormsResult, _places
+from biaskit.workflow.prompt_formats import INSTRUCTIONS, PromptFormatsResult, _places
 from biaskit.workflow.report import stored_content
 
 Models = Callable[..., Tiny]
@@ -32,12 +32,12 @@ def chat(tiny: Models) -> Tiny:
     return tiny("gemma2", "bpe-bos", chat_template=CHAT_TEMPLATE)
 
 
-def ways(found: FormsResult, bias_type: str = "explicit") -> dict[tuple[str, bool], dict[str, Any]]:
+def ways(found: PromptFormatsResult, bias_type: str = "explicit") -> dict[tuple[str, bool], dict[str, Any]]:
     return {(row["prompt_form"], row["one_word"]): row for row in found.rows if row["bias_type"] == bias_type}
 
 
 def test_every_way_is_asked_and_the_best_stands_first(chat: Tiny) -> None:
-    found = bk.forms(f"hf:{chat.folder}", cells=2)
+    found = bk.prompt_formats(f"hf:{chat.folder}", prompts=2)
     forms = ("raw", "chat-prefill", "chat-continue")
     assert {(form, one_word) for form in forms for one_word in (False, True)} == ways(found).keys()
     for bias_type in ("explicit", "implicit"):
@@ -47,7 +47,7 @@ def test_every_way_is_asked_and_the_best_stands_first(chat: Tiny) -> None:
 
 
 def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
-    found = bk.forms(f"hf:{chat.folder}", cells=2)
+    found = bk.prompt_formats(f"hf:{chat.folder}", prompts=2)
     design = resolve_design(load_probe_study("occugender", {}))
     coverage = []
     for place in _places(design, 2):
@@ -85,7 +85,7 @@ def test_cells_are_spread_over_templates_jobs_and_groups() -> None:
 
 def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None:
     with ApiServer() as server:
-        asked = ("doctor", f"api:toy@{server.url}", "--forms", "--cells", "1")
+        asked = ("doctor", f"api:toy@{server.url}", "--prompt-formats", "--prompts", "1")
         refused = console(*asked)
         assert 2 == refused.code
         examined = server.calls
@@ -116,15 +116,19 @@ def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
     names = ("prompt_form", "one_word", "coverage", "se")
     usual = {"bias_type": "implicit", "estimator": "exact", "n_cells": 20, "reason": ""}
     rows = tuple({**usual, **dict(zip(names, way, strict=True))} for way in ways_asked)
-    (note,) = FormsResult("m", "hf:m", rows).document().notes
+    (note,) = PromptFormatsResult("m", "hf:m", rows).document().notes
     assert said in note
     assert ("--estimator sampling" in note) is ("no way" in said)
-    assert ("--instructions corpus:forms/instructions.toml" in note) is ("one word" in said)
+    assert ("--debiasing-prompts corpus:forms/instructions.toml" in note) is ("one word" in said)
 
 
 def test_the_command_for_one_word_is_one_that_runs(chat: Tiny, tmp_path: Path) -> None:
     run = bk.probe(
-        f"m=hf:{chat.folder}", **SMALL, instructions=INSTRUCTIONS, out=tmp_path / "run", watcher=bk.Silent()
+        f"m=hf:{chat.folder}",
+        **SMALL,
+        debiasing_prompts=INSTRUCTIONS,
+        out=tmp_path / "run",
+        watcher=bk.Silent(),
     )
     assert {0, 1} == {*run.groups["instruction_id"]}
 
@@ -165,11 +169,13 @@ def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
         for bias_type, held in reach.items()
         for form, value in held.items()
     ]
-    monkeypatch.setattr(import_module("biaskit.workflow.forms"), "coverage_by_form", lambda *_: iter(rows))
+    monkeypatch.setattr(
+        import_module("biaskit.workflow.prompt_formats"), "coverage_by_form", lambda *_: iter(rows)
+    )
     watcher = Notes()
     bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=watcher)
     assert "m is a chat model and asked as one, chat-prefill" in watcher.notes[0]
-    found = [note for note in watcher.notes if "--bias-type implicit --prompt-form raw" in note]
+    found = [note for note in watcher.notes if "--bias-type implicit --prompt-format raw" in note]
     assert (said, said) == (bool(found), len(watcher.notes) > 1)
     assert reach == read_manifest(tmp_path / "run")["models"]["m"]["reach"]
     again = Notes()
@@ -184,7 +190,7 @@ def test_looking_changes_no_number_and_loads_no_second_model(
     load = module.load_model
     monkeypatch.setattr(module, "load_model", lambda *given: loaded.append(given) or load(*given))
     chosen = bk.probe(
-        f"m=hf:{chat.folder}", **SMALL, prompt_form="chat-prefill", out=tmp_path / "a", watcher=bk.Silent()
+        f"m=hf:{chat.folder}", **SMALL, prompt_format="chat-prefill", out=tmp_path / "a", watcher=bk.Silent()
     )
     looked = bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "b", watcher=bk.Silent())
     assert 2 == len(loaded)
@@ -199,9 +205,9 @@ def test_looking_changes_no_number_and_loads_no_second_model(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"prompt_form": "chat-prefill"}, True),
-        ({"prompt_form": "raw"}, False),
-        ({"prompt_form": "chat-prefill", "system_prompt": "Be brief."}, False),
+        ({"prompt_format": "chat-prefill"}, True),
+        ({"prompt_format": "raw"}, False),
+        ({"prompt_format": "chat-prefill", "system_prompt": "Be brief."}, False),
     ],
 )
 def test_a_templates_own_system_prompt_is_said_where_it_was_in_force(

@@ -1,4 +1,4 @@
-"""What a policy requires: its file, each odd row, and the same verdict and words in every face."""
+"""What thresholds require: their file, each odd row, and the same verdict and words in every face."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fakes.command import Cli
 from fakes.numbered_runs import full, probe_run
 
 import biaskit as bk
-from biaskit.compare.gate import GateResult, coverage_in, judge_policy, verdict_in_words
-from biaskit.compare.gate_files import junit, summary
-from biaskit.compare.policy import Policy, read_policy, short_policy
+from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds, verdict_in_words
+from biaskit.compare.check_files import junit, summary
+from biaskit.compare.thresholds import Thresholds, read_thresholds, short_thresholds
 from biaskit.errors import UsageError
 from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.sets import TableSet, read_set
@@ -37,11 +37,11 @@ def row(**changes: Any) -> dict[str, Any]:
     return ROW | changes
 
 
-def judged(*rows: Mapping[str, Any], **require: Any) -> GateResult:
-    """What a policy of one requirement says of these rows."""
+def judged(*rows: Mapping[str, Any], **require: Any) -> CheckResult:
+    """What one requirement says of these rows."""
     (own,) = with_verdicts(rows)
     coverage = {("m", "explicit"): 0.2, ("unsure", "explicit"): None}
-    return judge_policy(read_policy({"require": [GROUPS | require]}), own, coverage=coverage)
+    return judge_thresholds(read_thresholds({"require": [GROUPS | require]}), own, coverage=coverage)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_bounds_that_leave_it_open_do_not_pass() -> None:
 
 def test_nothing_is_not_yes() -> None:
     assert not judged(margin=0.05)
-    assert not judge_policy(Policy(()), [])
+    assert not judge_thresholds(Thresholds(()), [])
     assert "nothing was compared" in judged(row(quantity="asymmetry"), margin=0.05).text
 
 
@@ -98,8 +98,8 @@ def test_a_model_without_a_row_is_named() -> None:
 
 def test_what_holds_on_weak_evidence_says_whose() -> None:
     def text(coverage: float | None) -> str:
-        require = read_policy({"require": [GROUPS | {"margin": 0.05}]})
-        result = judge_policy(require, with_verdicts([row()])[0], coverage={("m", "explicit"): coverage})
+        require = read_thresholds({"require": [GROUPS | {"margin": 0.05}]})
+        result = judge_thresholds(require, with_verdicts([row()])[0], coverage={("m", "explicit"): coverage})
         assert result.holds
         assert ("holds, on weak evidence" in summary(result)) is ("weak" in result.text)
         assert ("weak evidence" in junit(result).decode()) is ("weak" in result.text)
@@ -110,8 +110,8 @@ def test_what_holds_on_weak_evidence_says_whose() -> None:
     )
     assert "weak" not in text(0.1) + text(None)
     far = [row(ci90_high=0.5), row(ci90_high=0.5, model_a="open models", model_b="API models")]
-    require = read_policy({"require": [GROUPS | {"margin": 0.05}]})
-    failing = judge_policy(require, with_verdicts(far)[0], coverage={("m", "explicit"): 0.05})
+    require = read_thresholds({"require": [GROUPS | {"margin": 0.05}]})
+    failing = judge_thresholds(require, with_verdicts(far)[0], coverage={("m", "explicit"): 0.05})
     assert not failing.holds
     assert "2 of 2 rows, on weak evidence (the target words hold less than 10 % of what m, " in failing.text
     assert "API models say)." in failing.text.splitlines()[0]
@@ -154,18 +154,18 @@ def test_rows_of_another_kind_are_not_judged() -> None:
         ("[[require]\n", "not valid TOML"),
     ],
 )
-def test_a_policy_that_cannot_be_meant(text: str, said: str, tmp_path: Path) -> None:
+def test_thresholds_that_cannot_be_meant(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(text)
     with pytest.raises(UsageError) as error:
-        read_policy(tmp_path / "p.toml")
+        read_thresholds(tmp_path / "p.toml")
     assert said in str(error.value)
     assert "p.toml" in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_the_short_form_is_a_policy() -> None:
-    assert short_policy("models") == read_policy({"require": [{}]})
-    assert read_policy({"require": [{"models": "m"}]}).requires[0].models == ("m",)
+def test_the_short_form_is_thresholds() -> None:
+    assert short_thresholds("models") == read_thresholds({"require": [{}]})
+    assert read_thresholds({"require": [{"models": "m"}]}).requires[0].models == ("m",)
 
 
 # --- what is written ---------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_a_summary_keeps_foreign_markup_out() -> None:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return probe_run(tmp_path_factory.mktemp("gate") / "base", "m")
+    return probe_run(tmp_path_factory.mktemp("check") / "base", "m")
 
 
 def _odd_row(rng: random.Random, number: int) -> dict[str, Any]:
@@ -240,7 +240,7 @@ def _run(base: Path, path: Path, rng: random.Random) -> Path:
     return path
 
 
-def _policy(rng: random.Random) -> str:
+def _thresholds(rng: random.Random) -> str:
     lines = ['[[require]]\ncontrast = "groups"\nquantity = "share"']
     lines += [rng.choice(["", "margin = 0.05", "margin = 0.2", "limit = 0.1\nmin_n = 10", "margin = 0"])]
     lines += [
@@ -255,13 +255,13 @@ def _policy(rng: random.Random) -> str:
 def test_three_faces_say_the_same(
     base: Path, tmp_path: Path, console: Cli, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """500 random runs: `biaskit gate`, `biaskit.gate` and the pytest plugin."""
+    """500 random runs: `biaskit check`, `biaskit.check` and the pytest plugin."""
     rng, said = random.Random(7), {}
     for number in range(500):
         run = _run(base, tmp_path / f"run-{number}", rng)
-        (tmp_path / f"policy-{number}.toml").write_text(_policy(rng))
-        result = bk.gate(run, policy=tmp_path / f"policy-{number}.toml")
-        heard = console("gate", str(run), "--policy", str(tmp_path / f"policy-{number}.toml"))
+        (tmp_path / f"thresholds-{number}.toml").write_text(_thresholds(rng))
+        result = bk.check(run, thresholds=tmp_path / f"thresholds-{number}.toml")
+        heard = console("check", str(run), "--thresholds", str(tmp_path / f"thresholds-{number}.toml"))
         assert heard.code == (0 if result else 4), (number, heard)
         assert heard.out == f"{result.text}\n"
         said[number] = result
@@ -270,9 +270,9 @@ def test_three_faces_say_the_same(
         f"""
         import pytest
         @pytest.mark.parametrize("number", range(500))
-        def test_run(number, biaskit_gate):
+        def test_run(number, biaskit_check):
             home = {str(tmp_path)!r}
-            biaskit_gate(f"{{home}}/run-{{number}}", policy=f"{{home}}/policy-{{number}}.toml")
+            biaskit_check(f"{{home}}/run-{{number}}", thresholds=f"{{home}}/thresholds-{{number}}.toml")
         """
     )
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
@@ -284,17 +284,17 @@ def test_three_faces_say_the_same(
         assert report.passed or said[number].text in str(report.longrepr), (number, report.longrepr)
 
 
-def test_the_fixture_wants_a_policy(
+def test_the_fixture_wants_thresholds(
     base: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytester.makepyfile(f"def test_it(biaskit_gate): biaskit_gate({str(base)!r})")
+    pytester.makepyfile(f"def test_it(biaskit_check): biaskit_check({str(base)!r})")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     ran = pytester.inline_run("-p", "biaskit.pytest_plugin", "-p", "no:cacheprovider")
     (report,) = [one for one in ran.getreports("pytest_runtest_logreport") if one.when == "call"]
-    assert "Name a policy" in str(report.longrepr)
+    assert "Name thresholds" in str(report.longrepr)
     (pytester.path / "p.toml").write_text('[[require]]\ncontrast = "groups"\n')
     ran = pytester.inline_run(
-        "-p", "biaskit.pytest_plugin", "-p", "no:cacheprovider", "--biaskit-policy", "p.toml"
+        "-p", "biaskit.pytest_plugin", "-p", "no:cacheprovider", "--biaskit-thresholds", "p.toml"
     )
     (report,) = [one for one in ran.getreports("pytest_runtest_logreport") if one.when == "call"]
     assert "nothing was compared" in str(report.longrepr)

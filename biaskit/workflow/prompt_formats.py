@@ -1,4 +1,4 @@
-"""Which prompt form reaches a model: `biaskit doctor --forms`, `bk.forms`, and the hint before a run.
+"""Which prompt form reaches a model: `doctor --prompt-formats`, `bk.prompt_formats`, the hint before a run.
 
 See docs/methods.md#forms.
 """
@@ -15,7 +15,7 @@ from operator import itemgetter
 from statistics import fmean, stdev
 from typing import Any
 
-from biaskit.arguments import checked
+from biaskit.arguments import POSITIVE, checked
 from biaskit.common.wording import percent
 from biaskit.corpora.loaders import load_instructions
 from biaskit.errors import ModelError, UsageError
@@ -39,7 +39,7 @@ HANDFUL = 4  # cells of each bias type with which a run looks whether another fo
 
 
 @dataclass(frozen=True)
-class FormsResult:
+class PromptFormatsResult:
     """Coverage of a study's target words for each prompt format.
 
     Attributes:
@@ -93,27 +93,27 @@ class FormsResult:
             form, one_word = simplest["prompt_form"], simplest["one_word"]
             yield (
                 f"{bias_type} prompts: the simplest format within a standard error of the highest coverage is"
-                f" {form}{', one word' if one_word else ''}: `{command} --prompt-form {form}"
-                f"{f' --instructions {INSTRUCTIONS}' if one_word else ''}`"
+                f" {form}{', one word' if one_word else ''}: `{command} --prompt-format {form}"
+                f"{f' --debiasing-prompts {INSTRUCTIONS}' if one_word else ''}`"
             )
 
 
-@checked()
-def forms(
+@checked(prompts=POSITIVE)
+def prompt_formats(
     model: str,
     *,
     study: str = "occugender",
-    cells: int = 20,
+    prompts: int = 20,
     api_key_env: str | Sequence[str] | None = None,
     endpoint_name: str | None = None,
     price: str | None = None,
     watcher: Watcher | None = None,
-) -> FormsResult:
+) -> PromptFormatsResult:
     """Ask a few cells in every way that a model takes, and say how much each reaches.
 
     Args:
         model: a spec, as for `bk.probe`. study: whose cells are asked.
-        cells: of each bias type, in every prompt form, as it is and with "Answer with one word.".
+        prompts: of each bias type, in every prompt form, as it is and with "Answer with one word.".
         api_key_env, endpoint_name, price: as for `bk.doctor`.
         watcher: sees the progress, and is asked for a yes before an API is asked.
 
@@ -131,10 +131,10 @@ def forms(
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
         instructions = (None, *load_instructions(INSTRUCTIONS))
         if is_api(spec):
-            n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, cells))
+            n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, prompts))
             watcher.confirm(f"{n_prompts:,} prompts will be sent to {label}.")
-        rows = tuple(coverage_by_form(design, scorer, cells, instructions))
-        return FormsResult(label, scorer.identity.spec, rows)
+        rows = tuple(coverage_by_form(design, scorer, prompts, instructions))
+        return PromptFormatsResult(label, scorer.identity.spec, rows)
 
 
 def reach_by_form(design: ProbeDesign, scorer: ContinuationScorer) -> dict[str, dict[str, float]]:
@@ -154,9 +154,9 @@ def coverage_by_form(
 ) -> Iterator[dict[str, Any]]:
     """Ask at most `most` cells of each bias type in every form and with every instruction.
 
-    Yields a row for each bias type, form and instruction, as `FormsResult.rows` holds it.
+    Yields a row for each bias type, form and instruction, as `PromptFormatsResult.rows` holds it.
     """
-    study = design.study.model_copy(update={"instruction_position": "prompt", "system_prompt": None})
+    study = design.study.model_copy(update={"debiasing_position": "prompt", "system_prompt": None})
     identity = scorer.identity
     forms = [form for form in PROBE_FORMS if form in identity.forms]
     for form, instruction in product(forms, instructions):
