@@ -58,17 +58,14 @@ def print_result(result: RunResult, output_format: str) -> None:
         emit(render_latex(result.document()))
     else:
         # Not at the top: it is a third of what `report` of one run would import.
-        from biaskit.workflow.compare import BETWEEN, ComparisonResult
+        from biaskit.workflow.compare import ComparisonResult
 
         document = result.document()
         emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
         if isinstance(result, ComparisonResult):
-            findings = first_findings(result.content, width=width(), first=BETWEEN)
+            findings = first_findings(result.content, width=width())
         else:
-            content = stored_content(result.path)
-            several = len({model.label for part in content.parts for model in part.models}) > 1
-            first = BETWEEN if several else ()
-            findings = first_findings(content, width=width(), most=N_FINDINGS, first=first)
+            findings = first_findings(stored_content(result.path), width=width(), most=N_FINDINGS)
         emit(f"{findings}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
         emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
         emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")

@@ -18,6 +18,8 @@ from biaskit.tables.quantities import ANSWERS_OF_MODELS
 from biaskit.tables.query import Row, Tables, contrast_of
 from biaskit.tables.sets import read_set
 
+BETWEEN_MODELS = ("models", ANSWERS_OF_MODELS)
+"""Contrasts of the tests between models."""
 MODEL_COLUMNS = ("model", "model_a", "model_b", "model_old", "model_new")
 
 
@@ -154,7 +156,7 @@ def _read(path: Path) -> StoredRun:
     stored = read_set(path)
     tables = stored.rows()
     if tests := tables.get("tests"):
-        tables["tests"] = [row for row in tests if contrast_of(row) not in ("models", ANSWERS_OF_MODELS)]
+        tables["tests"] = [row for row in tests if contrast_of(row) not in BETWEEN_MODELS]
     return StoredRun(path, manifest, stored.analysis, tables, {label: label for label in manifest["models"]})
 
 

@@ -21,8 +21,7 @@ from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding, first_about
-from biaskit.report.findings.finding import Topic
+from biaskit.report.findings import BETWEEN, Finding, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import side_by_side
 from biaskit.runs.collection import Collection, gather
@@ -36,8 +35,6 @@ from biaskit.workflow.calls import command_line
 from biaskit.workflow.result import RunResult, run_path, table_property
 
 TABLES = ("tests", "gaps", "srb_change")
-BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
-"""Topics of the findings that tie models and engines together."""
 MARGIN = "margin."
 
 

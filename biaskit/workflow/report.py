@@ -37,14 +37,15 @@ from biaskit.report.render.document import PaperTable
 from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
 from biaskit.runs.claims import GASP
-from biaskit.runs.collection import Collection, Part, gather
+from biaskit.runs.collection import BETWEEN_MODELS, Collection, Part, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run
 from biaskit.runs.verification import verified_line
 from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
-from biaskit.tables.query import Tables
+from biaskit.tables.query import Tables, contrast_of
+from biaskit.tables.sets import read_set
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.result import RunResult, run_path
@@ -171,12 +172,12 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
 
 
 def stored_content(run: Path) -> Content:
-    """Gather what findings need from a run's stored tables: no row is read, no models are compared."""
-    collection = gather([run])
+    """Gather what findings need from a run's stored tables: its tests between models are among them."""
+    collection, tests = gather([run]), read_set(run, ("tests",)).rows().get("tests", ())
     return Content(
         title=title_of(collection.parts),
         parts=collection.parts,
-        between={},
+        between={"tests": [row for row in tests if contrast_of(row) in BETWEEN_MODELS]},
         notes=collection.notes,
         reference=_reference(collection),
     ).judged()

@@ -106,6 +106,20 @@ def test_a_clearly_different_model_leaves_4_and_the_rows(cli: Cli, runs: dict[st
     assert "and 3 more rows" in said.err
 
 
+def test_a_run_of_two_models_ends_with_what_compare_says_of_them(cli: Cli, home: Path) -> None:
+    models = [f"{label}=scripted:{home / name}" for label, name in (("A", "a.jsonl"), ("Other", "b.jsonl"))]
+    asked = ("--study", "gasp-occupations", "--jobs", JOBS_ASKED, "--templates", "1-3", "--out", "both")
+    probed, compared = cli("probe", *models, *asked), cli("compare", "both")
+    assert (0, 0) == (probed.code, compared.code), probed.err + compared.err
+    said = " ".join(probed.out.split())
+    assert (
+        "the share of women for jobs mostly held by women is 30 points more for Other than for A [30 to 30]."
+    ) in said
+    assert "of 4 comparisons between Other and A, 4 differ clearly." in said
+    findings = [text.split("\n- ")[1:4] for text in (probed.out, compared.out)]
+    assert findings[0] == findings[1]
+
+
 def test_nothing_compared_is_not_equivalent(cli: Cli, runs: dict[str, Path]) -> None:
     said = cli("compare", runs["A"], runs["Copy"], "--require", "equivalent=labour")
     assert 4 == said.code

@@ -19,7 +19,7 @@ from biaskit.report.findings.sentence import STRENGTH, Said
 from biaskit.report.findings.texts import write
 from biaskit.report.questions import ORDER
 
-__all__ = ["READING", "Finding", "Sentences", "cannot_show", "findings", "first_about", "say"]
+__all__ = ["BETWEEN", "READING", "Finding", "Sentences", "cannot_show", "findings", "first_about", "say"]
 
 READING = (
     "Brackets hold intervals of at least 95 %, wider where a page asks more. A difference is named where its "
@@ -27,6 +27,8 @@ READING = (
     "90 % interval lies inside the margin; “not identified”: an estimator’s bounds leave it open."
 )
 """How to read the sentences; shown once beside them."""
+BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
+"""Topics of the findings that tie models and engines together."""
 N_LEADING = 3
 UNCLEAR, SILENT = STRENGTH["no-clear-difference"], STRENGTH["no-verdict"]
 _SAID_BY = (say_whom, labour, write, words, scores, beside, models, agree, instructions)

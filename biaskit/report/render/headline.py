@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, people, percent, plain_number, point_number, points_range, short
 from biaskit.report.content import Content
-from biaskit.report.findings import READING, findings, first_about
+from biaskit.report.findings import BETWEEN, READING, findings, first_about
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, blocks_of, jobs_of
-from biaskit.report.findings.finding import Finding, Topic, parts_of, reason_of, reasons_of, women_against_men
+from biaskit.report.findings.finding import Finding, parts_of, reason_of, reasons_of, women_against_men
 from biaskit.report.findings.texts import against_labour, models_of, occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.probe import share_of
@@ -35,11 +35,9 @@ def side_by_side(content: Content) -> tuple[TitledTable, ...]:
     return (*probed, *map(_personas, parts_of(content, "personas")))
 
 
-def first_findings(
-    content: Content, *, width: int = WIDTH, most: int = N_FINDINGS, first: Sequence[Topic] = ()
-) -> str:
-    """Print the first findings alone, as `headline` does, those of the topics `first` before others."""
-    return "\n".join(_sentences(first_about(first, content), width, most))
+def first_findings(content: Content, *, width: int = WIDTH, most: int = N_FINDINGS) -> str:
+    """Print the first findings alone, as `headline` does, those about models side by side before others."""
+    return "\n".join(_sentences(first_about(BETWEEN, content), width, most))
 
 
 def _sentences(said: Sequence[Finding], width: int, most: int) -> Iterator[str]:
