@@ -144,7 +144,7 @@ class _Comparison:
         self.tables.notes += say_apart(notes, {model.label: model.prompt_form for model in models})
         if left_out:
             self.tables.notes.append(
-                f"Not asked of all models in the same words, and left out: {'; '.join(left_out)}."
+                f"Left out, since not all models had the same prompts: {'; '.join(left_out)}."
             )
         self.tables.notes += measured_differently(self.runs("probe"), models)
         self.tables.notes += without_answers([model.label for model in models], self.outcomes)

@@ -142,7 +142,7 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
         place = first.setdefault(entry.item.lower(), len(items))
         if place < len(items):
             name = items[place].name
-            again = "stands there twice" if name == entry.item else f"differs only in case from {shown(name)}"
+            again = "is listed twice" if name == entry.item else f"differs only in case from {shown(name)}"
             raise CorpusError(
                 f"{where}: item {shown(entry.item)} {again} (first: item {place + 1})."
                 " Tables join on lower-cased names: remove or rename one."

@@ -180,7 +180,7 @@ class Controller:
                 if time.monotonic() + wait - started > self.policy.longest_call:
                     minutes = self.policy.longest_call / 60
                     raise self.stop(f"the server has refused every request for {minutes:.0f} min") from None
-                self._note(f"asked to slow down: {wait:.1f} s ({trouble})")
+                self._note(f"the server asks to slow down: {wait:.1f} s ({trouble})")
                 self._resume_at = max(self._resume_at, time.monotonic() + wait)
                 self.meter.spending.retries += 1
                 refusals += 1

@@ -69,7 +69,7 @@ def find_demo(name: str) -> ModelFolder:
         except OSError as error:
             raise ModelError(
                 f"The model {name} cannot be kept in {target.parent}: {error.strerror or error}."
-                " Set XDG_CACHE_HOME to a folder with 2 GB of room."
+                " Set XDG_CACHE_HOME to a folder with 2 GB of free space."
             ) from error
     return replace(check_folder(target), dequantised=True)
 

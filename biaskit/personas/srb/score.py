@@ -180,7 +180,7 @@ def scores_with_content(
     for gender, content in contents.items():
         score = scores[gender]
         lost = score.srb is not None and content.srb is None
-        reason = joined([score.reason, f"without gender words: {content.reason}" if lost else None])
+        reason = joined([score.reason, f"without gendered words: {content.reason}" if lost else None])
         scores[gender] = replace(
             score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
         )
