@@ -123,7 +123,7 @@ class _Comparison:
             answers |= answers_of(rows, groups, where, asked)
             outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
             absent = [model for model in run.manifest["models"] if model not in answers]
-            self.tables.notes += [f"{model} has no results of {where}." for model in absent]
+            self.tables.notes += [f"{model} has no row in {where}." for model in absent]
         return answers, outcomes
 
     def compare_answers(self) -> None:

@@ -46,7 +46,7 @@ def rows(
             row[column.name] = _made_up(column.kind, rng, missing)
         row |= dict(zip(keys, values, strict=True))
         if has_reason:
-            row["reason"] = "nothing listed in 3 of 25 cells" if missing else ""
+            row["reason"] = "no target word listed in 3 of 25 prompts" if missing else ""
         found.append(row)
     return found
 

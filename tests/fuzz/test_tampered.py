@@ -114,13 +114,13 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
     ("a number, summed", rows(of_third(log_prob=-9.0), summed=True), ANALYZE, 0, ""),
     # Rows that are there twice, of others, or gone.
     ("rows twice", with_rows_twice, ANALYZE, 0, "twice.*: 12"),
-    ("a foreign row", with_a_foreign_row, ANALYZE, 0, "1 stored rows are not part of this question"),
+    ("a foreign row", with_a_foreign_row, ANALYZE, 0, "1 stored rows are not part of this study"),
     (
         "half gone",
         rows(lambda found: found.__delitem__(slice(6, None))),
         ANALYZE,
         0,
-        "6 of 12 cells have no share",
+        "6 of 12 prompts have no share",
     ),
     ("all gone", gone("run/probe.jsonl"), ANALYZE, 1, r"no probe\.jsonl"),
     ("a link", linked, PROBE, 1, r"probe\.jsonl is a symbolic link"),
@@ -153,7 +153,7 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
     (
         "the model",
         stated("run/manifest.json", lambda m: m["models"]["m"].update(fingerprint="0" * 64)),
-        *(ANALYZE, 0, "12 of 12 cells have no share"),
+        *(ANALYZE, 0, "12 of 12 prompts have no share"),
     ),
 )
 

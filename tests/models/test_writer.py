@@ -117,7 +117,7 @@ def test_name_and_version_are_the_model() -> None:
     assert [] == second.batches
     result = personas(third, version="2")
     assert len(first.batches) == len(third.batches)
-    assert any("is not the model it was" in warning for warning in result.warnings)
+    assert any("is has changed" in warning for warning in result.warnings)
 
 
 def test_thoughts_are_parted() -> None:

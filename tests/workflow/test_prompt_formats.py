@@ -107,7 +107,7 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
         ([("raw", False, 0.25, 0.02), ("chat-prefill", True, 0.27, 0.03)], "is raw: `"),
         ([("raw", True, 0.27, 0.03), ("chat-prefill", False, 0.25, 0.02)], "is chat-prefill: `"),
         ([("raw", True, 0.4, 0.03), ("chat-prefill", False, 0.2, 0.02)], "is raw, one word: `"),
-        ([("raw", False, 0.09, 0.02), ("chat-prefill", False, None, None)], "no way reaches 10 %"),
+        ([("raw", False, 0.09, 0.02), ("chat-prefill", False, None, None)], "no format reaches 10 %"),
     ],
 )
 def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
@@ -174,7 +174,7 @@ def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
     )
     watcher = Notes()
     bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=watcher)
-    assert "m is a chat model and asked as one, chat-prefill" in watcher.notes[0]
+    assert "m is a chat model, prompted in the format chat-prefill" in watcher.notes[0]
     found = [note for note in watcher.notes if "--bias-type implicit --prompt-format raw" in note]
     assert (said, said) == (bool(found), len(watcher.notes) > 1)
     assert reach == read_manifest(tmp_path / "run")["models"]["m"]["reach"]

@@ -141,7 +141,7 @@ def _scores(
             listed = lists.marked(model, occupation, origin, gender)
             if listed is None or listed.n_marked is None:
                 why = listed.reason if listed else None
-                return _none(why or f"no {origin} texts of this occupation")
+                return _none(why or f"{NO_TEXTS[origin]} for this occupation")
             lists_of.setdefault(origin, {})[gender] = listed
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS

@@ -59,7 +59,7 @@ class Left:
     @property
     def plan(self) -> str:
         """The line of the plan."""
-        (line,) = [line for line in self.err.splitlines() if "to ask" in line]
+        (line,) = [line for line in self.err.splitlines() if "to run" in line]
         return line
 
 

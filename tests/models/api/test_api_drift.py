@@ -182,6 +182,6 @@ def test_a_name_of_the_endpoint_makes_a_new_port_the_same_model(cli: Ask) -> Non
         assert again.content == first.content
         other = cli(*probe(moved, *FOUR))
         assert other.code == 0
-        assert "toy is not the model it was" in other.notes
+        assert "toy is has changed" in other.notes
         assert len(other.rows) == 8
         assert len({row["key"] for row in other.rows}) == 8
