@@ -150,7 +150,7 @@ opening = "I met a [X]."
 STUDY = b"""name = "s"
 jobs = { source = "corpus:occugender/jobs.csv", select = "1" }
 templates = { source = "corpus:occugender/templates.toml", select = "1" }
-expressions = { explicit = "occugender-explicit", implicit = "pronoun-subject" }
+target_words = { explicit = "occugender-explicit", implicit = "pronoun-subject" }
 """
 
 

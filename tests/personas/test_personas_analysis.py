@@ -476,8 +476,8 @@ def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tm
     assert [] == [row for row in table(found, "tests") if row["family"].endswith("/models")]
     assert not (found.path / "tables/srb_change.csv").exists()
     assert (
-        "The models have different prompt formats (chat: a; completion: b): there is no test between two formats."
-        " Use one for all, with prompt_format=." in found.warnings
+        "The models have different prompt formats (chat: a; completion: b): there is no test between two"
+        " formats. Use one for all, with prompt_format=." in found.warnings
     )
 
 

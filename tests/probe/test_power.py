@@ -46,7 +46,8 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
     assert none.difference is None
     assert (
         none.reason
-        == "at a coverage of 0.03, 74 % of the prompts would stay empty, and above 10 % there is no conclusion"
+        == "at a coverage of 0.03, 74 % of the prompts would stay empty, and above 10 % there is no"
+        " conclusion"
     )
 
 

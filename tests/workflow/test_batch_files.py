@@ -189,7 +189,7 @@ def test_openai_needs_no_key_and_gets_no_parameter_that_it_does_not_know(
     [
         (("scripted:m.jsonl",), (), "is for API models"),
         (("a=api:x@http://h/v1", "b=api:y@http://h/v1"), (), "takes one model, not 2"),
-        (("api:x@http://h/v1",), ("--max-cost", "2", "--price", "1,1"), "--max-cost limits what biaskit sends"),
+        (("api:x@http://h/v1",), ("--max-cost", "2", "--price", "1,1"), "--max-cost limits what"),
         (("api:x@http://h/v1",), ("--estimator", "selected-ids"), "token ids need a running server"),
         (("api:x@http://h/v1",), ("--estimator", "echo", "--prompt-format", "chat-continue"), "echo is not"),
         (("api:x@http://h/v1",), ("--write-requests", "r.txt"), "let it end in .jsonl"),

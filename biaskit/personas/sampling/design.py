@@ -90,7 +90,7 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
     if study.task == "persona":
         prompts = _choose_prompts(study)
         if study.debiasing_prompts.select != "none":
-            raise StudyError(f"{study.name}: debiasing prompts need task = continuation.")
+            raise StudyError(f"{study.name}: debiasing_prompts need task = continuation.")
     else:
         loaded = load_templates(study.templates.source)
         slot, templates = loaded.slot, _choose_templates(study, loaded.templates)
