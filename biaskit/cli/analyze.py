@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_settings
+from biaskit.cli.options import examples, option, with_format, with_settings, with_verbose
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.common.inputs import expanded
@@ -55,6 +55,7 @@ HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it ha
 @option("--study", "PATH", "Take the analysis keys from this study file.")
 @option("--out", "RUN", "Folder for imported or merged rows.")
 @with_settings()
+@with_verbose
 @with_format()
 def command(
     runs: tuple[str, ...],
@@ -64,6 +65,7 @@ def command(
     no_clusters: bool,
     unmarked: tuple[str, ...],
     settings: dict[str, Any],
+    verbose: bool,
     output_format: str,
     **options: Any,
 ) -> None:
@@ -77,7 +79,7 @@ def command(
     chosen = {name: value for name, value in keys.items() if value is not None}
     chosen |= {"clusters": False} if no_clusters else {}
     chosen |= {"unmarked": list(unmarked)} if unmarked else {}
-    with closing(TerminalWatcher(assume_yes=False)) as watcher:
+    with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
         if texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
@@ -116,4 +118,4 @@ def command(
                 lock, skip_bad = keys.get("lock", "os"), bool(keys.get("skip_bad_lines", False))
                 path = merge(paths, merged, lock=lock, skip_bad=skip_bad, watcher=watcher)
             result = result_of(path, analyse(path, keys, watcher=watcher))
-    print_result(result, output_format)
+    print_result(result, output_format, verbose=verbose)

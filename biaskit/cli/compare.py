@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
+from biaskit.cli.options import examples, option, with_format, with_settings, with_sides, with_verbose
 from biaskit.cli.output import named_or_newest, print_result
-from biaskit.cli.terminal import emit, emit_json
+from biaskit.cli.terminal import emit, emit_json, emit_notes
 from biaskit.compare.thresholds import CONTRASTS
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.manifest import read_manifest
@@ -40,8 +40,11 @@ SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
 @with_settings(
     "margin.QUANTITY=NUMBER, such as margin.share=0.03: how close counts as equivalent. Repeatable."
 )
+@with_verbose
 @with_format()
-def command(runs: tuple[str, ...], require: str | None, output_format: str, **chosen: Any) -> None:
+def command(
+    runs: tuple[str, ...], require: str | None, verbose: bool, output_format: str, **chosen: Any
+) -> None:
     """Compare the models of one or several RUNs, with tests between them.
 
     Only stored tables are read; no model is loaded. A difference is the model named later minus the one
@@ -62,11 +65,11 @@ def command(runs: tuple[str, ...], require: str | None, output_format: str, **ch
         raise UsageError(f"Name runs to compare: the newest, {paths[0]}, has only one model.")
     result = compare(*paths, **chosen)
     if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
-        emit("".join(f"Note: {note.rstrip('.')}.\n" for note in result.warnings), err=True)
+        emit_notes(result.warnings, err=True)
     elif output_format == "json":
         emit_json(_as_json(result))
     else:
-        print_result(result, output_format)
+        print_result(result, output_format, verbose=verbose)
     if contrast:
         requirement = result.requirement(contrast)
         emit("\n".join((requirement.text, *(f"  {line}" for line in requirement.lines))) + "\n", err=True)

@@ -87,6 +87,6 @@ def asking_command(
                 watcher=watcher,
                 **chosen,
             )
-        finish(result, output_format, dry_run=dry_run)
+        finish(result, output_format, dry_run=dry_run, verbose=verbose)
 
     return command

@@ -64,4 +64,4 @@ DTYPES = click.Choice(["auto", "float32", "bfloat16", "float16"])
 _KEY = "Environment variable with the key of an api: model. Never the key itself."
 with_key = option("--api-key-env", "VAR", _KEY, multiple=True)
 with_price = option("--price", "IN,OUT", "USD per million tokens, if no price is known.")
-with_verbose = option("--verbose", None, "Show every request that is repeated, and why.", is_flag=True)
+with_verbose = option("--verbose", None, "Show all notes and repeated requests.", is_flag=True)

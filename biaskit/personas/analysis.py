@@ -160,8 +160,6 @@ def _make_tables(
     refusals = [] if documents.imported else refusal_rows(documents.texts)
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     results.notes += _refusal_notes(refusals)
-    if not scoped:  # there every text counts, whatever an instruction made of it
-        results.notes += _evading_notes(documents)
     representation: list[Row] = []
     unspecified = [text for text in documents.texts if text.specified_gender is None]
     if unspecified and not study.hold_out:
@@ -177,8 +175,10 @@ def _make_tables(
         )
     results.tables["representation"] = representation
     results.record["english"] = {label: evidence.record() for label, evidence in documents.english.items()}
-    results.notes += filter(None, (evidence.note(label) for label, evidence in documents.english.items()))
     results.notes += _representation_notes(representation, results)
+    results.notes += filter(None, (evidence.note(label) for label, evidence in documents.english.items()))
+    if not scoped:  # there every text counts, whatever an instruction made of it
+        results.notes += _evading_notes(documents)
     if scoped:
         results.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,8 +185,39 @@ def _digest(row: Mapping[str, Any]) -> bytes:
 def _notes(
     stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yield the warnings that belong beside the tables; `groups` are the rows of probe_groups.csv."""
+    """Yield the warnings that belong beside the tables, the gravest first; `groups`: of probe_groups.csv."""
     cells = stored.cells
+    if missing := sum(c.shares is None for c in cells):
+        yield f"{missing} of {len(cells)} prompts have no share; probe_cells.csv gives the reasons"
+    if stored.n_open:
+        yield (
+            f"{stored.n_open} of {len(cells)} prompts have fewer than {ENOUGH} samples with a target word and"
+            f" fewer than {study.max_samples_per_prompt} samples: rerun the command to sample more"
+        )
+    yield from _low_coverage(groups, models)
+    if len({row["prompt_form"] for row in groups}) > 1:
+        yield "prompt formats differ between the models: no test between them"
+    labels: dict[str, list[str]] = {}
+    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
+        labels.setdefault(estimator, []).append(model)
+    if len(labels) > 1:
+        stated = "; ".join(f"{name}: {', '.join(models)}" for name, models in labels.items())
+        yield f"estimators differ between the models ({stated}): they may explain part of a difference"
+        if "sampling" in labels:
+            yield "sampling counts target words as whole words, like word_boundary = word"
+    floor = study.min_coverage
+    if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
+        yield (
+            f"in {below} of {len(cells)} prompts the target words have less than {floor:g} of the probability"
+            " (coverage): weak evidence; groups whose median coverage is lower are in brackets"
+        )
+    if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
+        yield f"intervals of group means below 0.05 or above 0.95 ({edge} here) may be too short"
+    if hiding := sum(c.reason == MAY_HIDE for c in cells):
+        yield (
+            f"in {hiding} of {len(cells)} prompts the token list is shorter than requested and may merge two"
+            " tokens with the same text: their bounds allow for both"
+        )
     begun: dict[str, dict[str, None]] = {}  # model → notes on expressions that begin another group's
     wordings = ((x.cell.model, x.cell.bias_type, x.cell.template_id) for x in cells)
     for wording in dict.fromkeys(wordings):
@@ -201,54 +231,50 @@ def _notes(
                     begun.setdefault(wording[0], {})[f"{pair}: {short['text']!r} counts without it"] = None
     for model, pairs in begun.items():
         yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
-    if len({row["prompt_form"] for row in groups}) > 1:
-        yield "prompt formats differ between the models: no test between them"
-    labels: dict[str, list[str]] = {}
-    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
-        labels.setdefault(estimator, []).append(model)
-    if len(labels) > 1:
-        stated = "; ".join(f"{name}: {', '.join(models)}" for name, models in labels.items())
-        yield f"estimators differ between the models ({stated}): they may explain part of a difference"
-        if "sampling" in labels:
-            yield "sampling counts target words as whole words, like word_boundary = word"
-    if missing := sum(c.shares is None for c in cells):
-        yield f"{missing} of {len(cells)} prompts have no share; probe_cells.csv gives the reasons"
-    if hiding := sum(c.reason == MAY_HIDE for c in cells):
-        yield (
-            f"in {hiding} of {len(cells)} prompts the token list is shorter than requested and may merge two"
-            " tokens with the same text: their bounds allow for both"
-        )
-    floor = study.min_coverage
-    if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
-        yield (
-            f"in {below} of {len(cells)} prompts the target words have less than {floor:g} of the probability"
-            " (coverage): weak evidence; groups whose median coverage is lower are in brackets"
-        )
-    if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
-        yield f"intervals of group means below 0.05 or above 0.95 ({edge} here) may be too short"
-    yield from _low_coverage(groups, models)
-    if stored.n_open:
-        yield (
-            f"{stored.n_open} of {len(cells)} prompts have fewer than {ENOUGH} samples with a target word and"
-            f" fewer than {study.max_samples_per_prompt} samples: rerun the command to sample more"
-        )
 
 
 def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Name the models whose shares are weak evidence, and the command that shows a better question."""
-    low, tried = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    """Say which models' shares are weak evidence, and what other prompt formats would give."""
+    low: dict[str, dict[str, float]] = {label: {} for label in models}
     main = in_main_setting(where(groups, instruction_id=0))
-    for (label, way), rows in grouped(main, "model", "bias_type").items():
+    for (label, bias_type), rows in grouped(main, "model", "bias_type").items():
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
-            low[label].append(f"{percent(ends[0])} % ({way} prompts)")
-            held = models[label].get("reach", {}).get(way, {})
-            if form := better_form(held, models[label]["prompt_form"]):
-                tried[label].append(f"{form} reaches {percent(held[form])} % ({way} prompts)")
-            elif held and max(held.values()) < WEAK:
-                tried[label].append(f"no format reaches 10 % ({way} prompts; try `--continue N`)")
-    for label, parts in low.items():
-        if not (spec := models[label]["spec"]).startswith("scripted:"):
-            found = f"; in a few prompts, {listed(tried[label])}" if tried[label] else ""
-            hint = f"; `biaskit doctor {shlex.quote(spec)} --prompt-formats` compares prompt formats"
-            hint = "" if spec.startswith(IN_MEMORY) else hint
-            yield f"{label}: weak evidence, coverage is only {listed(parts)}{found}{hint}"
+            low[label][bias_type] = ends[0]
+    for label, entry in models.items():
+        yield from form_notes(label, entry, low[label], alone=len(models) == 1)
+
+
+def form_notes(
+    label: str, entry: Mapping[str, Any], low: Mapping[str, float], *, alone: bool = True
+) -> Iterator[str]:
+    """Say how low the coverage of a model is in its prompt format, and which format has a higher one.
+
+    `entry`: of the manifest; its `reach` was measured on a few prompts. `low`: bias type → coverage that is
+    weak evidence.
+    """
+    spec, form, reach = entry["spec"], entry["prompt_form"], entry.get("reach", {})
+    if low and not spec.startswith("scripted:"):
+        held = listed([f"{percent(least)} % ({bias_type} prompts)" for bias_type, least in low.items()])
+        hint = f"; `biaskit doctor {shlex.quote(spec)} --prompt-formats` tries others"
+        if all(0 < max(reach.get(bias_type, {}).values(), default=0) < WEAK for bias_type in low):
+            hint = "; no prompt format reaches 10 %: try --continue N"
+        elif spec.startswith(IN_MEMORY):
+            hint = ""
+        yield f"{label}: weak evidence, coverage is only {held}{hint}"
+    for bias_type, tried in reach.items():
+        if better := better_form(tried, form):
+            given = f"{percent(tried[better])} % with {better}, {percent(tried[form])} % with {form}"
+            yield (
+                f"{label}: coverage on a few {bias_type} prompts is {given}: --bias-type {bias_type},"
+                f" --prompt-format {better}{'' if alone else ', in a run of this model alone'}"
+            )
+    both = [
+        f"{percent(tried[form])} % (raw {percent(tried['raw'])} %) on {bias_type} prompts"
+        for bias_type, tried in reach.items()
+        if form == "chat-prefill" and "raw" in tried
+    ]
+    if both:
+        yield (
+            f"{label} is a chat model and was queried as one ({form}): coverage of a few prompts is"
+            f" {listed(both)}; the papers use --prompt-format raw"
+        )

@@ -15,7 +15,7 @@ from biaskit.runs.store import LOCK, ROWS_FILES
 from biaskit.runs.usage import USAGE
 
 FOLDERS = ("tables", "figures", "latex")
-PAGE = "report.html"
+PAGE, NOTES = "report.html", "notes.txt"
 ROWS = tuple(name for rows in ROWS_FILES.values() for name in (rows, f"{rows}.gz"))
 
 
@@ -32,7 +32,7 @@ def check_run_folder(run: Path) -> None:
             raise RunError(f"{run} is not a folder: choose another --out.")
         for name in FOLDERS:
             check_folder(run / name)
-        for path in (run / name for name in (MANIFEST, *ROWS, USAGE, LOCK, PAGE)):
+        for path in (run / name for name in (MANIFEST, *ROWS, USAGE, LOCK, PAGE, NOTES)):
             refuse_link(path)
             if path.exists() and not path.is_file():
                 raise RunError(f"{path} is not a file: move it away, or choose another --out.")

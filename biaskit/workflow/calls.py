@@ -203,7 +203,7 @@ def run_study(
                     f"{run} is {shard}: its rows are stored; a shard has no tables. When all shards are"
                     f" done: biaskit analyze {shards} --out {target}"
                 )
-            notes += failures(session.outcome, unit)
+            notes = [*failures(session.outcome, unit), *notes]  # what is missing is said first
     except KeyboardInterrupt as error:
         if not (run / MANIFEST).exists():
             raise Interrupted("Stopped. Nothing was stored.") from error

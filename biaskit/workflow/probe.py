@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from biaskit.arguments import TEXT, checked
 from biaskit.common.provenance import key_of
-from biaskit.common.wording import listed, percent
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
-from biaskit.models.options import IN_MEMORY, Dtype, LocalOptions, ScoringOptions, WordBoundary
+from biaskit.models.options import Dtype, LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
-from biaskit.probe.analysis import analyse_probe_rows
+from biaskit.probe.analysis import analyse_probe_rows, form_notes
 from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
@@ -31,7 +29,6 @@ from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest, write_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
-from biaskit.tables.coverage import better_form
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
 from biaskit.workflow.objects import lending
@@ -228,10 +225,9 @@ def fill_probe(
 def _look_at_forms(
     design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
 ) -> None:
-    """Say before the start where `auto` asks a model in one form and another form reaches far more.
+    """Try a few prompts in every form where `auto` chose one: the notes under the tables say what gives more.
 
-    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on. The
-    manifest keeps what was found, for the notes beside the tables.
+    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on.
     """
     label, spec = scorer.identity.label, scorer.identity.spec
     entry = session.manifest["models"].get(label, {})
@@ -241,29 +237,12 @@ def _look_at_forms(
         return
     with lent(HANDFUL) as tried:
         reach = reach_by_form(design, tried)
-    if entry:
+    if session.dry_run:
+        found = {"spec": spec, "prompt_form": form, "reach": reach}
+        session.outcome.notes += form_notes(label, found, {}, alone=len(session.models) == 1)
+    else:
         entry["reach"] = reach
         write_manifest(session.run, session.manifest)
-    both = [(way, held) for way, held in reach.items() if form == "chat-prefill" and "raw" in held]
-    if both:
-        parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %, {way} prompts)" for way, h in both]
-        session.watcher.note(
-            f"{label} is a chat model, prompted in the format {form}: coverage in a few prompts is"
-            f" {listed(parts)}. The papers use --prompt-format raw."
-        )
-    why = ", as the other models" if len(session.models) > 1 and form == "raw" else ""
-    ways = (
-        ""
-        if spec.startswith(IN_MEMORY)
-        else f" `biaskit doctor {shlex.quote(spec)} --prompt-formats` compares all formats."
-    )
-    for bias_type, held in reach.items():
-        if other := better_form(held, form):
-            session.watcher.note(
-                f"{label} is prompted in the format {form}{why}: coverage in a few {bias_type} prompts is"
-                f" {percent(held[form])} %, and {percent(held[other])} % in the format {other}:"
-                f" --bias-type {bias_type} --prompt-format {other}.{ways}"
-            )
 
 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:

@@ -20,9 +20,12 @@ from fakes.command import Cli, Said
 from needs import require_torch
 
 import biaskit.cli
+from biaskit.cli.output import N_LINES, first_notes
 from biaskit.errors import TokenizationError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.records import Failed
+from biaskit.report.render.document import Document
+from biaskit.report.render.text import render_text
 
 HEAVY = {"pandas", "scipy", "statsmodels", "nltk", "openai", "torch", "transformers", "gensim"}
 HEAVY |= {"sklearn", "matplotlib"}
@@ -309,6 +312,50 @@ def test_a_long_plan_needs_a_yes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     assert not Path("r/probe.jsonl").exists() or not rows("r")
     assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--dry-run").code
     assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--yes").code
+
+
+def closing(said: Said) -> list[str]:
+    """The lines between the sentences and the run's folder: notes and signature."""
+    return said.out.partition("leave it open.\n\n")[2].partition("\n\nRun: ")[0].splitlines()
+
+
+def test_notes_take_six_lines_what_is_missing_first_and_a_file_has_all(cli: Cli) -> None:
+    script("half.jsonl", {"contains": "nurse", "fail": "no answer today"}, {"log_probs": {" He": -9.0}})
+    models = [f"{label}=scripted:half.jsonl" for label in ("a", "b", "c")]
+    said = cli("probe", *models, *SMALL, "--out", "r")
+    lines = closing(said)
+    assert len(lines) <= 6, lines
+    assert lines[0].startswith("Note: a: 6 cells failed (no answer today)")
+    n_more = re.fullmatch(
+        "… ([0-9]+) more notes? and the signature: with --verbose, or in notes.txt .*", lines[-1]
+    )
+    assert n_more, lines[-1]
+    everything = Path("r/notes.txt").read_text("utf-8")
+    assert everything.count("Note: ") == int(n_more[1]) + sum(line.startswith("Note: ") for line in lines)
+    assert "biaskit=" not in said.out
+    assert "biaskit=" in everything
+    for command in (
+        ("probe", *models, *SMALL, "--out", "r"),
+        ("analyze", "r"),
+        ("compare", "r", "--out", "c"),
+    ):
+        whole = closing(cli(*command, "--verbose"))
+        kept = Path(command[-1] if command[0] == "compare" else "r", "notes.txt").read_text("utf-8")
+        assert kept.split() == " ".join(whole).split()
+        assert "biaskit=" in kept
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+@pytest.mark.parametrize("n_words", [(3,), (3, 3, 3), (30, 3), (200,), (20, 90, 3), (3,) * 40])
+def test_the_first_notes_stay_in_their_lines(n_words: tuple[int, ...], columns: int) -> None:
+    notes = tuple(f"number {n}{' word' * words}" for n, words in enumerate(n_words))
+    shown = first_notes(Document((), notes, "biaskit=1 | study=x"), columns).splitlines()
+    assert len([line for line in shown if line]) <= N_LINES
+    assert shown[0].startswith("Note: number 0")
+    whole = render_text(Document((), notes, "biaskit=1 | study=x"), columns).splitlines()
+    assert shown == whole or "the signature: with --verbose, or in notes.txt" in " ".join(shown[-2:])
+    assert all(len(line) <= columns + len(" …") for line in shown)
+    assert (shown == whole) is (len(whole) <= N_LINES)
 
 
 # --- going on ---------------------------------------------------------------------------------------

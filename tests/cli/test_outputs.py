@@ -142,6 +142,7 @@ FOLDERS: dict[str, Callable[[], str]] = {
     **{f"foreign {name}": in_folder(name) for name in ("probe.jsonl", "tables/tests.csv", "manifest.json")},
     "a manifest of another program": in_folder("manifest.json", b'{"format": 1, "layers": []}'),
     "rows of a run are a link": linked("probe.jsonl", run=True),
+    "notes of a run are a link": linked("notes.txt", run=True),
     "tables of a run are a link to a folder": linked("tables", run=True, folder=True),
     "rows lead nowhere": linked("probe.jsonl", run=False, dangling=True),
     "a file": a_file,
