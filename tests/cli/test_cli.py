@@ -325,7 +325,7 @@ def test_notes_take_six_lines_what_is_missing_first_and_a_file_has_all(cli: Cli)
     said = cli("probe", *models, *SMALL, "--out", "r")
     lines = closing(said)
     assert len(lines) <= 6, lines
-    assert lines[0].startswith("Note: a: 6 cells failed (no answer today)")
+    assert lines[0].startswith("Note: a: 6 prompts failed (no answer today)")
     n_more = re.fullmatch(
         "… ([0-9]+) more notes? and the signature: with --verbose, or in notes.txt .*", lines[-1]
     )

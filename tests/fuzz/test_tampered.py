@@ -109,7 +109,7 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
     (
         "a second key",
         rows(lambda found: found.append({**found[0], "key": "e" * 32}), summed=True),
-        *(ANALYZE, 1, "line 13: another row answers the same cell"),
+        *(ANALYZE, 1, "line 13: another row answers the same prompt"),
     ),
     ("a number, summed", rows(of_third(log_prob=-9.0), summed=True), ANALYZE, 0, ""),
     # Rows that are there twice, of others, or gone.
@@ -140,7 +140,7 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
         written("run/report.html", "<h1>mine</h1>"),
         REPORT,
         1,
-        r"report\.html is there and is no page",
+        r"report\.html exists and is not a page",
     ),
     ("a figure", written("run/figures/groups.svg", "<svg/>"), REPORT, 0, r"groups\.svg was changed"),
     # What was asked of whom.

@@ -193,8 +193,8 @@ def test_openai_needs_no_key_and_gets_no_parameter_that_it_does_not_know(
         (("api:x@http://h/v1",), ("--estimator", "selected-ids"), "token ids need a running server"),
         (("api:x@http://h/v1",), ("--estimator", "echo", "--prompt-format", "chat-continue"), "echo is not"),
         (("api:x@http://h/v1",), ("--write-requests", "r.txt"), "let it end in .jsonl"),
-        (("api:x@http://h/v1",), ("--write-requests", "mine.jsonl"), "is no file of requests of biaskit's"),
-        (("api:x@http://h/v1",), ("--write-requests", "folder.jsonl"), "is no file"),
+        (("api:x@http://h/v1",), ("--write-requests", "mine.jsonl"), "exists and is not a file of requests"),
+        (("api:x@http://h/v1",), ("--write-requests", "folder.jsonl"), "is not a file"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_one_line(
@@ -326,7 +326,7 @@ def test_what_is_no_answer_is_named_counted_and_asked_again(
     assert 3 == said.code
     assert told in shown(said)
     assert "8 lines read: 7 rows added to batch" in shown(said)
-    assert "1 cell still to be asked" in shown(said)
+    assert "1 prompt still open" in shown(said)
     assert 7 == len(rows("batch"))
     # It alone is written again, and its sound answer completes the run.
     [again] = written(cli, server, *TOP_K)

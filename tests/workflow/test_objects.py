@@ -210,7 +210,7 @@ def test_what_is_no_model_is_refused_in_one_line(folder: Path) -> None:
             lambda: bk.probe(mine, dtype="bfloat16", **SMALL),
             "float32 on cpu, but this call or the run needs bfloat16 on auto",
         ),
-        (lambda: bk.probe(mine, device="cuda", **SMALL), "and auto on cuda is asked for"),
+        (lambda: bk.probe(mine, device="cuda", **SMALL), "needs auto on cuda"),
         (lambda: bk.probe(bk.model("wide", model.double(), tokenizer), **SMALL), "float64 is not one of"),
         (lambda: bk.probe(bk.model("meta", model.to("meta"), tokenizer), **SMALL), "meta"),
     ]

@@ -89,7 +89,7 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
         refused = console(*asked)
         assert 2 == refused.code
         examined = server.calls
-        assert "prompts go to api:toy@" in refused.err
+        assert "prompts will be sent to api:toy@" in refused.err
         assert "--yes" in refused.err
         done = console(*asked, "--yes", "--format", "json")
         assert 0 == done.code, done.err
@@ -118,7 +118,7 @@ def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
     rows = tuple({**usual, **dict(zip(names, way, strict=True))} for way in ways_asked)
     (note,) = PromptFormatsResult("m", "hf:m", rows).document().notes
     assert said in note
-    assert ("--estimator sampling" in note) is ("no way" in said)
+    assert ("--estimator sampling" in note) is ("no format" in said)
     assert ("--debiasing-prompts corpus:forms/instructions.toml" in note) is ("one word" in said)
 
 
