@@ -18,8 +18,8 @@ from biaskit.workflow.compare import ComparisonResult, compare
 
 DOES_NOT_HOLD = 4
 REQUIRE = (
-    "Exit with code 4 unless every row of the contrast (default: models) that has a margin is"
-    " equivalent within it."
+    "Exit with code 4 unless every row of the contrast (default: models) that has a margin is equivalent"
+    " within it."
 )
 SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
 
@@ -34,7 +34,7 @@ SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--out", "DIR", "The comparison's folder; by default biaskit-runs/compare-MODEL-MODEL.")
+@option("--out", "DIR", "The comparison's folder; default: biaskit-runs/compare-MODEL-MODEL.")
 @option("--require", "equivalent[=CONTRAST]", REQUIRE)
 @with_sides
 @with_settings(
@@ -45,7 +45,7 @@ SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
 def command(
     runs: tuple[str, ...], require: str | None, verbose: bool, output_format: str, **chosen: Any
 ) -> None:
-    """Set the models of several RUNs, or of one, side by side, with tests between them.
+    """Compare the models of one or several RUNs, with tests between them.
 
     Only stored tables are read; no model is loaded. A difference is the model named later minus the one
     named earlier. Without RUN, the newest run in this folder is used if it has several models.
@@ -62,7 +62,7 @@ def command(
             )
     paths = named_or_newest(runs)
     if not runs and len(read_manifest(paths[0])["models"]) < 2:
-        raise UsageError(f"Name runs to compare: the newest, {paths[0]}, has one model alone.")
+        raise UsageError(f"Name runs to compare: the newest, {paths[0]}, has only one model.")
     result = compare(*paths, **chosen)
     if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
         emit_notes(result.warnings, err=True)
@@ -78,7 +78,7 @@ def command(
 
 
 def _as_json(result: ComparisonResult) -> dict[str, Any]:
-    """What the comparison made, and the runs' own tables that stand side by side in its text."""
+    """What the comparison made, and those of the runs' own tables that its text shows."""
     parts = [
         {
             "engine": part.engine,

@@ -106,7 +106,7 @@ def first_notes(document: Document, columns: int) -> str:
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool, verbose: bool) -> None:
-    """End a command that asks models: with the folder, the tables or the failures, and the exit code."""
+    """End a command that queries models: with the folder, the tables or the failures, and the exit code."""
     if dry_run:
         emit_notes(result.warnings, err=True)
         emit(f"Run folder: {result.path}\n")

@@ -134,7 +134,7 @@ def gather(paths: Sequence[Path]) -> Collection:
         raise UsageError(f"{twice[0]} is named twice: a run is compared with another one.")
     names = _names(stored)
     notes = [
-        f"{label} stands in several runs and is called {new} in the tables of {run.path}"
+        f"{label} is in several runs and is called {new} in the tables of {run.path}"
         for run, renamed in zip(stored, names, strict=True)
         for label, new in renamed.items()
         if label != new
@@ -151,7 +151,7 @@ def _read(path: Path) -> StoredRun:
     manifest = read_manifest(path)
     if manifest["engine"] not in ("probe", "personas"):
         raise RunError(
-            f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
+            f"{path} is not a run of an engine ({manifest['engine']!r}): name the runs themselves."
         )
     stored = read_set(path)
     tables = stored.rows()

@@ -137,7 +137,7 @@ def compare_gathered(
     labels = _labels(collection)
     if len(labels) == 1 and len(collection.runs) == 1:
         alone = collection.runs[0].path
-        raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
+        raise UsageError(f"{alone} has only one model, {labels[0]}: name another run to compare it with.")
     margins, notes = margins_of(collection, settings or {})
     joined = read_aliases(Path(aliases)) if aliases is not None else {}
     tables = compare_collection(
@@ -200,13 +200,13 @@ def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dic
         quantity = key.removeprefix(MARGIN)
         if not key.startswith(MARGIN) or quantity not in {*QUANTITIES, *margins}:
             known = [f"{MARGIN}{name}" for name in QUANTITIES]
-            raise StudyError(f"compare takes margins alone, not {key!r}.{nearest(key, known)}")
+            raise StudyError(f"compare accepts only margins, not {key!r}.{nearest(key, known)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise StudyError(f"{key} = {value!r}: give a number such as 0.05.")
         apart.pop(quantity, None)
         margins[quantity] = float(value)
     notes = [
-        f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is taken." for name in apart
+        f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is used." for name in apart
     ]
     return margins, notes
 
@@ -264,7 +264,7 @@ def _write(
     """Write the comparison's folder; one that holds a run of an engine is refused (`RunError`)."""
     check_run_folder(path)
     if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
-        raise RunError(f"{path} holds a run of the engine {engine}: choose another --out.")
+        raise RunError(f"{path} is a run of the engine {engine}: choose another --out.")
     question, tables = manifest["question"], TableSet(path)
     for name in TABLES:
         if rows := getattr(compared, name):  # a table that was not made is absent

@@ -38,7 +38,7 @@ class PersonasResult(RunResult):
 
     representation = table_property(
         "representation",
-        "Shares of women and of non-binary people per occupation and prompt, beside labour statistics.",
+        "Shares of women and of non-binary people per occupation and prompt, with labour statistics.",
     )
     associations = table_property(
         "associations", "The gender of every text, with the rule that said so and what was counted."
@@ -46,19 +46,21 @@ class PersonasResult(RunResult):
     marked_words = table_property(
         "marked_words", "The words that mark a gender, by both methods, with z, q-value and counts."
     )
-    word_lists = table_property("word_lists", "How long each list of marked words is, beside its null.")
+    word_lists = table_property(
+        "word_lists", "How long each list of marked words is, with its permutation baseline."
+    )
     srb = table_property(
-        "srb", "Subset Representational Bias per occupation and gender; negative = closer to specified women."
+        "srb", "Subset Representational Bias per occupation and gender; negative = closer to requested women."
     )
     text_transfer = table_property(
         "text_transfer",
-        "How well women's and men's texts are told apart without gender words: areas under the curve.",
+        "How well words without gender predict the gender of a text: held-out AUC.",
     )
     group_lists = table_property(
-        "group_lists", "How long the list of marked words of each group of a column is, beside its null."
+        "group_lists", "How long each group's list of marked words is, with its permutation baseline."
     )
-    group_words = table_property("group_words", "The words that mark each group of a column of your own.")
-    clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
+    group_words = table_property("group_words", "The words that mark each group of your own column.")
+    clusters = table_property("clusters", "Clusters of marked words and the occupations they occur in.")
 
     def document(self) -> Document:
         """Lay out the headline tables with notes and signature."""
@@ -156,7 +158,7 @@ def personas(
         fill=partial(draw_texts, design, resolved=resolved),
         # Where not one text came the failures say why.
         analyse=lambda run, watcher: [] if _is_empty(run) else tables_of_texts(run, watcher=watcher).write(),
-        unit="draws",
+        unit="texts",
         result=PersonasResult,
     )
 

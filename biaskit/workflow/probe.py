@@ -48,7 +48,7 @@ class ProbeResult(RunResult):
 
     headline = "probe_groups"
 
-    cells = table_property("probe_cells", "One row per cell: mass, coverage and share of each group.")
+    cells = table_property("probe_cells", "One row per prompt: coverage, each group's probability and share.")
     jobs = table_property(
         "probe_jobs", "One row per job: means over templates, and the signed difference of the contrast."
     )
@@ -58,12 +58,12 @@ class ProbeResult(RunResult):
     templates = table_property("probe_templates", "One row per template: means over the jobs of a group.")
     variance = table_property("probe_variance", "Variance components of job, template and residual.")
     next = table_property(
-        "probe_next", "What was said next, listed or not: tokens by their mean probability at the prompts."
+        "probe_next", "What comes next, target word or not: tokens by their mean probability."
     )
     outcomes = table_property(
-        "probe_outcomes", "What the drawn answers come to: shares with intervals, by job group and outcome."
+        "probe_outcomes", "What the sampled answers say: shares with intervals, by job group and outcome."
     )
-    levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
+    levels = table_property("probe_levels", "Means over the debiasing prompts of an abstraction level.")
 
     def document(self) -> Document:
         """Lay out the paper's tables with notes and signature."""
@@ -178,7 +178,7 @@ def probe(
         overrides |= list_override(name, value)
     if target_words is not None:
         if not target_words:
-            raise UsageError("target_words is empty. Give a file of expression sets, or a set's name.")
+            raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
         overrides["target_words.source" if is_path(target_words) else "target_words.every"] = target_words
     design = resolve_design(load_probe_study(study, {**overrides, **(settings or {})}))
     described = describe_design(design)
@@ -193,7 +193,7 @@ def probe(
         open_model=partial(open_scorer, scoring=scoring_of(design)),
         fill=partial(fill_probe, design, resolved),
         analyse=lambda run, _: tables_of_probe_run(run).write(),
-        unit="cells",
+        unit="prompts",
         result=ProbeResult,
     )
 
@@ -307,7 +307,7 @@ def score_continuations(
         Expression(group, text) for group, texts in listed.items() for text in texts
     )
     if not len(prompts) or not wanted:
-        raise UsageError("Give at least one prompt and one expression.")
+        raise UsageError("Give at least one prompt and one target word.")
     requests = [ScoreRequest(key_of([i, text]), Prompt(text), wanted) for i, text in enumerate(prompts)]
     local, scoring = LocalOptions(device, dtype, batch_size), ScoringOptions(word_boundary=word_boundary)
     with closing(open_scorer(model, label=model, local=local, scoring=scoring)) as scorer:

@@ -122,7 +122,7 @@ def report(
     keys = _keys(settings)
     if out is not None:
         if str(out) == "-":
-            raise UsageError("The page goes to a file, with figures and tables beside it: --out page.html.")
+            raise UsageError("Figures and tables are written next to the page: give a file, --out page.html.")
         check_replaceable(expanded(out), "page", PAGES, is_page)  # before an hour is spent on it
     seen = watcher or LineWatcher()
     seen.progress("report", 0, STEPS)
@@ -155,7 +155,7 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
     for name in settings:
         if name not in known and not name.startswith(MARGIN):
             listed = ", ".join([*known, "margin.QUANTITY"])
-            raise StudyError(f"{name} is no key of the page.{nearest(name, known)} Known: {listed}.")
+            raise StudyError(f"{name} is not a key of the page.{nearest(name, known)} Known: {listed}.")
     reference = settings.get("reference", "both")
     if reference not in get_args(Reference):
         raise StudyError(f"reference is {reference!r}: write one of {', '.join(get_args(Reference))}.")
@@ -237,7 +237,7 @@ class _Subject:
         if not any(manifest["engine"] == COMPARISON for manifest in manifests):
             return cls(tuple(folders), tuple(groups), aliases, None)
         if len(folders) > 1:
-            raise UsageError("A comparison is reported by itself: name the runs instead.")
+            raise UsageError("A comparison cannot be combined with runs: name the runs instead.")
         folder, resolved = folders[0], manifests[0]["resolved"]
         paths = [Path(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
         stored = resolved.get("aliases")

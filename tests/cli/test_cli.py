@@ -124,7 +124,7 @@ def one_line(said: Said) -> str:
 
 def asked(said: Said) -> list[int]:
     """How many cells each model was asked, from the plans on stderr."""
-    return [int(n.replace(",", "")) for n in re.findall(r"stored, ([\d,]+) to ask", said.err)]
+    return [int(n.replace(",", "")) for n in re.findall(r"stored, ([\d,]+) to run", said.err)]
 
 
 # --- the first hour ---------------------------------------------------------------------------------
@@ -282,10 +282,10 @@ def test_a_run_prints_its_plan_first_and_its_folder_last(cli: Cli) -> None:
     said = cli("probe", "scripted:m.jsonl", *SMALL)
     assert 0 == said.code
     folder, plan = said.err.splitlines()[:2]
-    assert f"{N_SMALL} cells (prompts), 0 stored, {N_SMALL} to ask" in plan
+    assert f"{N_SMALL} prompts, 0 stored, {N_SMALL} to run" in plan
     assert "tokens" in plan
     assert "cost 0" in plan
-    assert "prompt form raw" in plan
+    assert "prompt format raw" in plan
     [run] = Path("biaskit-runs").iterdir()
     assert "occugender-m" == run.name
     assert str(run) in said.out.splitlines()[-1]
@@ -308,7 +308,7 @@ def test_a_long_plan_needs_a_yes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
     assert 2 == said.code
     assert "--yes" in said.err
-    assert f"{N_SMALL} to ask" in said.err
+    assert f"{N_SMALL} to run" in said.err
     assert not Path("r/probe.jsonl").exists() or not rows("r")
     assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--dry-run").code
     assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--yes").code
@@ -325,7 +325,7 @@ def test_notes_take_six_lines_what_is_missing_first_and_a_file_has_all(cli: Cli)
     said = cli("probe", *models, *SMALL, "--out", "r")
     lines = closing(said)
     assert len(lines) <= 6, lines
-    assert lines[0].startswith("Note: a: 6 cells failed (no answer today)")
+    assert lines[0].startswith("Note: a: 6 prompts failed (no answer today)")
     n_more = re.fullmatch(
         "… ([0-9]+) more notes? and the signature: with --verbose, or in notes.txt .*", lines[-1]
     )
@@ -421,7 +421,7 @@ def test_a_changed_model_is_asked_again_and_its_old_rows_are_counted(cli: Cli) -
     script("m.jsonl", OTHERS)
     said = cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
     assert [N_SMALL] == asked(said)
-    assert "not the model it was" in said.out
+    assert "has changed" in said.out
     assert f"{N_SMALL} stored rows" in said.out
     cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "fresh")
     assert tables("fresh")["probe_cells.csv"] == tables("r")["probe_cells.csv"]
@@ -462,7 +462,7 @@ def test_cells_that_fail_are_no_rows_are_counted_and_exit_3(cli: Cli) -> None:
     script("half.jsonl", {"contains": "nurse", "fail": "no answer today"}, OTHERS)
     said = cli("probe", "scripted:half.jsonl", *SMALL, "--out", "r")
     assert 3 == said.code
-    assert "6 cells failed (no answer today)" in said.out
+    assert "6 prompts failed (no answer today)" in said.out
     assert {"plumber", "carpenter"} == {row["job"] for row in rows("r")}
     nurse = [row for row in table("r", "probe_cells") if row["job"] == "nurse"]
     assert 6 == len(nurse)
@@ -537,7 +537,7 @@ def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, numbe
     kept = len(rows("r"))
     assert 0 < kept < 2_000
     assert f"{kept} finished rows" in err
-    assert "r; the same command goes on" in err
+    assert "r; rerun the command to resume" in err
     assert "Traceback" not in err
     said = cli(*command[:-2])
     assert (0, [2_000 - kept]) == (said.code, asked(said))

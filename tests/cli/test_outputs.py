@@ -271,7 +271,7 @@ def test_every_figure_and_table_is_written_again_and_what_was_changed_is_kept(
     whole = everything(Path("one"))
     said = console("report", "one", "--out", "page.html")
     assert 0 == said.code
-    assert "groups.svg was changed by somebody else and is kept as groups.svg.changed-1" in said.err
+    assert "groups.svg was edited and is kept as groups.svg.changed-1" in said.err
     after = everything(Path("one"))
     assert {"figures/groups.svg.changed-1", "latex/all-tables.tex"} == after.keys() - whole.keys()
     assert changed == after["figures/groups.svg.changed-1"]

@@ -89,7 +89,7 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
         refused = console(*asked)
         assert 2 == refused.code
         examined = server.calls
-        assert "prompts go to api:toy@" in refused.err
+        assert "prompts will be sent to api:toy@" in refused.err
         assert "--yes" in refused.err
         done = console(*asked, "--yes", "--format", "json")
         assert 0 == done.code, done.err
@@ -107,7 +107,7 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
         ([("raw", False, 0.25, 0.02), ("chat-prefill", True, 0.27, 0.03)], "is raw: `"),
         ([("raw", True, 0.27, 0.03), ("chat-prefill", False, 0.25, 0.02)], "is chat-prefill: `"),
         ([("raw", True, 0.4, 0.03), ("chat-prefill", False, 0.2, 0.02)], "is raw, one word: `"),
-        ([("raw", False, 0.09, 0.02), ("chat-prefill", False, None, None)], "no way reaches 10 %"),
+        ([("raw", False, 0.09, 0.02), ("chat-prefill", False, None, None)], "no format reaches 10 %"),
     ],
 )
 def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
@@ -118,7 +118,7 @@ def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
     rows = tuple({**usual, **dict(zip(names, way, strict=True))} for way in ways_asked)
     (note,) = PromptFormatsResult("m", "hf:m", rows).document().notes
     assert said in note
-    assert ("--estimator sampling" in note) is ("no way" in said)
+    assert ("--estimator sampling" in note) is ("no format" in said)
     assert ("--debiasing-prompts corpus:forms/instructions.toml" in note) is ("one word" in said)
 
 
@@ -191,7 +191,7 @@ def test_the_advice_stands_under_the_tables_and_a_dry_run_writes_none_of_it(
 ) -> None:
     asked = ("probe", f"m=hf:{chat.folder}", "--jobs", "nurse", "--templates", "1", "--out", "run")
     planned = console(*asked, "--dry-run")
-    assert planned.err.index("cells (prompts)") < planned.err.index("m is a chat model")
+    assert planned.err.index("prompts, 0 stored") < planned.err.index("m is a chat model")
     assert not Path("run").exists()
     made = console(*asked, "--verbose")
     assert "chat model" not in made.err

@@ -73,7 +73,7 @@ def _probe(part: Part) -> Iterator[TitledTable]:
         alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
         title = f"{part.study}, {form} prompts: {gender} in % of the target words' probability [95 %]{alone}"
         heads = [jobs_of(part, group) if group in SPLIT else group for group in groups]
-        header = (tuple(map(Heading, ("", "asked", *heads))),)
+        header = (tuple(map(Heading, ("", "bias type", *heads))),)
         yield TitledTable(title, header, tuple(rows), " ".join(notes), n_text=2)
 
 
@@ -87,7 +87,7 @@ def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) ->
     if block.is_weak(model):
         shown += " *"
         held = f"less than {percent(WEAK)} % of the probability (coverage)"
-        notes[f"* weak evidence: the target words hold {held}."] = None
+        notes[f"* weak evidence: the target words have {held}."] = None
     return shown
 
 
@@ -104,7 +104,7 @@ def _personas(part: Part) -> TitledTable:
         rows.append((short(model, LABEL), shown, *_tests(part, model, notes)))
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
-    heads = ("", "% by occupation", "minus labour", "SRB without gender words, women minus men")
+    heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
     return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), " ".join(notes))
 
 
@@ -119,7 +119,7 @@ def _tests(part: Part, model: str, notes: dict[str, None]) -> tuple[str, str]:
         minus_labour = point_number(labour["estimate"]) + ends
     else:
         why = reason_of(labour) if labour is not None else "no occupation has both shares"
-        notes[f"{UNDEFINED} minus labour not measured: {why}."] = None
+        notes[f"{UNDEFINED} minus workforce not measured: {why}."] = None
     if srb is not None and srb["estimate"] is not None:
         ends = " to ".join(plain_number(end) for end in (srb["ci_low"], srb["ci_high"]) if end is not None)
         nearer = plain_number(srb["estimate"]) + (f" [{ends}]" if ends else "")
