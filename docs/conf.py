@@ -19,6 +19,12 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 autodoc_member_order = "groupwise"
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"  # else once more below each group of options
+napoleon_custom_sections = [
+    *[(f"{kind} models", "params_style") for kind in ("Local", "API")],
+    *[(title, "params_style") for title in ("The run", "What is measured", "What is sampled")],
+    *[(title, "params_style") for title in ("Other columns and groups", "Reading and analysis")],
+]
 smartquotes = False  # else an option loses a hyphen
 
 _ANCHOR = re.compile(r'^<a id="([\w-]+)"></a>$', re.M)
