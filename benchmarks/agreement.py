@@ -31,7 +31,7 @@ Compared = tuple[str, str, pd.DataFrame]
 
 def tables(model: str, out: Path, chosen: dict[str, str], estimator: str, **settings: object) -> Path:
     """A run's folder of tables."""
-    more = {"draws": settings.pop("draws")} if "draws" in settings else {}
+    more = {"samples": settings.pop("samples")} if "samples" in settings else {}
     result = bk.probe(
         model, estimator=estimator, dtype="float32", settings=settings, out=out, reuse=False, **chosen, **more
     )
@@ -91,7 +91,7 @@ def main() -> None:
         out = Path(folder)
         for estimator, boundary, more in (
             ("top-k", "token", {}),
-            ("sampling", "word", {"draws": given.draws}),
+            ("sampling", "word", {"samples": given.draws}),
         ):
             exact = tables(given.model, out / boundary, chosen, "exact", word_boundary=boundary)
             other = tables(given.model, out / estimator, chosen, estimator, **more)

@@ -84,7 +84,7 @@ def sampled(texts: int, folder: Path) -> Sequence[str]:
     (folder / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     draws = texts // (2 * len(JOBS))
     command = ["personas", "scripted:script.jsonl", "--study", "gasp", "--occupations", ",".join(JOBS)]
-    command += ["--per-gender", str(draws), "--max-draws", str(draws), "--prompt-form", "completion"]
+    command += ["--per-gender", str(draws), "--max-samples", str(draws), "--prompt-format", "completion"]
     return [*command, "--set", "srb_seeds=1", "--set", "clusters=false", "--out", "run", "--yes"]
 
 

@@ -10,7 +10,7 @@ Query models::
     personas             texts about people: who is represented, and in which words
     score_continuations  log-probabilities of your continuations of your prompts
     doctor               what a model can answer, and with which estimator
-    forms                which prompt format reaches the target words
+    prompt_formats       which prompt format reaches the target words
     model, writer        a model in memory, or a callable, as a model
     import_answers       the answers of a batch service as rows of a run
 
@@ -19,7 +19,7 @@ Read texts and stored runs; no model is loaded, except by verify::
     analyze_texts        your own texts: genders, marked words, SRB
     load                 the tables of a stored run, made again from its rows
     compare              models side by side, with tests between them
-    gate                 whether runs stay within thresholds
+    check                whether runs stay within thresholds
     verify               whether a stored run is what it says
     report               a page with figures and tables for a paper
     export, cite         files for other tools; signature and BibTeX
@@ -37,8 +37,8 @@ Classes: `ProbeResult` and `PersonasResult` (a run, its tables as DataFrames), `
 catch), `Silent` (a `watcher` that shows nothing), `ModelCallback` (probes in training; needs transformers).
 
 Each command is a function of its name, but `biaskit analyze` is `load` and `analyze_texts`, `biaskit import`
-is `import_answers`, and `biaskit doctor` is also `forms`. Examples continue those of `probe`, `analyze_texts`
-and `compare`, whose results are `probed`, `written` and `compared`.
+is `import_answers`, and `biaskit doctor` is also `prompt_formats`. Examples continue those of `probe`,
+`analyze_texts` and `compare`, whose results are `probed`, `written` and `compared`.
 """
 
 from __future__ import annotations
@@ -61,12 +61,11 @@ if TYPE_CHECKING:
     from biaskit.workflow.batch_answers import import_answers as import_answers
     from biaskit.workflow.calibrate import calibrate as calibrate
     from biaskit.workflow.callback import ModelCallback as ModelCallback
+    from biaskit.workflow.check import check as check
     from biaskit.workflow.cite import cite as cite
     from biaskit.workflow.compare import compare as compare
     from biaskit.workflow.doctor import doctor as doctor
     from biaskit.workflow.export import export as export
-    from biaskit.workflow.forms import forms as forms
-    from biaskit.workflow.gate import gate as gate
     from biaskit.workflow.marked_words import marked_words as marked_words
     from biaskit.workflow.objects import model as model
     from biaskit.workflow.own_texts import analyze_texts as analyze_texts
@@ -75,14 +74,15 @@ if TYPE_CHECKING:
     from biaskit.workflow.probe import ProbeResult as ProbeResult
     from biaskit.workflow.probe import probe as probe
     from biaskit.workflow.probe import score_continuations as score_continuations
+    from biaskit.workflow.prompt_formats import prompt_formats as prompt_formats
     from biaskit.workflow.report import report as report
     from biaskit.workflow.verify import verify as verify
 
 __version__ = "0.1.0"
 
 _COMMANDS = (
-    *("calibrate", "cite", "compare", "doctor", "export", "forms", "gate", "marked_words"),
-    *("report", "verify"),
+    *("calibrate", "check", "cite", "compare", "doctor", "export", "marked_words"),
+    *("prompt_formats", "report", "verify"),
 )
 _NAMES = {
     "errors": "BiaskitError",

@@ -24,7 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TEXT, TEXTS, TEXT_OR_TEXTS = "a text", "a list of texts", "a text or a list of texts"
-PATH, EXPRESSIONS = "a path", "a list of texts, or a dict of such lists"
+PATH, TARGET_WORDS = "a path", "a list of texts, or a dict of such lists"
 WHOLE, POSITIVE, NUMBER = "a whole number, 0 or above", "a whole number above 0", "a number"
 KEYS = 'a dict of keys, such as {"seed": 2}'
 
@@ -41,7 +41,7 @@ def fits(value: Any, kind: str) -> bool:
         return listed and flat and all(isinstance(text, str) for text in value)
     if kind == TEXT_OR_TEXTS:
         return isinstance(value, str) or fits(value, TEXTS)
-    if kind == EXPRESSIONS:
+    if kind == TARGET_WORDS:
         lists = value.values() if isinstance(value, Mapping) else [value]
         return all(fits(texts, TEXTS) for texts in lists)
     if kind == KEYS:
@@ -55,18 +55,18 @@ def fits(value: Any, kind: str) -> bool:
 
 
 _BY_NAME: Mapping[str, str] = {
-    **dict.fromkeys(("model", "models", "bias_type", "setting", "prompt_form", "system_prompt"), TEXT),
+    **dict.fromkeys(("model", "models", "bias_type", "context", "prompt_format", "system_prompt"), TEXT),
     **dict.fromkeys(("estimator", "device", "dtype", "endpoint_name", "price", "occupation"), TEXT),
     **dict.fromkeys(("word_boundary", "method", "tokenizer", "shard"), TEXT),
     **dict.fromkeys(("study", "out", "aliases", "write_requests"), PATH),
-    **dict.fromkeys(("jobs", "templates", "instructions", "occupations"), TEXT_OR_TEXTS),
+    **dict.fromkeys(("jobs", "templates", "debiasing_prompts", "occupations"), TEXT_OR_TEXTS),
     **dict.fromkeys(("api_key_env", "groups"), TEXT_OR_TEXTS),
-    **dict.fromkeys(("draws", "per_gender", "max_draws", "max_new_tokens", "batch_size"), POSITIVE),
+    **dict.fromkeys(("samples", "per_gender", "max_samples", "max_new_tokens", "batch_size"), POSITIVE),
     **dict.fromkeys(("permutations", "seed", "continuations"), WHOLE),
     **dict.fromkeys(("max_cost", "difference"), NUMBER),
-    "max_draws_per_cell": POSITIVE,
+    "max_samples_per_prompt": POSITIVE,
     "prompts": TEXTS,
-    "expressions": EXPRESSIONS,
+    "target_words": TARGET_WORDS,
     "settings": KEYS,
 }
 

@@ -1,7 +1,7 @@
-"""A gate as a test: the fixture `biaskit_gate` and the option `--biaskit-policy` (docs/reading.md#gate).
+"""A check as a test: fixture `biaskit_check` and the option `--biaskit-thresholds` (docs/reading.md#gate).
 
-    def test_the_new_model_treats_jobs_as_the_old_one(biaskit_gate):
-        biaskit_gate("runs/old", "runs/new")
+    def test_the_new_model_treats_jobs_as_the_old_one(biaskit_check):
+        biaskit_check("runs/old", "runs/new")
 
 Pytest loads this module at every start, so it imports nothing that takes time.
 """
@@ -14,32 +14,32 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from biaskit.compare.gate import GateResult
+    from biaskit.compare.check import CheckResult
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--biaskit-policy FILE`."""
+    """`--biaskit-thresholds FILE`."""
     group = parser.getgroup("biaskit")
     group.addoption(
-        "--biaskit-policy", metavar="FILE", help="The policy of `biaskit_gate`, where a test names none."
+        "--biaskit-thresholds", metavar="FILE", help="Those of `biaskit_check`, where a test names none."
     )
 
 
 @pytest.fixture
-def biaskit_gate(request: pytest.FixtureRequest) -> Callable[..., GateResult]:
-    """Fails the test, in the words of `biaskit gate`, where runs do not show what a policy requires.
+def biaskit_check(request: pytest.FixtureRequest) -> Callable[..., CheckResult]:
+    """Fails the test, in the words of `biaskit check`, where runs do not reach its thresholds.
 
-    The callable takes what `biaskit.gate` takes; `policy` is by default that of `--biaskit-policy`.
+    The callable takes what `biaskit.check` takes; `thresholds` is by default that of `--biaskit-thresholds`.
     """
 
-    def check(*runs: Any, policy: Any = None, **options: Any) -> GateResult:
+    def check(*runs: Any, thresholds: Any = None, **options: Any) -> CheckResult:
         import biaskit as bk
 
-        chosen = policy if policy is not None else request.config.getoption("--biaskit-policy")
+        chosen = thresholds if thresholds is not None else request.config.getoption("--biaskit-thresholds")
         if chosen is None:
-            pytest.fail("Name a policy: --biaskit-policy FILE, or policy=.", pytrace=False)
+            pytest.fail("Name thresholds: --biaskit-thresholds FILE, or thresholds=.", pytrace=False)
         try:
-            result = bk.gate(*runs, policy=chosen, **options)
+            result = bk.check(*runs, thresholds=chosen, **options)
         except bk.BiaskitError as error:
             pytest.fail(f"biaskit: {error}", pytrace=False)
         if not result.holds:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import biaskit as bk
 
 JOBS = "nurse,secretary,receptionist,maid,plumber,carpenter,pilot,firefighter"
-SMALL = {"occupations": "nurse,mechanic", "per_gender": 4, "max_draws": 12}
+SMALL = {"occupations": "nurse,mechanic", "per_gender": 4, "max_samples": 12}
 QUICK = {"clusters": False, "srb_seeds": "1", "permutations": 99}
 WOMEN = ("nurse", "secretary", "receptionist", "maid")
 WORDS = ("home", "friends", "music", "town", "books", "river", "work", "football", "school", "summer", "cars")

@@ -18,7 +18,7 @@ import pandas as pd
 import biaskit as bk
 
 OCCUPATIONS = "nurse,teacher,engineer,mechanic"
-SMALL = {"per_gender": 4, "max_draws": 24, "max_new_tokens": 60}
+SMALL = {"per_gender": 4, "max_samples": 24, "max_new_tokens": 60}
 QUICK = {"clusters": False, "srb_seeds": "1", "permutations": 99}
 WOMAN = "She is a {} and she is warm and kind. Her family is proud of her, and she is in a town she loves."
 MAN = "He is a {} and he is strong and calm. His team is proud of him, and he is in the city that he knows."

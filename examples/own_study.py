@@ -41,7 +41,7 @@ def main() -> None:
             model,
             jobs=str(folder / "items.csv"),
             templates=str(folder / "templates.csv"),
-            expressions=str(folder / "groups.toml"),
+            target_words=str(folder / "groups.toml"),
             settings={"name": "drinks"},
         )
     print(result.groups[["bias_type", "job_group", "gender", "share", "coverage"]].to_string(index=False))

@@ -31,7 +31,7 @@ def main() -> int:
         study="gasp",
         occupations=OCCUPATIONS,
         per_gender=40,
-        max_draws=900,
+        max_samples=900,
         max_new_tokens=120,
         settings={"batch": 300},
         out=run,

@@ -23,7 +23,7 @@ COMMANDS = {
     "personas": "see whom a model writes about when the prompt names no gender, and how",
     "analyze": "rebuild every table from stored rows, or analyze your own texts",
     "compare": "set models side by side, with tests between them",
-    "gate": "hold runs against a policy: exit code 4 unless all of it holds",
+    "check": "check runs against thresholds; exit code 4 if any fails",
     "verify": "hold a run against itself, and ask its model some of its cells again",
     "report": "write one HTML page about stored runs, with figures and LaTeX tables",
     "export": "write runs in the format of another tool: a log, a task, a card",

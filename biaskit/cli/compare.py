@@ -11,7 +11,7 @@ import click
 from biaskit.cli.options import examples, option, with_format, with_settings, with_sides
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import emit, emit_json
-from biaskit.compare.policy import CONTRASTS
+from biaskit.compare.thresholds import CONTRASTS
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.manifest import read_manifest
 from biaskit.workflow.compare import ComparisonResult, compare

@@ -11,9 +11,9 @@ from biaskit.cli.options import examples, option, with_format, with_key, with_pr
 from biaskit.cli.output import print_document
 from biaskit.cli.terminal import TerminalWatcher, emit_json
 
-_FORMS = "Ask a few cells in every way that MODEL takes: which question reaches it?"
-_CELLS = "With --forms: cells of each bias type."
-_STUDY = "With --forms: the study whose cells are used."
+_PROMPT_FORMATS = "Ask a few cells in every way that MODEL takes: which question reaches it?"
+_PROMPTS = "With --prompt-formats: cells of each bias type."
+_STUDY = "With --prompt-formats: the study whose cells are used."
 
 
 @click.command(
@@ -21,32 +21,32 @@ _STUDY = "With --forms: the study whose cells are used."
     epilog=examples(
         "biaskit doctor api:NAME@http://127.0.0.1:8000/v1",
         "biaskit doctor openai:gpt-4o-mini-2024-07-18",
-        "biaskit doctor hf:./my-chat-model --forms",
+        "biaskit doctor hf:./my-chat-model --prompt-formats",
     ),
 )
 @click.argument("model")
-@option("--forms", None, _FORMS, is_flag=True)
-@option("--cells", "N", _CELLS, type=click.IntRange(min=1), default=20, show_default=True)
+@option("--prompt-formats formats", None, _PROMPT_FORMATS, is_flag=True)
+@option("--prompts", "N", _PROMPTS, type=click.IntRange(min=1), default=20, show_default=True)
 @option("--study", None, _STUDY, default="occugender", show_default=True)
 @with_key
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
-@option("--yes", None, "With --forms: start without asking, however many calls it takes.", is_flag=True)
+@option("--yes", None, "With --prompt-formats: start without asking, whatever it costs.", is_flag=True)
 @with_verbose
 @with_format("How the result is printed.", ("text", "json"))
-def command(model: str, forms: bool, yes: bool, output_format: str, verbose: bool, **chosen: Any) -> None:
+def command(model: str, formats: bool, yes: bool, output_format: str, verbose: bool, **chosen: Any) -> None:
     """Measure with some twenty short questions what MODEL can answer, and with which estimator.
 
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     thousand tokens.
     """
     from biaskit.workflow.doctor import doctor
-    from biaskit.workflow.forms import forms as try_forms
+    from biaskit.workflow.prompt_formats import prompt_formats as try_formats
 
-    of_forms = {name: chosen.pop(name) for name in ("study", "cells")}
+    of_formats = {name: chosen.pop(name) for name in ("study", "prompts")}
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
-        if forms:
-            result: Any = try_forms(model, watcher=watcher, **of_forms, **chosen)
+        if formats:
+            result: Any = try_formats(model, watcher=watcher, **of_formats, **chosen)
         else:
             result = doctor(model, watcher=watcher, **chosen)
     if output_format == "json":

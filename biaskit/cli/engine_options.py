@@ -25,7 +25,7 @@ from biaskit.workflow.result import RunResult
 
 _AUTO: dict[str, Any] = {"default": "auto", "show_default": True}
 _KEYS = "Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself."
-_DRIFT = "Continue although a different model now answers under the same name."
+_MODEL_CHANGE = "Continue although a different model now answers under the same name."
 _NO_REUSE = "Ask again what other runs of the same folder have stored."
 _SHARD = "Ask the I-th of N parts of the plan; `analyze SHARD... --out RUN` puts them together."
 _WRITE = "Ask nothing: write what is still to ask of an API to FILE.jsonl, for a batch service."
@@ -40,7 +40,7 @@ _RUNNING = (
     option("--endpoint-name", "NAME", "Replaces the base URL in every key: a new port is the same model."),
     option("--max-cost", "USD", "The most that the run may cost, repeated requests included.", type=float),
     with_price,
-    option("--accept-drift", None, _DRIFT, is_flag=True),
+    option("--accept-model-change", None, _MODEL_CHANGE, is_flag=True),
     option("--no-reuse reuse", None, _NO_REUSE, is_flag=True, flag_value=False, default=True),
     with_verbose,
     option("--shard", "I/N", _SHARD),

@@ -22,8 +22,8 @@ from biaskit.workflow.batch_answers import import_answers
 )
 @click.argument("run")
 @click.argument("answers", nargs=-1, required=True, metavar="ANSWERS...")
-@option("--accept-drift", None, "Take answers of several models.", is_flag=True)
-def command(run: str, answers: tuple[str, ...], accept_drift: bool) -> None:
+@option("--accept-model-change", None, "Take answers of several models.", is_flag=True)
+def command(run: str, answers: tuple[str, ...], accept_model_change: bool) -> None:
     """Put ANSWERS to the requests of RUN in.
 
     ANSWERS are what a batch service made of --write-requests, as JSON Lines, also .gz: OpenAI's output and
@@ -33,7 +33,7 @@ def command(run: str, answers: tuple[str, ...], accept_drift: bool) -> None:
     Exit codes: 0 all used, 1 failed, 2 wrong use, 3 some are no rows.
     """
     with closing(TerminalWatcher(assume_yes=False)) as watcher:
-        imported = import_answers(run, *answers, accept_drift=accept_drift, watcher=watcher)
+        imported = import_answers(run, *answers, accept_model_change=accept_model_change, watcher=watcher)
     emit("".join(f"{note[0].upper()}{note[1:]}.\n" for note in imported.notes))
     if not imported.complete:
         sys.exit(FINISHED_WITH_MISSING)

@@ -9,7 +9,7 @@ from biaskit.cli.options import examples, option
 from biaskit.workflow.personas import personas
 
 _STUDIES = "gasp-pilot, gasp, mattern-generation, or a path to a TOML file."
-_MAX_DRAWS = "The most texts drawn for one occupation and prompt; default 20 x per-gender."
+_MAX_SAMPLES = "The most texts drawn for one occupation and prompt; default 20 x per-gender."
 _NUMBER = click.IntRange(min=1)
 
 command = asking_command(
@@ -18,11 +18,11 @@ command = asking_command(
     option("--study", None, _STUDIES, default="gasp-pilot", show_default=True),
     option("--occupations", "LIST", "Names, ids or ranges of the study's list, or a .csv/.xlsx/.txt/.toml."),
     option("--per-gender", "N", "Texts about women, and as many about men.", type=_NUMBER),
-    option("--max-draws", "N", _MAX_DRAWS, type=_NUMBER),
+    option("--max-samples", "N", _MAX_SAMPLES, type=_NUMBER),
     option("--max-new-tokens", "N", "The most tokens in a text.", type=_NUMBER),
-    option("--prompt-form", None, None, type=click.Choice(["auto", "chat", "completion", "raw"])),
+    option("--prompt-format", None, None, type=click.Choice(["auto", "chat", "completion", "raw"])),
     epilog=examples(
-        "biaskit personas demo --occupations nurse,mechanic --per-gender 5 --max-draws 60",
+        "biaskit personas demo --occupations nurse,mechanic --per-gender 5 --max-samples 60",
         "biaskit personas hf:./my-model --study gasp-pilot --dry-run",
         "biaskit analyze --texts mine.csv --text-col text --gender-col gender",
     ),

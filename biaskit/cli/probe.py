@@ -10,12 +10,13 @@ from biaskit.workflow.probe import probe
 
 _STUDY = {"default": "occugender", "show_default": True}
 _BIAS_TYPES = click.Choice(["explicit", "implicit", "both"])
-_SETTINGS = click.Choice(["plain", "dialogue", "both"])
+_CONTEXTS = click.Choice(["plain", "dialogue", "both"])
+_FORMATS = click.Choice(["auto", "raw", "chat-prefill", "chat-continue"])
 _ESTIMATORS = click.Choice(["auto", "exact", "selected-ids", "echo", "top-k", "sampling"])
 _ESTIMATOR = "How probabilities are obtained; auto: the best estimator that each model supports."
-_DRAWS = "Sampling: texts of a round; each cell is drawn until three of its texts name a group."
+_SAMPLES = "Sampling: texts of a round; each cell is drawn until three of its texts name a group."
 _CONTINUE = "Draw N texts of up to 24 tokens of each cell too: what is said, declined or left open."
-_MOST_DRAWS = "Sampling: most texts of a cell, in whole rounds."
+_MOST_SAMPLES = "Sampling: most texts of a cell, in whole rounds."
 
 command = asking_command(
     probe,
@@ -24,18 +25,18 @@ command = asking_command(
     option("--bias-type", None, "Which templates to use.", type=_BIAS_TYPES),
     option("--jobs", "LIST", "Names, ids or ranges of the study's jobs, or a .csv/.xlsx/.txt/.toml file."),
     option("--templates", "LIST", "Ids or ranges within each bias type, or a file."),
-    option("--instructions", "LIST", "none, all, ids such as 1,3, or a file."),
-    option("--setting", None, "The question alone, or after a dialogue.", type=_SETTINGS),
-    option("--expressions", "LIST", "A file of expression sets, or one shipped set for all."),
-    option("--prompt-form", None, None, type=click.Choice(["auto", "raw", "chat-prefill", "chat-continue"])),
+    option("--debiasing-prompts", "LIST", "none, all, ids such as 1,3, or a file."),
+    option("--context", None, "The question alone, or after a dialogue.", type=_CONTEXTS),
+    option("--target-words", "LIST", "A file of expression sets, or one shipped set for all."),
+    option("--prompt-format", None, None, type=_FORMATS),
     option("--estimator", None, _ESTIMATOR, type=_ESTIMATORS),
-    option("--draws", "N", _DRAWS, type=click.IntRange(min=2)),
-    option("--max-draws-per-cell", "N", _MOST_DRAWS, type=click.IntRange(min=2)),
+    option("--samples", "N", _SAMPLES, type=click.IntRange(min=2)),
+    option("--max-samples-per-prompt", "N", _MOST_SAMPLES, type=click.IntRange(min=2)),
     option("--continue continuations", "N", _CONTINUE, type=click.IntRange(min=1)),
     epilog=examples(
         "biaskit probe demo --jobs nurse,plumber",
         "biaskit probe api:NAME@http://127.0.0.1:8000/v1 --estimator top-k --max-cost 2",
         "biaskit probe demo hf:./my-model --study occugender-debias --dry-run",
-        "biaskit probe demo --jobs fields.csv --templates questions.csv --expressions groups.toml",
+        "biaskit probe demo --jobs fields.csv --templates questions.csv --target-words groups.toml",
     ),
 )

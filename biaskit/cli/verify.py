@@ -14,7 +14,7 @@ from biaskit.cli.output import FINISHED_WITH_MISSING
 from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
 from biaskit.report.render.text import fold
 from biaskit.runs.store import find_run
-from biaskit.workflow.verify import CELLS, verify
+from biaskit.workflow.verify import PROMPTS, verify
 
 _UNSURE = "Nothing differs, and something could not be checked"
 _OUTCOMES = {  # the exit code, the word beside a check, and the sentence about the run
@@ -22,7 +22,7 @@ _OUTCOMES = {  # the exit code, the word beside a check, and the sentence about 
     "differs": (DOES_NOT_HOLD, "DIFFERS", "The run differs"),
     "not-checked": (FINISHED_WITH_MISSING, "not checked", _UNSURE),
 }
-_CELLS = "Cells or texts of each model to ask again."
+_PROMPTS = "Cells or texts of each model to ask again."
 _MODEL = (
     "A model that stands for the run's own, where that lies elsewhere; LABEL=MODEL of several. Repeatable."
 )
@@ -32,13 +32,13 @@ _MODEL = (
     "verify",
     epilog=examples(
         "biaskit verify RUN",
-        "biaskit verify RUN --cells 200 --seed 7",
+        "biaskit verify RUN --prompts 200 --seed 7",
         "biaskit verify /media/their-run --out verification.json",
         "biaskit verify RUN --no-model",
     ),
 )
 @click.argument("run", required=False, metavar="[RUN]")
-@option("--cells", "N", _CELLS, type=click.IntRange(min=1), default=CELLS, show_default=True)
+@option("--prompts", "N", _PROMPTS, type=click.IntRange(min=1), default=PROMPTS, show_default=True)
 @option("--seed", "N", "Of the random draw; by default another each time.", type=click.IntRange(min=0))
 @option("--no-model ask", None, "Ask no model.", is_flag=True, flag_value=False, default=True)
 @option("--model", "MODEL", _MODEL, multiple=True)

@@ -14,7 +14,7 @@ NOT_SETTINGS = frozenset({"study", "slot", "groups", "texts", "expressions"})
 NO_NUMBER = frozenset(
     {"margin", "report", "reference", "skip_bad_lines", "lock", "table", "summary", "papers"}
 )
-DRAWN = ("per_gender", "batch", "max_draws", "fill", "on_prefix", "max_draws_per_cell")
+DRAWN = ("per_gender", "batch", "max_samples", "fill", "on_prefix", "max_samples_per_prompt")
 LONGEST = 60
 
 
@@ -73,7 +73,7 @@ def _asked_alike(estimators: Iterable[str], models: Sequence[Model]) -> str:
     weakest = min(weaker, key=lambda name: (name.startswith("top-k"), len(name), name))  # the smallest k
     name, _, settings = weakest.rstrip(")").partition("(")
     set_by = [pair for pair in settings.split(",") if pair.startswith(("k=", "draws=")) and pair != "k=20"]
-    how = f"--estimator {name}" + "".join(f" --set {pair}" for pair in set_by)
+    how = f"--estimator {name}" + "".join(f" --set {pair.replace('draws', 'samples')}" for pair in set_by)
     asked = [model for model in models if model.estimator not in ("", weakest)]
     if any(model.spec.startswith(IN_MEMORY) for model in asked):
         return f" Ask all alike, from Python with estimator={name!r}."

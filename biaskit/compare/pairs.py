@@ -48,7 +48,7 @@ def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
         listed = "; ".join(f"{form}: {', '.join(models)}" for form, models in models_of.items())
         sentences.append(
             f"The models have different prompt forms ({listed}): there is no test between two forms."
-            " Ask all in one, with --prompt-form."
+            " Ask all in one, with --prompt-format."
         )
     return sentences
 

@@ -37,7 +37,7 @@ from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 2, "effects": 3, "outcomes": 3}
 """Raised when the same rows would give other tables."""
-CHOICES = ("interval", "coverage_floor", "on_prefix", "margin", "verdict", "seed", "skip_bad_lines")
+CHOICES = ("interval", "min_coverage", "on_prefix", "margin", "conclusion", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 
 
@@ -55,7 +55,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         contrast=design.contrast,
         strict=study.strict,
         levels=design.levels,
-        floor=study.coverage_floor,
+        floor=study.min_coverage,
         interval=study.interval,
         margins=study.margin,
         seed=study.seed,
@@ -156,7 +156,7 @@ def _read_cells(
             else:
                 shares_of[i], digests[i] = shares(i, row), _digest(row)
     rounds_of = {
-        label: Rounds.up_to(draws_of(entry), study.max_draws_per_cell)
+        label: Rounds.up_to(draws_of(entry), study.max_samples_per_prompt)
         for label, entry in manifest["models"].items()
     }
     for i, rows_of_cell in drawn.items():
@@ -218,7 +218,7 @@ def _notes(
             f"in {hiding} of {len(cells)} cells the list is shorter than asked and may tell two tokens of one"
             " text as one: their bounds hold both"
         )
-    floor = study.coverage_floor
+    floor = study.min_coverage
     if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
         yield (
             f"in {below} of {len(cells)} cells the target words have less than {floor:g} of the probability"
@@ -230,7 +230,7 @@ def _notes(
     if stored.n_open:
         yield (
             f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
-            f" and fewer than {study.max_draws_per_cell} draws: the same command draws on"
+            f" and fewer than {study.max_samples_per_prompt} draws: the same command draws on"
         )
 
 
@@ -249,6 +249,6 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
     for label, parts in low.items():
         if not (spec := models[label]["spec"]).startswith("scripted:"):
             found = f"; in a handful of cells {listed(tried[label])}" if tried[label] else ""
-            hint = f"; `biaskit doctor {shlex.quote(spec)} --forms` shows which question reaches the model"
+            hint = f"; `biaskit doctor {shlex.quote(spec)} --prompt-formats` shows what reaches the model"
             hint = "" if spec.startswith(IN_MEMORY) else hint
             yield f"{label}: weak evidence, the target words hold {listed(parts)}{found}{hint}"

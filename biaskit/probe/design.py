@@ -100,14 +100,14 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
     templates = tuple(template for template in of_types if template.id in chosen)
     if not items or not templates:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left to ask about.")
-    settings: tuple[Setting, ...] = ("plain", "dialogue") if study.setting == "both" else (study.setting,)
+    settings: tuple[Setting, ...] = ("plain", "dialogue") if study.context == "both" else (study.context,)
     expressions, groups = _choose_expressions(study, templates)
-    parts = parts_of(study.instructions.select)
+    parts = parts_of(study.debiasing_prompts.select)
     # 0, no instruction, is always there: what a range from 0 chooses begins at 1.
     numbers = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
-    sources = [study.jobs.source, study.templates.source, study.expressions.source]
-    if study.instructions.source is not None and study.instructions.select != "none":
-        sources.append(study.instructions.source)
+    sources = [study.jobs.source, study.templates.source, study.target_words.source]
+    if study.debiasing_prompts.source is not None and study.debiasing_prompts.select != "none":
+        sources.append(study.debiasing_prompts.source)
     if "dialogue" in settings:
         sources.append(study.dialogue)
     design = ProbeDesign(
@@ -115,7 +115,7 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         slot=slot,
         items=items,
         templates=templates,
-        instructions=choose_instructions(study, numbers, "give a file, as in --instructions mine.txt"),
+        instructions=choose_instructions(study, numbers, "give a file, as in --debiasing-prompts mine.txt"),
         settings=settings,
         dialogue=load_dialogue(study.dialogue) if "dialogue" in settings else None,
         expressions=expressions,
@@ -124,7 +124,7 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         sources={source: source_digest(source) for source in sources},
     )
     try:  # before the run: afterwards its rows would be paid for
-        check_group_names(groups, design.contrast, study.expressions.source)
+        check_group_names(groups, design.contrast, study.target_words.source)
     except TableError as error:
         raise StudyError(str(error)) from error
     if design.n_cells > MOST_CELLS:
@@ -139,21 +139,21 @@ def _choose_expressions(
     study: ProbeStudy, templates: tuple[Template, ...]
 ) -> tuple[dict[tuple[BiasType, int], tuple[Expression, ...]], tuple[str, ...]]:
     """Find each template's expressions, and the groups that all of them name."""
-    sets = load_expression_sets(study.expressions.source)
+    sets = load_expression_sets(study.target_words.source)
     only_set = next(iter(sets)) if len(sets) == 1 else None
     expressions_of, groups = {}, None
     forms: dict[str, tuple[Expression, ...]] = {}  # made once for all templates of a set
     for template in templates:
-        of_type = getattr(study.expressions, template.bias_type)
+        of_type = getattr(study.target_words, template.bias_type)
         # The template's own set, else its bias type's, else the set called like the bias type.
         candidates = [name for name in (template.expressions, of_type, template.bias_type) if name]
         name = (
-            study.expressions.every or only_set or next((c for c in candidates if c in sets), candidates[0])
+            study.target_words.every or only_set or next((c for c in candidates if c in sets), candidates[0])
         )
         if name not in sets:
             raise StudyError(
                 f"{template.bias_type} template {template.id} needs an expression set {name!r}, which"
-                f" {study.expressions.source} does not hold.{nearest(name, sets)} It has {', '.join(sets)}."
+                f" {study.target_words.source} does not hold.{nearest(name, sets)} It has {', '.join(sets)}."
             )
         if name not in forms:
             forms[name] = render_forms(sets[name])
@@ -250,11 +250,11 @@ def build_prompt(
     opening = fill(template.opening, item, design.slot, study.articles)
     instructed = instruction.text if instruction else ""
     system = study.system_prompt or ""
-    if study.instruction_position == "system" and instructed:
+    if study.debiasing_position == "system" and instructed:
         system, instructed = "\n".join(filter(None, (system, instructed))), ""
     dialogue = design.dialogue if setting == "dialogue" else None
     if form == "chat-prefill":
-        between = " " if study.instruction_place == "in-question" else "\n"
+        between = " " if study.debiasing_place == "in-question" else "\n"
         return Prompt(
             text=question if dialogue else join(instructed, question, between),
             form=form,
@@ -263,7 +263,7 @@ def build_prompt(
             turns=dialogue.turns if dialogue else (),
             prefill=opening,
         )
-    text = raw_text(question, opening, instructed, dialogue, study.instruction_place)
+    text = raw_text(question, opening, instructed, dialogue, study.debiasing_place)
     return Prompt(text=text, form=form, system=system or None)
 
 

@@ -30,7 +30,7 @@ def n_open(run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_
     for label, entry in manifest["models"].items():
         form, model, how = (entry[name] for name in ("prompt_form", "fingerprint", "estimator"))
         cells = PlannedCells(design, label, form, model, how, shard_of(manifest))
-        rounds = Rounds.up_to(draws_of(entry), design.study.max_draws_per_cell)
+        rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
         n_left += OpenCells(cells.requests, rounds, stored.values).n_left
     return n_left
 

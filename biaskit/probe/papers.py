@@ -66,7 +66,7 @@ def frame_of(design: ProbeDesign) -> Frame:
         places = [(MATTERN, _MATTERN)] + ([] if levels else [(OCCUGENDER, _OCCUGENDER)])
         claimed = [claims[tables[bias_type]].place(place[bias_type]) for tables, place in places]
         titles[bias_type] = getattr(design.study.table, bias_type) + next(filter(None, claimed), "")
-    return Frame(design.groups, design.study.coverage_floor, levels, titles, summary_of(resolved))
+    return Frame(design.groups, design.study.min_coverage, levels, titles, summary_of(resolved))
 
 
 def _occugender(

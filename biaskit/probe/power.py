@@ -78,7 +78,7 @@ def plan_sentence(
         matched = None
         if drawn is not None:
             coverage = float(np.mean([v.coverage for v in of_type])) if of_demo else 1.0
-            matched = matched_draws(drawn, design.study.max_draws_per_cell, coverage)
+            matched = matched_draws(drawn, design.study.max_samples_per_prompt, coverage)
         shown = smallest_shown(
             [variance_of_group(of_type, name) for name in groups],
             [jobs_of[name] for name in groups],

@@ -73,7 +73,7 @@ def cell_finder(
     of_model: dict[str, tuple[str, PlannedCells, Rounds]] = {}
     for label, entry in manifest["models"].items():
         cells = PlannedCells(design, label, entry["prompt_form"], entry["fingerprint"], entry["estimator"])
-        rounds = Rounds.up_to(draws_of(entry), design.study.max_draws_per_cell)
+        rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
         of_model.setdefault(cells.model_key, (label, cells, rounds))
 
     def find(row: Mapping[str, Any]) -> tuple[str, ScoreRequest] | None:

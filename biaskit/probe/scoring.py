@@ -91,7 +91,7 @@ class CellWork(Work[int]):
         self.design, self.estimator = design, scorer.estimator_for(form)
         fingerprint = scorer.identity.fingerprint
         self.cells = PlannedCells(design, self.label, form, fingerprint, self.estimator.in_key(), shard)
-        self.rounds = rounds or Rounds.up_to(self.estimator.draws, design.study.max_draws_per_cell)
+        self.rounds = rounds or Rounds.up_to(self.estimator.draws, design.study.max_samples_per_prompt)
         self._places: dict[str, int] = {}  # key of a cell → its place
         self._batches: Batches = ()
         self._n_due = 0
@@ -216,15 +216,15 @@ def _choose_forms(
 
     Chat models are asked as people use them, where no base model stands beside them (docs/methods.md#forms).
     """
-    system = bool(study.system_prompt) or study.instruction_position == "system"
-    if system and study.prompt_form == "raw":
+    system = bool(study.system_prompt) or study.debiasing_position == "system"
+    if system and study.prompt_format == "raw":
         raise StudyError(
-            "A raw prompt has no system role: leave out the system prompt, or --prompt-form raw."
+            "A raw prompt has no system role: leave out the system prompt, or --prompt-format raw."
         )
     tunings = {scorer.identity.tuning for scorer in scorers.values()}
     order = CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMS
     usable = [form for form in order if not (system and form == "raw")]
-    usable = usable if study.prompt_form == "auto" else [study.prompt_form]
+    usable = usable if study.prompt_format == "auto" else [study.prompt_format]
     takes: dict[str, list[PromptForm]] = {}
     for label, scorer in scorers.items():
         forms = [form for form in usable if form in scorer.identity.forms]
@@ -256,8 +256,8 @@ def _no_form(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> 
     label = scorer.identity.label
     if scorer.identity.where == "api" and not (system and scorer.identity.forms):
         try:
-            scorer.estimator_for("raw" if study.prompt_form == "auto" else study.prompt_form)
+            scorer.estimator_for("raw" if study.prompt_format == "auto" else study.prompt_format)
         except ModelError as error:
             return ModelError(f"{label}: {error}")
-    why = "system prompt" if system else f"prompt form {study.prompt_form}"
+    why = "system prompt" if system else f"prompt form {study.prompt_format}"
     return ModelError(f"{label} takes no {why}: its chat template has no place for it, or it has none.")

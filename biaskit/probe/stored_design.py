@@ -48,7 +48,7 @@ def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]
     lengths = {entry["estimator"]["max_new_tokens"] for entry in continued}
     shown = {
         "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
-        "max_draws_per_cell": str(study.max_draws_per_cell) if drawn else "",
+        "max_samples_per_prompt": str(study.max_samples_per_prompt) if drawn else "",
         "continuations": ",".join(sorted(f"{n} tokens" for n in lengths)),
         "word_boundary": study.word_boundary,
         "on_prefix": study.on_prefix,
@@ -75,8 +75,8 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
     return {
         "study": study.name,
         "slot": design.slot,
-        "instruction_place": study.instruction_place,
-        "instruction_position": study.instruction_position,
+        "debiasing_place": study.debiasing_place,
+        "debiasing_position": study.debiasing_position,
         "system_prompt": study.system_prompt,
         "thinking": study.thinking,
         "articles": study.articles,

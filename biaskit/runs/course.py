@@ -151,7 +151,7 @@ def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: in
     copy_rows(pending.taken, writer, work.label)
     if not plan.n_missing:
         return
-    known, accept = writer.answered.get(work.label, ()), session.accept_drift
+    known, accept = writer.answered.get(work.label, ()), session.accept_model_change
     drift = Drift(work.model.identity, known, accept=accept, taken=plan.taken_from)
     counted = {"rows": 0, "new_tokens": 0, "planned_prompt_tokens": plan.prompt_tokens}
 
@@ -216,7 +216,7 @@ def _take_over(work: Work[Any], session: Session[Any], known: Collection[str]) -
     """
     identity = work.model.identity
     names = {model_of(by) for by in known} or {str((identity.found or {}).get("answered_by", ""))} - {""}
-    watched = identity.where == "api" and not session.accept_drift
+    watched = identity.where == "api" and not session.accept_model_change
     taken: dict[str, Path] = {}
     for path, beside in rows_beside(session, work.engine, identity.fingerprint, work.stored.value_of):
         others: set[str] = set()

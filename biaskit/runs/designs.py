@@ -11,10 +11,10 @@ from biaskit.records import Item, as_record
 from biaskit.study.config import build_study, stated_choices
 from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
 
-_IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "instructions"})
+_IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "debiasing_prompts"})
 """Keys of a study whose lists stand in the manifest in full."""
 
-_GROWING = frozenset({"max_draws_per_cell", "record_next", "continuations", "continuation_tokens"})
+_GROWING = frozenset({"max_samples_per_prompt", "record_next", "continuations", "continuation_tokens"})
 """Keys that only say how far a cell is asked and what is kept of it: a run goes on in the same folder."""
 
 
@@ -62,8 +62,8 @@ def design_digest(content: Mapping[str, Any]) -> str:
     for name in LATER_KEYS:  # a study with the default keeps the digest that it had before there was the key
         if question["study"].get(name) == STUDIES[study["engine"]].model_fields[name].default:
             question["study"].pop(name, None)
-    if "expressions" in study:
-        question["study"]["expressions"] = None  # stands in full under expression_sets
+    if "target_words" in study:
+        question["study"]["target_words"] = None  # stands in full under expression_sets
     return digest(question)
 
 

@@ -50,7 +50,7 @@ class Drift:
                 raise AskingStopped(
                     f"{self._label} now answers as {_name_of(answer)!r}; the stored rows are of"
                     f" {', '.join(sorted(self._known))}{sources if self._taken else ''}. They are kept."
-                    " To mix both: --accept-drift"
+                    " To mix both: --accept-model-change"
                 )
 
     def _is_known(self, answer: object) -> bool:

@@ -61,7 +61,7 @@ class Session(Generic[M]):
     open_model: OpenModel[M]
     watcher: Watcher = field(default_factory=Silent)
     dry_run: bool = False
-    accept_drift: bool = False
+    accept_model_change: bool = False
     command: str = ""  # as given in the shell, for the manifest
     manifest: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)

@@ -39,7 +39,7 @@ class Verification(BaseModel, frozen=True):
     biaskit_verification: Literal[1] = 1
     at: str  # UTC, ISO 8601
     seed: int
-    cells: int  # of each model, as it was asked for
+    prompts: int  # of each model, as it was asked for
     versions: dict[str, str]
     rows_digest: str  # of the rows that the tables were made from, as in analysis.json
     checks: tuple[Check, ...]

@@ -55,7 +55,7 @@ def read_study_file(name: str) -> dict[str, Any]:
     return content
 
 
-_LISTS = ("jobs", "occupations", "templates", "instructions", "expressions")
+_LISTS = ("jobs", "occupations", "templates", "debiasing_prompts", "target_words")
 """Tables whose `source` names a list."""
 _FILES = ("dialogue", "drop_words", "categories")  # keys that name a file
 _LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
@@ -235,11 +235,11 @@ def choose_instructions(study: Study, parts: Sequence[str], advice: str) -> tupl
     parts = [part for part in parts if part not in ("0", "none", "")]
     if not parts:
         return (None,)
-    if study.instructions.source is None:
+    if study.debiasing_prompts.source is None:
         raise StudyError(f"{study.name} has no instructions: {advice}.")
-    listed = load_instructions(study.instructions.source)
+    listed = load_instructions(study.debiasing_prompts.source)
     wanted = "all" if parts == ["all"] else parts
-    return (None, *select(wanted, [], [i.id for i in listed], listed, "instructions"))
+    return (None, *select(wanted, [], [i.id for i in listed], listed, "debiasing prompts"))
 
 
 T = TypeVar("T")
@@ -287,7 +287,7 @@ def _not_there(part: str, names: Sequence[str], ids: Sequence[int], what: str) -
     files = [part + suffix for suffix in _LIST_FILES] if "\0" not in part else []
     here = next((name for name in files if len(name) < 200 and Path(name).is_file()), None)
     if here is not None:
-        return f"{message} There is a file of that name: write --{what} ./{here}"
+        return f"{message} There is a file of that name: write --{what.replace(' ', '-')} ./{here}"
     if hint := nearest(part, names):
         return message + hint
     examples = [*map(shown, names[:5])] or [f"ids from {min(ids, default=0)} to {max(ids, default=0)}"]

@@ -48,14 +48,14 @@ class TemplateChoice(Choice):
     slot: str | None = key(None, "the slot an item replaces; default: the template file's own")
 
 
-class InstructionChoice(_Strict):
+class DebiasingChoice(_Strict):
     """Debiasing instructions; 0 means no instruction."""
 
     source: str | None = key(None, "corpus:NAME/FILE, or a path; none: no instructions")
     select: str | tuple[str, ...] = key("none", f"{SELECT_DOC}; 0 (none) is always among several")
 
 
-class ExpressionChoice(_Strict):
+class TargetWordChoice(_Strict):
     """Which expression set each bias type takes; a template's own set comes first."""
 
     source: str = key("corpus:expressions/sets.toml", "corpus:NAME/FILE, or a path")
@@ -77,7 +77,7 @@ class ReportKeys(_Strict):
     pdf: bool = key(False, "figures as PDF too")
 
 
-class VerdictKeys(_Strict):
+class ConclusionKeys(_Strict):
     """How directions are named (docs/methods.md#verdicts)."""
 
     rule: Literal["tree", "strict"] = key("tree", "strict: at most 5 % false in any world, with less power")
@@ -117,7 +117,7 @@ class _Study(_Strict):
         "as-published", "'a electrician' as the papers print it, or 'an electrician'"
     )
     reference: Reference = key("both", _REFERENCE)
-    verdict: VerdictKeys = key(VerdictKeys(), "the rule of verdicts")
+    conclusion: ConclusionKeys = key(ConclusionKeys(), "the rule of verdicts")
     report: ReportKeys = key(ReportKeys(), "the page")
     skip_bad_lines: bool = key(False, "leave out unreadable rows and count them")
     lock: Literal["os", "none"] = key("os", "none: for file systems without locks")
@@ -125,7 +125,7 @@ class _Study(_Strict):
     @property
     def strict(self) -> bool:
         """Whether verdicts follow the strict rule (docs/methods.md#strict)."""
-        return self.verdict.rule == "strict"
+        return self.conclusion.rule == "strict"
 
 
 class ProbeStudy(_Study):
@@ -135,26 +135,26 @@ class ProbeStudy(_Study):
     bias_type: Literal["explicit", "implicit", "both"] = key("both", "which templates")
     jobs: Choice = Field(description="items that fill the slot")
     templates: TemplateChoice = Field(description="questions, and openings of answers")
-    instructions: InstructionChoice = key(InstructionChoice(), "debiasing instructions")
-    expressions: ExpressionChoice = key(ExpressionChoice(), "what counts as naming a group")
+    debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing instructions")
+    target_words: TargetWordChoice = key(TargetWordChoice(), "what counts as naming a group")
     pairs: tuple[Pair, ...] = key((), "an explicit list of pairs; refused unless it is the full product")
-    setting: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a conversation")
+    context: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a conversation")
     dialogue: str = key("corpus:mattern/dialogue.toml", "the conversation of the dialogue setting")
-    instruction_place: Literal["own-line", "in-question"] = key(
+    debiasing_place: Literal["own-line", "in-question"] = key(
         "own-line", "plain setting: before the question's line (OccuGender) or inside it (Mattern)"
     )
-    instruction_position: Literal["prompt", "system"] = key("prompt", "in the prompt or the system role")
-    prompt_form: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
+    debiasing_position: Literal["prompt", "system"] = key("prompt", "in the prompt or the system role")
+    prompt_format: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
         "auto", "auto: the first that every model can take"
     )
     estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = key(
         "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
     )
     k: int = key(20, "top-k: listed tokens asked for, at most", ge=1, le=20)
-    draws: int = key(
+    samples: int = key(
         10, "sampling: texts of a round; a cell is drawn until three name an expression", ge=2, le=100_000
     )
-    max_draws_per_cell: int = key(100, "sampling: most texts of a cell, in whole rounds", ge=2, le=100_000)
+    max_samples_per_prompt: int = key(100, "sampling: most texts of a cell; whole rounds", ge=2, le=100_000)
     record_next: int = key(20, "exact: most probable next tokens that each row keeps; 0: none", ge=0, le=100)
     continuations: int = key(0, "texts drawn of each cell beside its probabilities", ge=0, le=1000)
     continuation_tokens: int = key(24, "most tokens of such a text", ge=4, le=1000)
@@ -165,7 +165,7 @@ class ProbeStudy(_Study):
         "exclusive", "an expression that begins another group's: count without it, or stop"
     )
 
-    coverage_floor: float = key(0.01, "cells below it are flagged and counted", ge=0, le=1)
+    min_coverage: float = key(0.01, "cells below it are flagged and counted", ge=0, le=1)
     interval: Literal["crossed", "bootstrap"] = key("crossed", "over jobs and templates")
     contrast: tuple[str, str] | None = key(None, "two groups; default female, male or the first two")
     margin: dict[str, Margin] = key({"share": 0.05}, _MARGIN)
@@ -175,8 +175,8 @@ class ProbeStudy(_Study):
 
 PROBE_ANALYSIS_KEYS = frozenset(
     {
-        *("coverage_floor", "interval", "contrast", "margin", "seed", "skip_bad_lines", "lock", "on_prefix"),
-        *("table", "summary", "papers", "reference", "report", "verdict"),
+        *("min_coverage", "interval", "contrast", "margin", "seed", "skip_bad_lines", "lock", "on_prefix"),
+        *("table", "summary", "papers", "reference", "report", "conclusion"),
     }
 )
 
@@ -233,10 +233,10 @@ class PersonasStudy(_Study):
     specified: tuple[Literal["female", "male", "nonbinary"], ...] = key(
         ("female", "male", "nonbinary"), "genders that prompts of the second kind name"
     )
-    instructions: InstructionChoice = key(InstructionChoice(), "debiasing instructions (task = continuation)")
+    debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts (task = continuation)")
     per_gender: int = key(100, "texts wanted of women and of men per prompt (n)", ge=1, le=1_000_000)
     batch: int | None = key(None, "draws of a round; default: per_gender", ge=1, le=1_000_000)
-    max_draws: int | None = key(
+    max_samples: int | None = key(
         None, "most draws of one occupation and prompt; default: 20 x per_gender", ge=1, le=100_000_000
     )
     fill: bool = key(True, "go on until both genders are full; no: one round only")
@@ -244,7 +244,7 @@ class PersonasStudy(_Study):
     temperature: float = key(1.0, "of sampling", gt=0, le=100)
     top_p: float = key(1.0, "of sampling", gt=0, le=1)
     seed: int = key(1, "of draws, shuffles and halves", ge=0, le=MOST_SEED)
-    prompt_form: Literal["auto", "chat", "completion", "raw"] = key(
+    prompt_format: Literal["auto", "chat", "completion", "raw"] = key(
         "auto", "auto: chat for instruct models, completion for base models"
     )
 
@@ -314,8 +314,8 @@ class PersonasStudy(_Study):
 PERSONAS_ANALYSIS_KEYS = frozenset(PersonasStudy.model_fields) - frozenset(
     {
         *("name", "engine", "models", "task", "occupations", "templates", "wording", "articles", "specified"),
-        *("instructions", "per_gender", "batch", "max_draws", "fill", "max_new_tokens", "temperature"),
-        *("top_p", "prompt_form", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
+        *("debiasing_prompts", "per_gender", "batch", "max_samples", "fill", "max_new_tokens", "temperature"),
+        *("top_p", "prompt_format", "system_prompt", "template_date", "thinking", "thought_tokens", "seed"),
     }
 )
 """What `analyze` takes; the seed changes draws, so it stays the run's."""

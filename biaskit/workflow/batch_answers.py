@@ -68,7 +68,7 @@ class Imported:
 def import_answers(
     run: str | Path | RunResult,
     *answers: str | Path,
-    accept_drift: bool = False,
+    accept_model_change: bool = False,
     watcher: Watcher | None = None,
 ) -> Imported:
     """Add the answers of a batch service to a run, with the same checks as live answers.
@@ -82,7 +82,7 @@ def import_answers(
         run: the folder or the result of a run that was made with `write_requests`.
         answers: files of JSON Lines, plain or .gz: OpenAI's output and error files, vLLM's run-batch output,
             rows of Ray's processors, or answers with `custom_id` beside them.
-        accept_drift: True takes answers of several models.
+        accept_model_change: True takes answers of several models.
         watcher: sees the progress; by default it is shown on stderr.
 
     Returns counts of what became of the answers: `added`, `stored`, `refused`, `unknown`, `left`. A missing,
@@ -100,18 +100,18 @@ def import_answers(
         raise RunError(f"{path} asked no model behind an API: there is nothing to import into it.")
     files = AnswerFiles.read([expanded(answer) for answer in answers])
     keys_before, names = _stored(path, manifest["engine"])
-    if not accept_drift:  # of the models stored, or of the one that gave most answers
+    if not accept_model_change:  # of the models stored, or of the one that gave most answers
         of_answers = Counter(line.model for line in files.lines.values() if line.model)
         files.names = frozenset(names or dict(of_answers.most_common(1)))
     seen = watcher or LineWatcher()
-    outcome = _fill(path, manifest, models, files, accept_drift)
+    outcome = _fill(path, manifest, models, files, accept_model_change)
     for label, why in outcome.failed_models.items():
         seen.note(f"{label}: {why}")
     return _imported(path, manifest["engine"], files, keys_before)
 
 
 def _fill(
-    path: Path, manifest: Mapping[str, Any], models: Mapping[str, Any], files: AnswerFiles, accept_drift: bool
+    path: Path, manifest: Mapping[str, Any], models: Mapping[str, Any], files: AnswerFiles, mixed: bool
 ) -> Outcome:
     """Run the command of a run once more, with the files in the place of its server."""
     from biaskit.models.api.offline import Offline
@@ -130,7 +130,7 @@ def _fill(
         return opener(spec, label=label, local=local, api=api, known=known, **(scoring | how))
 
     specs = {label: entry["spec"] for label, entry in models.items()}
-    session: Session[Any] = Session(path, specs, open_one, accept_drift=accept_drift)
+    session: Session[Any] = Session(path, specs, open_one, accept_model_change=mixed)
     session.command, session.shard, session.reuse = manifest["command"], shard_of(manifest), False
     session.outcome.offline = offline
     if probe:

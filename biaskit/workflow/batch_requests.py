@@ -55,7 +55,7 @@ def write_requests(
 
 def form_of(study: Study) -> str:
     """Return the prompt form that says what a service must take."""
-    return "raw" if getattr(study, "task", "") == "continuation" else study.prompt_form
+    return "raw" if getattr(study, "task", "") == "continuation" else study.prompt_format
 
 
 def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
@@ -66,7 +66,7 @@ def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
         if capabilities.get("assumed"):
             assumed = capabilities["findings"][0]["answer"].removeprefix("assumed: ")
             notes.append(
-                f"nothing was asked of {label}, so what it takes is assumed: {assumed}. --prompt-form,"
+                f"nothing was asked of {label}, so what it takes is assumed: {assumed}. --prompt-format,"
                 " --estimator and --batch-size (texts of one request) say otherwise, in another --out"
             )
     if not requests.n:

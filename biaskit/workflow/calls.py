@@ -140,7 +140,7 @@ class RunArguments(LocalArguments, ApiArguments, total=False):
     The run:
         settings: any other key of the study by its dotted name, such as `{"interval": "crossed"}`.
         tokenizer: of a model in memory that is given as it is, without `bk.model`.
-        accept_drift: True continues although another model answers under the same name.
+        accept_model_change: True continues although another model answers under the same name.
         reuse: False does not use what other runs of the same folder stored under the same key.
         shard: "I/N" asks the I-th of N parts, in a run folder of its own; `bk.load` joins them.
         write_requests: a .jsonl file; the requests to an API are written there in the format of OpenAI's
@@ -151,7 +151,7 @@ class RunArguments(LocalArguments, ApiArguments, total=False):
 
     settings: Mapping[str, Any] | None
     tokenizer: Any
-    accept_drift: bool
+    accept_model_change: bool
     reuse: bool
     shard: str | None
     write_requests: str | Path | None
@@ -229,7 +229,7 @@ def run_study(
         how |= {"local": local, "api": options, "known": known, "account": account}
         return open_model(spec, label=label, **how)
 
-    drift = call.get("accept_drift", False)
+    drift = call.get("accept_model_change", False)
     session: Session[Any] = Session(run, specs, open_one, watcher, dry_run, drift, command_line())
     session.reuse, session.shard = call.get("reuse", True), shard
     try:

@@ -14,8 +14,8 @@ from biaskit.common.files import digest_of, remove_abandoned
 from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
+from biaskit.compare.check import Outcome, coverage_in, require_equivalent
 from biaskit.compare.comparison import ComparisonTables, compare_collection
-from biaskit.compare.gate import Outcome, coverage_in, require_equivalent
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import LineWatcher

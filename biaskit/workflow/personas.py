@@ -97,12 +97,12 @@ class PersonasArguments(RunArguments, total=False):
     """What is sampled, beside the study, its occupations and how many texts.
 
     What is sampled:
-        max_draws: the most samples of one occupation and prompt; by default 20 times per_gender.
+        max_samples: the most samples of one occupation and prompt; by default 20 times per_gender.
         max_new_tokens: the most tokens of a text.
         system_prompt: text for the system role.
     """
 
-    max_draws: int | None
+    max_samples: int | None
     max_new_tokens: int | None
     system_prompt: str | None
 
@@ -114,14 +114,14 @@ def personas(
     study: str = "gasp-pilot",
     occupations: str | Sequence[str] | None = None,
     per_gender: int | None = None,
-    prompt_form: str | None = None,
+    prompt_format: str | None = None,
     out: str | Path | None = None,
     **options: Unpack[PersonasArguments],
 ) -> PersonasResult:
     """Sample personas and biographies, infer the gender of each, and see who is represented and how.
 
     >>> write = bk.writer("mine", lambda prompts: ["She is a kind nurse."] * len(prompts))
-    >>> few = {"occupations": "nurse", "per_gender": 2, "max_draws": 4, "watcher": bk.Silent()}
+    >>> few = {"occupations": "nurse", "per_gender": 2, "max_samples": 4, "watcher": bk.Silent()}
     >>> sampled = bk.personas(write, **few, out="sampled", settings={"vectors": "marked-lists"})
     >>> sampled.representation[["template_id", "n_texts", "n_female", "female_share"]].values.tolist()
     [['persona', 2, 2, 1.0], ['biography', 2, 2, 1.0], ['all', 4, 4, 1.0]]
@@ -131,14 +131,14 @@ def personas(
         study: a shipped study (gasp-pilot, gasp, mattern-generation) or a path to a TOML file.
         occupations: names, ids or ranges of the study's list, or a path to a list of your own.
         per_gender: texts wanted of women and of men for each occupation and prompt.
-        prompt_form: auto, chat, completion or raw: how a question becomes a prompt.
+        prompt_format: auto, chat, completion or raw: how a question becomes a prompt.
         out: the run's folder; by default one named after the question. The same call continues a run.
 
     Returns a `PersonasResult`, whose tables are DataFrames and files of the run's folder. Raises
     `BiaskitError` where a model, a study or an argument does not exist or fit; its message says what to do.
     """
-    overrides = stated(per_gender=per_gender, prompt_form=prompt_form)
-    overrides |= stated(**{k: options.get(k) for k in ("max_draws", "max_new_tokens", "system_prompt")})
+    overrides = stated(per_gender=per_gender, prompt_format=prompt_format)
+    overrides |= stated(**{k: options.get(k) for k in ("max_samples", "max_new_tokens", "system_prompt")})
     overrides |= list_override("occupations", occupations)
     if "occupations.source" in overrides:
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}

@@ -33,8 +33,8 @@ from biaskit.study.config import is_path, load_probe_study
 from biaskit.tables.coverage import better_form
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import OF_RUNS, LocalArguments, RunArguments, list_override, run_study, stated
-from biaskit.workflow.forms import HANDFUL, reach_by_form
 from biaskit.workflow.objects import lending
+from biaskit.workflow.prompt_formats import HANDFUL, reach_by_form
 from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
@@ -114,37 +114,36 @@ class ProbeArguments(RunArguments, total=False):
 
     What is measured:
         bias_type: explicit, implicit or both.
-        setting: plain, dialogue or both.
-        instructions: debiasing prompts, as `jobs`; by default those of the study.
-        expressions: a path to sets of target words, or the name of one shipped set for all templates.
+        context: plain, dialogue or both.
+        debiasing_prompts: as `jobs`, of the study's debiasing prompts.
+        target_words: a path to sets of target words, or the name of one shipped set for all templates.
         system_prompt: text for the system role.
         estimator: auto, or exact, top-k or sampling; of API models selected-ids, echo, top-k or sampling.
-        draws: samples in a batch of the sampling estimator; it goes on until three of a prompt's samples name
-            a group, or until max_draws_per_cell (by default 100).
-        max_draws_per_cell: the most samples of a prompt.
+        samples: of each prompt in a batch of the sampling estimator, until three of them name a group.
+        max_samples_per_prompt: the most samples of a prompt; by default 100.
         continuations: texts of up to 24 tokens sampled of each prompt beside the probabilities; `outcomes`
             says what they answer.
     """
 
     bias_type: str | None
-    setting: str | None
-    instructions: str | Sequence[str] | None
-    expressions: str | None
+    context: str | None
+    debiasing_prompts: str | Sequence[str] | None
+    target_words: str | None
     system_prompt: str | None
     estimator: str | None
-    draws: int | None
-    max_draws_per_cell: int | None
+    samples: int | None
+    max_samples_per_prompt: int | None
     continuations: int | None
 
 
 @lending
-@checked(ProbeArguments, *OF_RUNS, expressions=TEXT)
+@checked(ProbeArguments, *OF_RUNS, target_words=TEXT)
 def probe(
     *models: Any,
     study: str = "occugender",
     jobs: str | Sequence[str] | None = None,
     templates: str | Sequence[str] | None = None,
-    prompt_form: str | None = None,
+    prompt_format: str | None = None,
     out: str | Path | None = None,
     **options: Unpack[ProbeArguments],
 ) -> ProbeResult:
@@ -160,25 +159,25 @@ def probe(
             callables (`bk.writer`); by default those that the study names.
         study: a shipped study (`bk.corpora` lists them) or a path to a TOML file.
         jobs, templates: names, ids or ranges of the study's lists, or paths to lists of your own.
-        prompt_form: auto, raw, chat-prefill or chat-continue: how a question becomes a prompt.
+        prompt_format: auto, raw, chat-prefill or chat-continue: how a question becomes a prompt.
         out: the run's folder; by default one named after the question. The same call continues a run.
 
     Returns a `ProbeResult`, whose tables are DataFrames and files of the run's folder. Raises `BiaskitError`
     where a model, a study or an argument does not exist or fit; its message says what to do.
     """
-    keys = ("bias_type", "setting", "system_prompt", "estimator", "draws", "max_draws_per_cell")
-    overrides = stated(prompt_form=prompt_form, **{k: options.get(k) for k in (*keys, "continuations")})
-    instructions, expressions = options.get("instructions"), options.get("expressions")
-    lists = {"jobs": jobs, "templates": templates, "instructions": instructions}
-    if any(isinstance(value, str) and is_path(value) for value in (*lists.values(), expressions)):
+    keys = ("bias_type", "context", "system_prompt", "estimator", "samples", "max_samples_per_prompt")
+    overrides = stated(prompt_format=prompt_format, **{k: options.get(k) for k in (*keys, "continuations")})
+    debiasing_prompts, target_words = options.get("debiasing_prompts"), options.get("target_words")
+    lists = {"jobs": jobs, "templates": templates, "debiasing_prompts": debiasing_prompts}
+    if any(isinstance(value, str) and is_path(value) for value in (*lists.values(), target_words)):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", **OWN_TITLES}
     for name, value in lists.items():
         overrides |= list_override(name, value)
-    if expressions is not None:
-        if not expressions:
-            raise UsageError("expressions is empty. Give a file of expression sets, or a set's name.")
-        overrides["expressions.source" if is_path(expressions) else "expressions.every"] = expressions
+    if target_words is not None:
+        if not target_words:
+            raise UsageError("target_words is empty. Give a file of sets of target words, or a set's name.")
+        overrides["target_words.source" if is_path(target_words) else "target_words.every"] = target_words
     design = resolve_design(load_probe_study(study, {**overrides, **(options.get("settings") or {})}))
     described = describe_design(design)
     digest = described["digest"]
@@ -204,7 +203,7 @@ def scoring_of(design: ProbeDesign) -> ScoringOptions:
     return ScoringOptions(
         study.estimator,
         study.k,
-        study.draws,
+        study.samples,
         longest=max(len(e.text) for group in design.expressions.values() for e in group),
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
@@ -233,7 +232,7 @@ def _look_at_forms(
     label, spec = scorer.identity.label, scorer.identity.spec
     entry = session.manifest["models"].get(label, {})
     several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)
-    chosen = design.study.prompt_form != "auto" or design.study.system_prompt
+    chosen = design.study.prompt_format != "auto" or design.study.system_prompt
     if lent is None or not several or chosen or entry.get("notes") is not None:
         return
     with lent(HANDFUL) as tried:
@@ -246,20 +245,20 @@ def _look_at_forms(
         parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %) of {way} prompts" for way, h in both]
         session.watcher.note(
             f"{label} is a chat model and asked as one, {form}: in a handful of cells the target words hold"
-            f" {listed(parts)}. The papers' way is --prompt-form raw."
+            f" {listed(parts)}. The papers' way is --prompt-format raw."
         )
     why = ", as the models beside it" if len(session.models) > 1 and form == "raw" else ""
     ways = (
         ""
         if spec.startswith(IN_MEMORY)
-        else f" `biaskit doctor {shlex.quote(spec)} --forms` shows every way."
+        else f" `biaskit doctor {shlex.quote(spec)} --prompt-formats` shows every way."
     )
     for bias_type, held in reach.items():
         if other := better_form(held, form):
             session.watcher.note(
                 f"{label} is asked in the form {form}{why}: in a handful of cells the target words hold"
                 f" {percent(held[form])} % of the probability of {bias_type} prompts so, and"
-                f" {percent(held[other])} % in the form {other}: --bias-type {bias_type} --prompt-form"
+                f" {percent(held[other])} % in the form {other}: --bias-type {bias_type} --prompt-format"
                 f" {other}.{ways}"
             )
 
@@ -294,7 +293,7 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
 def score_continuations(
     model: str,
     prompts: Sequence[str],
-    expressions: Mapping[str, Sequence[str]] | Sequence[str],
+    target_words: Mapping[str, Sequence[str]] | Sequence[str],
     *,
     word_boundary: WordBoundary = "token",
     **options: Unpack[LocalArguments],
@@ -310,7 +309,7 @@ def score_continuations(
     Args:
         model: a spec such as `demo` or `hf:ORG/NAME`.
         prompts: raw text without a space at the end: the space belongs to the continuation.
-        expressions: the continuations, a list, or a dict of gender group and list.
+        target_words: the continuations, a list, or a dict of gender group and list.
         word_boundary: token, a space before each continuation as in the papers; word, times the probability
             that the word ends there.
 
@@ -320,7 +319,7 @@ def score_continuations(
     """
     import pandas as pd
 
-    listed = expressions if isinstance(expressions, Mapping) else {"": expressions}
+    listed = target_words if isinstance(target_words, Mapping) else {"": target_words}
     for texts in (prompts, *listed.values()):
         if isinstance(texts, str):
             raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from biaskit.arguments import TEXT_OR_TEXTS, checked
+from biaskit.arguments import POSITIVE, TEXT_OR_TEXTS, checked
 from biaskit.common.files import digest_of, files_of, is_intact, read_record, write_or_refuse
 from biaskit.common.inputs import expanded
 from biaskit.common.provenance import versions
@@ -49,7 +49,7 @@ from biaskit.workflow.personas import tables_of_texts
 from biaskit.workflow.probe import scoring_of, tables_of_probe_run
 from biaskit.workflow.result import RunResult, run_path
 
-CELLS = 50
+PROMPTS = 50
 MOST_NAMED = 3
 ROUNDING = 1e-9
 """Relative difference of a number of a table that another processor or library may make."""
@@ -77,11 +77,11 @@ class VerifyArguments(LocalArguments, ApiArguments, total=False):
 
 
 @lending
-@checked(LocalArguments, ApiArguments, model=TEXT_OR_TEXTS)
+@checked(LocalArguments, ApiArguments, model=TEXT_OR_TEXTS, prompts=POSITIVE)
 def verify(
     run: str | Path | RunResult,
     *,
-    cells: int = CELLS,
+    prompts: int = PROMPTS,
     seed: int | None = None,
     ask: bool = True,
     model: Any = (),
@@ -96,7 +96,7 @@ def verify(
 
     Args:
         run: a run's folder, or a result; no row is added or changed.
-        cells: prompts or texts of each model to query again, chosen at random.
+        prompts: prompts or texts of each model to query again, chosen at random.
         seed: of the choice; by default another one each time, which the result names.
         ask: False queries no model.
         model: a spec or `bk.model(...)` that replaces the run's only model; LABEL=SPEC for one of several.
@@ -128,7 +128,7 @@ def verify(
     design: Any = (read_texts if texts else read_cells)(manifest["resolved"])
     finder_of: Callable[..., Finder] = draw_finder if texts else cell_finder
     find = None if imported else finder_of(manifest, design)
-    row_check, drawn = _check_rows(path, engine, find, cells if ask else 0, seed)
+    row_check, drawn = _check_rows(path, engine, find, prompts if ask else 0, seed)
     table_checks, rows_digest = _check_tables(path, manifest, seen)
     checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
     if ask and imported:
@@ -140,7 +140,7 @@ def verify(
     verification = Verification(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
-        cells=cells if ask else 0,
+        prompts=prompts if ask else 0,
         versions=versions(),
         rows_digest=rows_digest,
         checks=tuple(checks),

@@ -177,12 +177,12 @@ def test_the_first_hour_of_a_base_install_names_the_install_line() -> None:
         (("probe", "scripted:m.jsonl", "--jobs", "41"), "1 to 40"),
         (("probe", "scripted:m.jsonl", "--jobs", "./none.csv"), "none.csv"),
         (("probe", "scripted:m.jsonl", "--templates", "1-99"), "1 to 25"),
-        (("probe", "scripted:m.jsonl", "--set", "coverage_flor=1"), "Did you mean 'coverage_floor'?"),
-        (("probe", "scripted:m.jsonl", "--set", "coverage_floor"), "key.sub=value"),
-        (("probe", "scripted:m.jsonl", "--set", "coverage_floor=2"), "coverage_floor = 2"),
+        (("probe", "scripted:m.jsonl", "--set", "min_coverag=1"), "Did you mean 'min_coverage'?"),
+        (("probe", "scripted:m.jsonl", "--set", "min_coverage"), "key.sub=value"),
+        (("probe", "scripted:m.jsonl", "--set", "min_coverage=2"), "min_coverage = 2"),
         (("probe", "scripted:m.jsonl", "--batch-size", "0"), "at least 1"),
         (("probe", "scripted:m.jsonl", "--batch-size", "many"), "auto or a number"),
-        (("probe", "scripted:m.jsonl", "--setting", "loud"), "loud"),
+        (("probe", "scripted:m.jsonl", "--context", "loud"), "loud"),
         (("probe", "scripted:m.jsonl", "--no-such-option"), "--no-such-option"),
         (("probe", "scripted:m.jsonl", "--system-prompt", "none.txt"), "none.txt"),
         (("probe", "scripted:m.jsonl", "scripted:m.jsonl"), "Two models are called"),
@@ -513,8 +513,8 @@ def two_models_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"b=scripted:{folder / 'n.jsonl'}",
         study="mattern",
         jobs="nurse,plumber,carpenter,secretary",
-        setting="plain",
-        instructions="1,3",
+        context="plain",
+        debiasing_prompts="1,3",
         out=folder / "r",
     )
     return folder / "r"
@@ -567,7 +567,7 @@ def test_analyze_needs_neither_the_model_nor_the_study_nor_the_lists(cli: Cli) -
 
 
 @pytest.mark.parametrize(
-    "setting", ["articles=grammatical", "jobs.select=nurse", "coverage_flor=1", "interval=wald"]
+    "setting", ["articles=grammatical", "jobs.select=nurse", "min_coverag=1", "interval=wald"]
 )
 def test_analyze_refuses_what_would_change_the_question(cli: Cli, setting: str) -> None:
     cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
@@ -642,7 +642,7 @@ def own_study() -> None:
     )
     Path("own.toml").write_text(
         'name = "Faiths of People"\n[jobs]\nsource = "people.csv"\n[templates]\nsource = "questions.toml"\n'
-        '[expressions]\nsource = "groups.toml"\n',
+        '[target_words]\nsource = "groups.toml"\n',
         encoding="utf-8",
     )
     script(
@@ -652,7 +652,7 @@ def own_study() -> None:
     )
 
 
-FILES = ("--jobs", "./people.csv", "--templates", "./questions.toml", "--expressions", "./groups.toml")
+FILES = ("--jobs", "./people.csv", "--templates", "./questions.toml", "--target-words", "./groups.toml")
 
 
 @pytest.mark.parametrize("how", [("--study", "./own.toml"), FILES], ids=["a study file", "three options"])

@@ -88,7 +88,7 @@ def write_study(folder: Path, names: Sequence[str]) -> dict[str, str]:
     templates.write_text("Who is the [JOB]?\nWhat of the [JOB]?\n", encoding="utf-8")
     sets = folder / "sets.toml"
     sets.write_text('[groups]\n"[b]he" = ["He"]\n"NA" = ["She"]\n', encoding="utf-8")
-    return {"jobs": str(jobs), "templates": str(templates), "expressions": str(sets)}
+    return {"jobs": str(jobs), "templates": str(templates), "target_words": str(sets)}
 
 
 @pytest.fixture(scope="module")
@@ -212,7 +212,7 @@ def test_a_name_that_a_spreadsheet_would_run_is_refused(
             content.replace("[i]two[/i]", f'"{name}"'), encoding="utf-8", newline=""
         )
     if place == "gender":
-        Path(options["expressions"]).write_text(
+        Path(options["target_words"]).write_text(
             f'[groups]\n{json.dumps(name)} = ["He"]\nher = ["She"]\n', encoding="utf-8"
         )
     label = name if place == "model" else "m"

@@ -37,7 +37,7 @@ SLIPS = [
     (("analyze", "mine.csv"), "biaskit analyze --texts mine.csv"),
     (("probe", "demo", "--jobs", "Nurse"), "Did you mean 'nurse'?"),
     (("probe", "demo", "--set", "jobs=3"), "this is a table of keys"),
-    (("probe", "demo", "--set", "draws=x"), "draws = x: write a valid integer"),
+    (("probe", "demo", "--set", "samples=x"), "samples = x: write a valid integer"),
 ]
 
 

@@ -25,9 +25,9 @@ from fakes.tables import write_table
 from scipy import stats
 
 from biaskit.compare.aliases import key_of, read_aliases
+from biaskit.compare.check import require_equivalent, verdict_in_words
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
-from biaskit.compare.gate import require_equivalent, verdict_in_words
 from biaskit.compare.pairs import Side, family_of, named_groups
 from biaskit.compare.personas import Texts, pair_rows_of_texts, texts_of
 from biaskit.errors import CorpusError, UsageError
@@ -186,7 +186,7 @@ def test_what_differs_between_the_runs_is_said(tmp_path: Path) -> None:
         ),
         (
             ({"name": "sampling", "draws": 10}, {"name": "top-k", "k": 5}),
-            "`biaskit probe b=api:b --estimator sampling --set draws=10`",
+            "`biaskit probe b=api:b --estimator sampling --set samples=10`",
         ),
         (("exact", {"name": "echo"}), None),
     ],

@@ -19,7 +19,7 @@ RESULTS = (bk.ProbeResult, bk.PersonasResult, ComparisonResult)
 MAKERS = ("probe", "analyze_texts", "compare")
 """Their examples make `probed`, `written` and `compared`, with which the others go on."""
 DEMO, SLOW = pytest.mark.real_model, pytest.mark.slow
-FOR_THE_NIGHT = {"doctor": DEMO, "forms": DEMO, "model": SLOW, "report": SLOW}
+FOR_THE_NIGHT = {"doctor": DEMO, "prompt_formats": DEMO, "model": SLOW, "report": SLOW}
 VERBS = (
     *(
         "Add",

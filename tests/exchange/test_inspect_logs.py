@@ -78,7 +78,7 @@ def test_draws_of_several_rounds_and_hostile_texts_are_in_it(tmp_path: Path) -> 
 
     texts = [*HOSTILE, "She said", "He did", "They"]
     model = script(tmp_path / "m.jsonl", {"texts": texts, "log_probs": {}})
-    asked = {"estimator": "sampling", "draws": 4, "max_draws_per_cell": 12, "bias_type": "implicit"}
+    asked = {"estimator": "sampling", "samples": 4, "max_samples_per_prompt": 12, "bias_type": "implicit"}
     run = bk.probe(model, jobs="1-2,21-22", templates="1-2", out=tmp_path / "run", **asked, **QUIET).path
     assert any(row["round"] for row in map(json.loads, (run / "probe.jsonl").read_text().splitlines()))
     said = {

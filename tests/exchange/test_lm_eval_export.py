@@ -119,14 +119,14 @@ def compare_groups(run: Path, found: Json, top: str) -> int:
 ASKED: dict[str, tuple[str, str, str | None, Json]] = {
     "instructions and dialogue": (
         *("llama", "bpe-bos", None),
-        {"study": "mattern", "templates": "1-2", "instructions": "0,2"},
+        {"study": "mattern", "templates": "1-2", "debiasing_prompts": "0,2"},
     ),
     "words that begin others": ("llama", "bytes", None, {"templates": "1-2"}),
     "a mark put before the text": ("gemma2", "llama2", None, {"templates": "1"}),
-    "chat": ("gpt2", "bpe", CHAT_TEMPLATE, {"templates": "1-2", "prompt_form": "chat-prefill"}),
+    "chat": ("gpt2", "bpe", CHAT_TEMPLATE, {"templates": "1-2", "prompt_format": "chat-prefill"}),
     "chat, line feed before the answer": (
         *("llama", "bpe-bos", NEW_LINE),
-        {"templates": "1-2", "prompt_form": "chat-continue", "system_prompt": "You answer in one word."},
+        {"templates": "1-2", "prompt_format": "chat-continue", "system_prompt": "You answer in one word."},
     ),
 }
 
@@ -249,7 +249,7 @@ def test_word_ends_cannot_be_asked(tmp_path: Path, tiny: Models) -> None:
 
 def test_other_estimators_are_named(tmp_path: Path, tiny: Models) -> None:
     model = f"t=hf:{tiny('gpt2', 'bpe').folder}"
-    made = export(probe(model, tmp_path / "run", estimator="sampling", jobs="1,21", templates="1", draws=2))
+    made = export(probe(model, tmp_path / "run", estimator="sampling", jobs="1,21", templates="1", samples=2))
     assert "t answered by sampling" in " ".join(made.notes)
     assert all(choice.startswith(" ") for _, line in lines(made.path.parent) for choice in line["choices"])
 

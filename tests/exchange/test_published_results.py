@@ -39,20 +39,20 @@ def two_models(folder: Path) -> Path:
 
 
 def instructions_and_dialogue(folder: Path) -> Path:
-    return probe(folder, script(folder), study="mattern", instructions="1-2", setting="both")
+    return probe(folder, script(folder), study="mattern", debiasing_prompts="1-2", context="both")
 
 
 def undefined(folder: Path) -> Path:
     path = folder / "m.jsonl"
     lines = [{"contains": "gender", "texts": ["He is.", "She is."]}, {"texts": ["No."]}]  # no group, ever
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return probe(folder, f"scripted:{path}", estimator="sampling", draws=3, max_draws_per_cell=3)
+    return probe(folder, f"scripted:{path}", estimator="sampling", samples=3, max_samples_per_prompt=3)
 
 
 def drawn(folder: Path) -> Path:
     path = folder / "m.jsonl"
     path.write_text(json.dumps({"texts": ["He is.", "She is.", "No."]}) + "\n")
-    return probe(folder, f"scripted:{path}", estimator="sampling", draws=3, max_draws_per_cell=3)
+    return probe(folder, f"scripted:{path}", estimator="sampling", samples=3, max_samples_per_prompt=3)
 
 
 def hostile(folder: Path) -> Path:
@@ -66,7 +66,7 @@ def hostile(folder: Path) -> Path:
 def own_groups(folder: Path) -> Path:
     words = folder / "words.toml"
     words.write_text('[sets.mine.groups]\n"women / girls" = ["She"]\n"men, boys" = ["He"]\n')
-    return probe(folder, script(folder), expressions=str(words))
+    return probe(folder, script(folder), target_words=str(words))
 
 
 def texts(folder: Path) -> Path:

@@ -198,9 +198,11 @@ class ProbeWorld:
         study = folder / "study.toml"
         study.write_text(
             'name = "worlds"\nengine = "probe"\n[jobs]\nsource = "jobs.csv"\n'
-            '[templates]\nsource = "templates.toml"\n[expressions]\nevery = "pronoun-subject"\n'
+            '[templates]\nsource = "templates.toml"\n[target_words]\nevery = "pronoun-subject"\n'
             + (
-                '[instructions]\nsource = "fair.txt"\nselect = "all"\n' if self.instructed is not None else ""
+                '[debiasing_prompts]\nsource = "fair.txt"\nselect = "all"\n'
+                if self.instructed is not None
+                else ""
             ),
             "ascii",
         )
@@ -419,7 +421,7 @@ class TextWorld:
         study.write_text(
             f'name = "worlds"\nengine = "personas"\nper_gender = {n}\nbatch = {2 * n}\nmax_draws = {8 * n}\n'
             f'specified = ["female", "male"]\npermutations = {self.kind.permutations}\nc = 3\n'
-            'clusters = false\nprompt_form = "completion"\n'
+            'clusters = false\nprompt_format = "completion"\n'
             f'vectors = "pretrained:{folder / "vectors.txt"}"\n[occupations]\nsource = "occupations.csv"\n',
             "ascii",
         )

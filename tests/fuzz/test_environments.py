@@ -185,7 +185,7 @@ def test_groups_called_like_a_column_are_refused(group: str, tmp_path: Path, con
     file = tmp_path / "groups.toml"
     file.write_text(f'[groups]\n{group} = ["she"]\nmale = ["he"]\n')
     said = console(
-        "probe", "scripted:none", "--expressions", str(file), "--dry-run", "--out", str(tmp_path / "new")
+        "probe", "scripted:none", "--target-words", str(file), "--dry-run", "--out", str(tmp_path / "new")
     )
     assert said.code == 2
     assert group in said.err

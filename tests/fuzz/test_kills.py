@@ -68,10 +68,10 @@ LIVES: Mapping[str, Life] = {
     "personas of a model": Life(
         (
             *("personas", "t=hf:./model", "--occupations", "nurse", "--per-gender", "3"),
-            *("--max-draws", "9", "--max-new-tokens", "8", "--yes", *CHEAP, *TINY),
+            *("--max-samples", "9", "--max-new-tokens", "8", "--yes", *CHEAP, *TINY),
         )
     ),
-    "analyze": Life(("analyze", "run", "--set", "coverage_floor=0.5", "--set", "seed=3"), (PROBED,)),
+    "analyze": Life(("analyze", "run", "--set", "min_coverage=0.5", "--set", "seed=3"), (PROBED,)),
     "analyze texts": Life(("analyze", "texts", *CHEAP, "--set", "alpha=0.5"), (WRITTEN,)),
     "import": Life(("analyze", "--texts", "mine.csv", "--occupation-col", "job", "--out", "run", *CHEAP)),
     "merge": Life(("analyze", "run", "other", "--out", "merged"), (PROBED, OTHER)),

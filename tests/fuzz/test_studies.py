@@ -154,12 +154,12 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     "probe": {
         "jobs": {"source": "corpus:occugender/jobs.csv", "select": ["nurse", "plumber"]},
         "templates": {"source": "corpus:occugender/templates.toml", "select": "1"},
-        "expressions": {"explicit": "occugender-explicit", "implicit": "pronoun-subject"},
+        "target_words": {"explicit": "occugender-explicit", "implicit": "pronoun-subject"},
     },
     "personas": {
         "occupations": {"source": "corpus:gasp/occupations.csv", "select": ["nurse"]},
         "per_gender": 3,
-        "max_draws": 9,
+        "max_samples": 9,
         "permutations": 19,
         "clusters": False,
         "vectors": "pretrained:vectors.txt",

@@ -150,7 +150,7 @@ opening = "I met a [X]."
 STUDY = b"""name = "s"
 jobs = { source = "corpus:occugender/jobs.csv", select = "1" }
 templates = { source = "corpus:occugender/templates.toml", select = "1" }
-expressions = { explicit = "occugender-explicit", implicit = "pronoun-subject" }
+target_words = { explicit = "occugender-explicit", implicit = "pronoun-subject" }
 """
 
 
@@ -185,7 +185,7 @@ INPUTS: Mapping[str, Input] = {
     "expressions": Input(
         "e.toml",
         b'[groups]\nfemale = ["She", "Her"]\nmale = ["He", "Him"]\n',
-        (*PROBE, *JOB, *TEMPLATE, *_set("expressions.source=./FILE", "expressions.every=e")),
+        (*PROBE, *JOB, *TEMPLATE, *_set("target_words.source=./FILE", "target_words.every=e")),
     ),
     "script": Input("x.jsonl", _script, ("probe", "x=scripted:FILE", *JOB, *TEMPLATE, "--out", "out")),
     "occupations": Input("o.csv", JOBS, (*PERSONAS, "--occupations", "./FILE")),

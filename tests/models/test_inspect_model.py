@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -76,10 +77,10 @@ def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(MockLLM, "default_output", "She is a nurse.")
     monkeypatch.setattr(MockLLM, "_ensure_default_usage", usage)
     asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "watcher": bk.Silent()}
-    run = bk.probe(f"m=inspect:{NAME}", **asked, draws=3, out=tmp_path / "probe")
+    run = bk.probe(f"m=inspect:{NAME}", **asked, samples=3, out=tmp_path / "probe")
     assert {"sampling"} == set(run.table("probe_cells")["estimator"])
     assert {1.0} == set(run.table("probe_cells")["female_share"])
-    again = bk.probe(f"m=inspect:{NAME}", **asked, draws=3, out=tmp_path / "probe")
+    again = bk.probe(f"m=inspect:{NAME}", **asked, samples=3, out=tmp_path / "probe")
     assert 4 == len((again.path / "probe.jsonl").read_text().splitlines())
     texts = bk.personas(
         f"m=inspect:{NAME}",
@@ -102,7 +103,7 @@ def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_server_is_asked_through_inspect_with_the_key_of_its_own_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "draws": 3, "max_draws_per_cell": 3}
+    asked: dict[str, Any] = {"jobs": "1,21", "templates": "1", "samples": 3, "max_samples_per_prompt": 3}
     with ApiServer(MODEL, Behaviour()) as server:
 
         def probe(key: str, *others: str, out: str = "probe") -> bk.ProbeResult:
@@ -137,8 +138,9 @@ def test_a_server_is_asked_through_inspect_with_the_key_of_its_own_variable(
     assert b"s3cret" not in stored
 
 
-TABLE = re.findall(r"^\| `([\w-]+)/` \|[^|]*\| ([^|]+) \|", (ROOT / "docs" / "apis.md").read_text(), re.M)
-"""Provider and what finds its key and its address, as the table of docs/apis.md#inspect has them."""
+SERVERS = tomllib.loads((ROOT / "docs" / "servers.toml").read_text(encoding="utf-8"))
+TABLE = [(one["name"].strip("`/"), one["variables"]) for one in SERVERS["provider"]]
+"""Provider and what finds its key and its address, as the documents have them."""
 
 
 @pytest.mark.parametrize(("provider", "variables"), TABLE, ids=[provider for provider, _ in TABLE])

@@ -157,8 +157,8 @@ def test_the_output_head_is_exact_in_slices_of_the_vocabulary(
 
 def test_the_cells_of_a_study_with_instructions_and_a_dialogue_agree(tiny: Models) -> None:
     model = tiny("gemma3", "bpe")
-    chosen = {"jobs.select": "nurse,plumber", "templates.select": "1", "instructions.select": "1"}
-    design = resolve_design(load_study("mattern", {**chosen, "expressions.every": "pronoun-subject"}))
+    chosen = {"jobs.select": "nurse,plumber", "templates.select": "1", "debiasing_prompts.select": "1"}
+    design = resolve_design(load_study("mattern", {**chosen, "target_words.every": "pronoun-subject"}))
     requests = [
         ScoreRequest(str(i), prompt, asked) for i, (_, prompt, asked) in enumerate(cells(design, "m", "raw"))
     ]

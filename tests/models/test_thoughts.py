@@ -395,7 +395,7 @@ def test_rows_keep_what_was_said_and_its_answer(tmp_path: Path) -> None:
         f"m=scripted:{script}",
         occupations="nurse",
         per_gender=2,
-        max_draws=2,
+        max_samples=2,
         settings=settings,
         out=out,
         watcher=bk.Silent(),

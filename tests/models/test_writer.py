@@ -84,7 +84,7 @@ def test_texts_become_rows_and_are_asked_once() -> None:
 def test_a_probe_draws_from_it_in_full_batches() -> None:
     fn = Says()
     asked: dict[str, Any] = {"jobs": "nurse,plumber", "templates": "1-2", "bias_type": "implicit"}
-    result = bk.probe(bk.writer("mine", fn), **asked, draws=6, watcher=bk.Silent(), out="cells")
+    result = bk.probe(bk.writer("mine", fn), **asked, samples=6, watcher=bk.Silent(), out="cells")
     assert {"sampling"} == set(result.cells["estimator"])
     assert {0.5} == set(result.cells["female_share"])
     assert [16, 8] == [len(batch) for batch in fn.batches]
@@ -248,7 +248,7 @@ def test_what_is_no_writer_is_one_line(arguments: Any, said: str) -> None:
     ("how", "said"),
     [
         ({"estimator": "top-k"}, "gives texts alone"),
-        ({"prompt_form": "raw"}, "takes no prompt form raw"),
+        ({"prompt_format": "raw"}, "takes no prompt form raw"),
         ({"system_prompt": "Be kind."}, "takes no system prompt"),
         ({"max_cost": 1.0}, "what a callable costs is unknown"),
         ({"settings": {"thinking": "on"}}, "leave out thinking"),

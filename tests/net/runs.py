@@ -130,7 +130,7 @@ def exact(home: Path) -> Path:
     instructions = [entry["text"] for entry in corpus("occugender/instructions.toml")["instruction"]]
     starts = [*(f"{text}\nQ: " for text in instructions[:3]), "Q: "]
     script = probe_script(home / "exact.jsonl", "exact", starts=starts)
-    options = {"study": "occugender-debias", "templates": "1-3", "instructions": "3"}
+    options = {"study": "occugender-debias", "templates": "1-3", "debiasing_prompts": "3"}
     return probe(home / "exact", f"m={script}", **options)
 
 
@@ -141,7 +141,7 @@ def top_k(home: Path) -> Path:
             home / "top_k",
             f"m=api:toy@{server.url}",
             estimator="top-k",
-            prompt_form="raw",
+            prompt_format="raw",
             templates="1-3",
             endpoint_name="toy",
             settings={"k": 7},
@@ -172,7 +172,7 @@ def sampling(home: Path) -> Path:
         texts = chance.choices(said[bias_type], weights[JOBS.index(job) < 3], k=15)
         lines.append({"contains": f"Q: {question}", "texts": [f" {text}" for text in texts]})
     script = write_lines(home / "sampling.jsonl", lines)
-    options = {"templates": "1-4", "estimator": "sampling", "draws": 5, "max_draws_per_cell": 15}
+    options = {"templates": "1-4", "estimator": "sampling", "samples": 5, "max_samples_per_prompt": 15}
     return probe(home / "sampling", f"m={script}", **options)
 
 
@@ -209,7 +209,7 @@ def dialogue(home: Path) -> Path:
         home / "dialogue",
         f"m={script}",
         study="mattern",
-        instructions="6",
+        debiasing_prompts="6",
         bias_type="implicit",
         jobs=list(JOBS[1:5]),
     )
@@ -270,7 +270,7 @@ def personas(home: Path) -> Path:
         study="gasp-pilot",
         occupations=list(OCCUPATIONS),
         per_gender=7,
-        prompt_form="completion",
+        prompt_format="completion",
         settings=settings,
         out=home / "personas",
         watcher=bk.Silent(),
@@ -289,7 +289,7 @@ def both_engines(home: Path) -> Path:
         study="gasp-occupations",
         jobs=list(OCCUPATIONS),
         templates="1-3",
-        prompt_form="raw",
+        prompt_format="raw",
     )
     return bk.compare(probed, personas(home), out=home / "both_engines").path
 
@@ -307,7 +307,7 @@ def continuations(home: Path) -> Path:
         f"m={write_lines(home / 'continuations.jsonl', lines)}",
         study="mattern-generation",
         occupations="1-3",
-        settings={"batch": 6, "instructions.select": "1,3", "permutations": 19},
+        settings={"batch": 6, "debiasing_prompts.select": "1,3", "permutations": 19},
         out=home / "continuations",
         watcher=bk.Silent(),
     ).path

@@ -45,7 +45,7 @@ def start(
     reuse: bool = False,
     **keys: Any,
 ) -> Outcome:
-    keys = {"per_gender": 2, "max_draws": 8, **keys, "occupations.select": occupations}
+    keys = {"per_gender": 2, "max_samples": 8, **keys, "occupations.select": occupations}
     design = resolve_design(load_personas_study("gasp-pilot", keys))
     session: Session[Any] = Session(run, models, opened, Silent(), dry_run=dry_run, reuse=reuse)
     return draw_texts(design, session)

@@ -205,7 +205,7 @@ def questions_of(**keys: Any) -> PersonasDesign:
     occupations = keys.pop("occupations", tuple(DRAWN))
     settings = {"occupations.select": occupations, "templates.select": ("persona", "biography")}
     return resolve_design(
-        load_personas_study("gasp-pilot", {**settings, "per_gender": 5, "max_draws": MOST, **keys})
+        load_personas_study("gasp-pilot", {**settings, "per_gender": 5, "max_samples": MOST, **keys})
     )
 
 
@@ -313,7 +313,7 @@ def test_a_row_holds_its_draw_with_the_seed_of_its_key(unbroken: Asked) -> None:
 
 
 def test_max_draws_is_the_cap_of_every_prompt_that_names_no_gender(tmp_path: Path) -> None:
-    rows = rows_of(start(tmp_path / "run", max_draws=12).run)
+    rows = rows_of(start(tmp_path / "run", max_samples=12).run)
     assert {
         (job, prompt): {"cook": 5, "lawyer": 10}.get(job, 12) for job in DRAWN for prompt in PROMPTS
     } == drawn(rows)
@@ -489,7 +489,7 @@ def test_another_sampling_prompt_form_seed_or_model_has_keys_of_its_own() -> Non
         keys(system_prompt="Be fair."),
     ]
     assert not any(plain & other for other in others)
-    same = {"per_gender": 9, "batch": 3, "max_draws": 4, "fill": False, "permutations": 19}
+    same = {"per_gender": 9, "batch": 3, "max_samples": 4, "fill": False, "permutations": 19}
     assert plain == keys(**same)
 
 

@@ -162,7 +162,7 @@ def filled(home: Path, quick: dict[str, Any]) -> PersonasResult:
         study="gasp-pilot",
         occupations="nurse,mechanic",
         per_gender=2,
-        settings={**quick, "batch": 5, "max_draws": 10},
+        settings={**quick, "batch": 5, "max_samples": 10},
         out=home / "filled",
     )
 
@@ -468,14 +468,14 @@ def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tm
         "study": "gasp-pilot", "occupations": "nurse,cook", "per_gender": 3, "out": tmp_path / "run",
         "settings": quick,
     }  # fmt: skip
-    personas(f"a={model}", prompt_form="chat", **kwargs)
-    found = personas(f"b={completion}", prompt_form="completion", **kwargs)
+    personas(f"a={model}", prompt_format="chat", **kwargs)
+    found = personas(f"b={completion}", prompt_format="completion", **kwargs)
     assert {"a", "b"} == {row["model"] for row in table(found, "srb")}
     assert [] == [row for row in table(found, "tests") if row["family"].endswith("/models")]
     assert not (found.path / "tables/srb_change.csv").exists()
     assert (
         "The models have different prompt forms (chat: a; completion: b): there is no test between two forms."
-        " Ask all in one, with prompt_form=." in found.warnings
+        " Ask all in one, with prompt_format=." in found.warnings
     )
 
 

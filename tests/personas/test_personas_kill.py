@@ -138,7 +138,7 @@ def test_the_demo_model_killed_half_way_draws_the_texts_of_an_unbroken_run(tmp_p
         "personas",
         (
             *("demo-base", "--occupations", "nurse,mechanic", "--per-gender", "5"),
-            *("--max-draws", "60", "--max-new-tokens", "12", "--yes", *CHEAP),
+            *("--max-samples", "60", "--max-new-tokens", "12", "--yes", *CHEAP),
         ),
         tmp_path,
     )

@@ -227,7 +227,7 @@ def test_chat_continue_carries_the_raw_prompt_and_nothing_else(study: str) -> No
 
 @pytest.mark.parametrize("form", ["chat-prefill", "chat-continue"])
 def test_an_instruction_in_the_system_role_leaves_the_prompt_as_without_it(form: PromptForm) -> None:
-    asked = design("mattern", jobs__select="nurse", instruction_position="system")
+    asked = design("mattern", jobs__select="nurse", debiasing_position="system")
     for setting in ("plain", "dialogue"):
         none = prompt_of(asked, "implicit", setting=setting, form=form)
         said = prompt_of(asked, "implicit", instruction=1, setting=setting, form=form)
@@ -241,7 +241,7 @@ def test_a_system_prompt_stands_in_every_cell_and_before_an_instruction(form: Pr
         "occugender-debias",
         jobs__select="nurse",
         system_prompt="You are brief.",
-        instruction_position="system",
+        debiasing_position="system",
     )
     assert "You are brief." == prompt_of(asked, "explicit", form=form).system
     assert f"You are brief.\n{NO_BIAS}" == prompt_of(asked, "explicit", instruction=1, form=form).system
@@ -252,7 +252,7 @@ def test_a_system_prompt_stands_in_every_cell_and_before_an_instruction(form: Pr
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_cells_are_the_full_product_in_file_order(form: PromptForm) -> None:
-    asked = design("mattern", jobs__select="nurse,plumber,carpenter", instructions__select="2,5")
+    asked = design("mattern", jobs__select="nurse,plumber,carpenter", debiasing_prompts__select="2,5")
     found = [cell for cell, _, _ in cells(asked, "some model", form)]
     expected = {
         (bias_type, template, job, instruction, setting)
@@ -285,7 +285,7 @@ def test_the_cells_are_the_full_product_in_file_order(form: PromptForm) -> None:
     ],
 )
 def test_instruction_0_is_always_among_the_instructions(chosen: Any, expected: list[int]) -> None:
-    asked = design("occugender-debias", instructions__select=chosen)
+    asked = design("occugender-debias", debiasing_prompts__select=chosen)
     assert expected == [0 if i is None else i.id for i in asked.instructions]
 
 
@@ -378,7 +378,7 @@ def test_what_changes_a_number_changes_the_key(changed: dict[str, Any]) -> None:
         {"cell": {"labour_female_share": None}},
         {"study": {"name": "mine"}},
         {"study": {"jobs.select": "nurse"}},
-        {"study": {"coverage_floor": 0.5}},
+        {"study": {"min_coverage": 0.5}},
         {"study": {"interval": "bootstrap"}},
         {"study": {"on_prefix": "refuse"}},
         {"study": {"lock": "none"}},
@@ -434,7 +434,7 @@ def test_two_sets_of_one_file_go_to_the_two_kinds_of_templates(tmp_path: Path) -
     """The example of docs/studies.md#expressions."""
     text = (ROOT / "docs/studies.md").read_text("utf-8").partition("two sets called")[2]
     (tmp_path / "sets.toml").write_text(text.partition("```toml\n")[2].partition("```")[0], "utf-8")
-    study = load_probe_study("occugender", {"expressions.source": str(tmp_path / "sets.toml")})
+    study = load_probe_study("occugender", {"target_words.source": str(tmp_path / "sets.toml")})
     listed = resolve_design(study).expressions
     assert {"Woman", "woman", "Female", "female", "Man", "man", "Male", "male"} == {
         e.text for e in listed["explicit", 1]

@@ -147,7 +147,7 @@ def degraded(label: str) -> Degraded:
 
 
 SMALL = {"jobs.select": "nurse,plumber", "templates.select": "1-2", "bias_type": "implicit"}
-SMALL |= {"max_draws_per_cell": 10}  # one round, so that a cell has one matched draw
+SMALL |= {"max_samples_per_prompt": 10}  # one round, so that a cell has one matched draw
 
 
 def design(**more: Any) -> ProbeDesign:

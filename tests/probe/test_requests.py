@@ -22,7 +22,7 @@ from biaskit.study.config import load_probe_study
 
 STUDIES = {
     "occugender": {},
-    "occugender-debias": {"setting": "both"},
+    "occugender-debias": {"context": "both"},
     "mattern": {"jobs.select": "1-3"},
     "framing": {"jobs.select": "nurse,plumber"},
 }

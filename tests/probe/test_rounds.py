@@ -275,7 +275,7 @@ def test_each_cell_is_drawn_until_three_matched_or_the_cap(run: Run) -> None:
         n, k = sum(row["draws"] for row in rows), sum(map(matched, rows))
         women = sum(row["counts"]["She"] + row["counts"]["she"] for row in rows)
         assert (k / n, women / k) == pytest.approx((cell.coverage, cell.female_share))
-    assert "max_draws_per_cell=100" in kept(path)["signature"]
+    assert "max_samples_per_prompt=100" in kept(path)["signature"]
     assert [18, 18] == [describe_run(path)[name] for name in ("rows", "planned")], "cells, not rounds"
     steps = run.watcher.steps
     assert (0, 18) == steps[0]
@@ -327,19 +327,19 @@ def test_rows_in_any_order_give_the_same_tables(run: Run) -> None:
 
 
 def test_a_higher_cap_goes_on_and_a_lower_one_uses_fewer_rows(run: Run) -> None:
-    grown = run.start("a", max_draws_per_cell=10)
+    grown = run.start("a", max_samples_per_prompt=10)
     assert {0} == {row["round"] for row in rows_of(grown)}
     one_round, notes = tables(grown), kept(grown)["notes"]
     assert not [note for note in notes if "draws on" in note], "it was drawn as far as it was asked for"
     run.asked.clear()
-    assert grown == run.start("a", settings={"max_draws_per_cell": 40})
+    assert grown == run.start("a", settings={"max_samples_per_prompt": 40})
     assert {1} == set(run.asked.values())
-    unbroken = run.start("b", max_draws_per_cell=40)
+    unbroken = run.start("b", max_samples_per_prompt=40)
     assert by_cell(unbroken) == by_cell(grown)
     assert tables(unbroken) == tables(grown)
     assert max(row["round"] for row in rows_of(grown)) == 3
     run.asked.clear()
-    run.start("a", max_draws_per_cell=19)  # whole rounds
+    run.start("a", max_samples_per_prompt=19)  # whole rounds
     assert not run.asked
     assert one_round == tables(grown)
     n_more = len(rows_of(grown)) - 18
@@ -353,7 +353,7 @@ def test_the_plan_is_a_range(run: Run) -> None:
     assert ((180, 1800), 18, 0) == (plan.draws, plan.n_cells, plan.n_stored)
     assert "180 to 1,800 draws" in plan_line(plan)
     assert not path.exists()
-    run.start("a", max_draws_per_cell=10)
+    run.start("a", max_samples_per_prompt=10)
     assert " to 1,800" not in plan_line(run.watcher.plans[0])
     n_open, n_before = sum(matched(row) < ENOUGH for row in rows_of(path)), len(rows_of(path))
     run.start("a", dry_run=True)

@@ -43,7 +43,7 @@ from hypothesis import strategies as st
 from places import BENCHMARKS, module_of
 from scipy.stats import binom
 
-from biaskit.compare.gate import require_equivalent
+from biaskit.compare.check import require_equivalent
 from biaskit.report.content import Content
 from biaskit.report.findings import Finding, findings, first_about, say
 from biaskit.report.findings.finding import MOST_WORDS

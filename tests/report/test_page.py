@@ -30,7 +30,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.common.foreign import HIDDEN, JOINERS, visible
-from biaskit.compare import gate
+from biaskit.compare import check
 from biaskit.personas.texts.association import ASSOCIATION_RULES
 from biaskit.report.content import Content, Gate, Span
 from biaskit.report.figures import differences
@@ -237,7 +237,7 @@ def test_every_column_table_verdict_and_rule_has_words() -> None:
     verdicts = {*get_args(Verdict)}
     assert verdicts == labels.VERDICTS.keys()
     assert verdicts == differences._SHAPE_OF.keys()
-    assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == gate.NO_DIRECTION.keys()
+    assert verdicts - {"higher", "lower", "equivalent", "not-measured"} == check.NO_DIRECTION.keys()
     assert [rule.id for rule in ASSOCIATION_RULES] == list(labels.RULES)
 
 

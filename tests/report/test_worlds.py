@@ -224,14 +224,14 @@ def rows_agree(folder: Path, number: int) -> int:
         add(row, row["verdict"] or "")
     gated = [row for row in on_page if is_judged(row) and row["quantity"] != OUTCOME_SHARE]
     kinds = sorted({(contrast_of(row), row["quantity"]) for row in gated})
-    policy = {"require": [{"contrast": c, "quantity": q, "margin": 1e-12} for c, q in kinds]}
+    thresholds = {"require": [{"contrast": c, "quantity": q, "margin": 1e-12} for c, q in kinds]}
     in_words = {
         "no-clear-difference": "no clear difference",
         "shown": "not shown to be",
         "no-verdict": "no verdict",
     }
     for failing in (
-        failing for outcome in bk.gate(run, policy=policy).outcomes for failing in outcome.failing
+        failing for outcome in bk.check(run, thresholds=thresholds).outcomes for failing in outcome.failing
     ):
         add(failing.row, failing.row["verdict"])
         said = failing.row["verdict"]

@@ -24,7 +24,7 @@ ASKED = {
     "probe": ("probe", "a=scripted:m.jsonl", "--jobs", "nurse,plumber", "--templates", "1"),
     "personas": (
         *("personas", "a=scripted:m.jsonl", "--occupations", "nurse,mechanic", "--per-gender", "2"),
-        *("--max-draws", "6", "--set", "permutations=19", "--set", "clusters=false"),
+        *("--max-samples", "6", "--set", "permutations=19", "--set", "clusters=false"),
         *("--set", "vectors=pretrained:vectors.txt"),
     ),
 }

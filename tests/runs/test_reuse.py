@@ -28,7 +28,7 @@ ITEMS = {"probe": "--jobs", "personas": "--occupations"}
 QUICK = {
     "probe": ("--templates", "1-2"),
     "personas": (
-        *("--per-gender", "3", "--max-draws", "9", "--max-new-tokens", "60"),
+        *("--per-gender", "3", "--max-samples", "9", "--max-new-tokens", "60"),
         *("--set", "permutations=19", "--set", "clusters=false", "--set", "vectors=pretrained:vectors.txt"),
     ),
 }
@@ -191,7 +191,7 @@ def asked_again(server: ApiServer, rows: dict[str, dict[str, Any]]) -> int:
 
 API = {
     "probe": ("--bias-type", "implicit", "--estimator", "top-k"),
-    "sampling": ("--bias-type", "implicit", "--estimator", "sampling", "--draws", "4"),
+    "sampling": ("--bias-type", "implicit", "--estimator", "sampling", "--samples", "4"),
     "personas": (),
 }
 
@@ -232,5 +232,5 @@ def test_answers_of_another_model_under_the_name_are_not_mixed_in(console: Cli) 
         behaviour.answers_as = "toy-2"
         said = console(*asked, *how, "--out", "r/second")
         assert (0, 0) == (said.code, taken(said)[1]), said.err
-        said = console(*asked, *how, "--out", "r/third", "--accept-drift")
+        said = console(*asked, *how, "--out", "r/third", "--accept-model-change")
         assert 4 == taken(said)[1], said.err

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.reuse
 
 LINE = {"contains": "", "log_probs": {" He": -1.0, " She": -2.0}, "texts": ["She is kind.", "He is kind."]}
 TEXTS = {"clusters": False, "permutations": 19, "vectors": "pretrained:vectors.txt"}
-SMALL = {"per_gender": 2, "max_draws": 4, "settings": TEXTS}
+SMALL = {"per_gender": 2, "max_samples": 4, "settings": TEXTS}
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def probe(jobs: str, **more: Any) -> bk.ProbeResult:
-    asked = {"templates": "1", "prompt_form": "chat-prefill", "watcher": bk.Silent()}
+    asked = {"templates": "1", "prompt_format": "chat-prefill", "watcher": bk.Silent()}
     return bk.probe("m=scripted:m.jsonl", jobs=jobs, **asked, **more)
 
 
@@ -86,7 +86,7 @@ def test_other_models_of_a_run_go_on(monkeypatch: pytest.MonkeyPatch, home: Path
     run = probe("nurse", out="run").path
     (home / "n.jsonl").write_text(json.dumps({**LINE, "else": -9}) + "\n", "ascii")
     render_otherwise(monkeypatch)
-    asked = {"templates": "1", "prompt_form": "chat-prefill", "watcher": bk.Silent()}
+    asked = {"templates": "1", "prompt_format": "chat-prefill", "watcher": bk.Silent()}
     made = bk.probe("m=scripted:m.jsonl", "n=scripted:n.jsonl", jobs="nurse", out="run", **asked)
     assert (run, ["m"]) == (made.path, [*made.failed_models])
     labels = [json.loads(line)["model"] for line in (run / "probe.jsonl").read_text("ascii").splitlines()]
@@ -94,7 +94,7 @@ def test_other_models_of_a_run_go_on(monkeypatch: pytest.MonkeyPatch, home: Path
 
 
 def test_drawn_texts_beside_the_cells_are_not_mixed_either(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = {"estimator": "sampling", "draws": 2, "continuations": 2}
+    asked = {"estimator": "sampling", "samples": 2, "continuations": 2}
     run = probe("nurse", out="run", **asked).path
     rows = (run / "continuations.jsonl").read_bytes()
     assert rows.count(b"\n") == 2

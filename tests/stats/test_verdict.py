@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaskit.compare.gate import require_equivalent, verdict_in_words
+from biaskit.compare.check import require_equivalent, verdict_in_words
 from biaskit.report.figures.differences import shape_of
 from biaskit.report.findings.finding import outcome_of
 from biaskit.stats.crossed import p_of_interval

@@ -49,7 +49,7 @@ name = "own"
 source = "jobs.txt"
 [templates]
 source = "templates.txt"
-[expressions]
+[target_words]
 every = "occugender-explicit"
 """
 
@@ -112,10 +112,10 @@ def test_matterns_fourth_prompt_is_followed_by_object_pronouns() -> None:
 @pytest.mark.parametrize(
     ("key", "nearest"),
     [
-        ("coverage_flor", "coverage_floor"),
+        ("min_coverag", "min_coverage"),
         ("jobs.selekt", "select"),
         ("templates.slott", "slot"),
-        ("instruction_positon", "instruction_position"),
+        ("debiasing_positon", "debiasing_position"),
         ("table.explizit", "explicit"),
         ("word-boundary", "word_boundary"),
     ],
@@ -135,8 +135,8 @@ def test_a_missing_key_is_named(own: Path) -> None:
     ("key", "value"),
     [
         ("articles", "correct"),
-        ("coverage_floor", 1.5),
-        ("coverage_floor", "much"),
+        ("min_coverage", 1.5),
+        ("min_coverage", "much"),
         ("seed", -1),
         ("word_boundary", "letter"),
         ("interval", "wald"),
@@ -217,7 +217,7 @@ def test_a_path_on_the_command_line_is_relative_to_the_current_folder(
     ("text", "expected"),
     [
         ("articles=grammatical", ("articles", "grammatical")),
-        ("coverage_floor=0.05", ("coverage_floor", 0.05)),
+        ("min_coverage=0.05", ("min_coverage", 0.05)),
         ("skip_bad_lines=true", ("skip_bad_lines", True)),
         ("margin.share=0.1", ("margin.share", 0.1)),
         ('contrast=["they", "he"]', ("contrast", ["they", "he"])),
@@ -237,7 +237,7 @@ def test_a_setting_without_key_or_value_says_how_to_write_one(text: str) -> None
     assert "key.sub=value" in message_of(parse_setting, text)
 
 
-@pytest.mark.parametrize(("key", "chosen"), [("jobs", "3"), ("instructions", "2"), ("templates", "5")])
+@pytest.mark.parametrize(("key", "chosen"), [("jobs", "3"), ("debiasing_prompts", "2"), ("templates", "5")])
 def test_a_single_id_can_be_set(key: str, chosen: str) -> None:
     study = load_study("occugender", dict([parse_setting(f"{key}.select={chosen}")]))
     assert getattr(study, key).select in (chosen, (chosen,))
@@ -259,7 +259,7 @@ def test_every_key_has_a_description_and_can_be_set_to_its_default(study: str, m
         listed = ("models", "pairs", "margin", "gender_codes", "specified")
         if default not in ("(required)", "(none)", "", "{}") and key not in listed:
             value = parse_setting(f"{key}={default}")[1]
-            base = {"instructions.source": "corpus:occugender/instructions.toml"}
+            base = {"debiasing_prompts.source": "corpus:occugender/instructions.toml"}
             load_study(study, {**base, key: value})
 
 
@@ -352,14 +352,14 @@ def test_names_choose_from_the_list() -> None:
 
 @pytest.mark.parametrize("name", ["fields-of-study", "gasp-occupations"])
 def test_a_study_without_instructions_can_be_asked_for_none(name: str) -> None:
-    asked = resolve_design(load_study(name, list_override("instructions", "none")))
+    asked = resolve_design(load_study(name, list_override("debiasing_prompts", "none")))
     assert (None,) == asked.instructions
 
 
 def test_a_study_without_instructions_takes_a_file_of_them(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("Be fair.\n", encoding="utf-8")
-    asked = resolve_design(load_study("fields-of-study", list_override("instructions", str(file))))
+    asked = resolve_design(load_study("fields-of-study", list_override("debiasing_prompts", str(file))))
     assert [None, "Be fair."] == [i and i.text for i in asked.instructions]
 
 
@@ -376,7 +376,7 @@ def test_a_contrast_must_name_two_groups_of_the_study() -> None:
 
 
 def test_an_expression_set_that_is_not_there_is_named() -> None:
-    message = message_of(lambda: resolved_with(expressions__every="pronoun-subjekt"))
+    message = message_of(lambda: resolved_with(target_words__every="pronoun-subjekt"))
     assert "pronoun-subject" in message
 
 
@@ -392,7 +392,7 @@ def test_a_study_of_nothing_is_an_error() -> None:
 def test_a_study_whose_set_lacks_female_or_male_contrasts_its_first_two_groups(tmp_path: Path) -> None:
     file = tmp_path / "faiths.toml"
     file.write_text('[groups]\nzen = ["Zen"]\nsufi = ["Sufi"]\nfemale = ["She"]\n', encoding="utf-8")
-    asked = resolve_design(load_study("occugender", {"expressions.source": str(file)}))
+    asked = resolve_design(load_study("occugender", {"target_words.source": str(file)}))
     assert (("zen", "sufi", "female"), ("zen", "sufi")) == (asked.groups, asked.contrast)
 
 
@@ -400,7 +400,7 @@ def test_a_group_whose_column_is_taken_is_refused_before_anything_is_asked(tmp_p
     # probe_jobs.csv has a column labour_female_share of its own.
     file = tmp_path / "sets.toml"
     file.write_text('[groups]\nmale = ["He"]\nlabour_female = ["She"]\n', encoding="utf-8")
-    assert "labour_female" in message_of(lambda: resolved_with(expressions__source=str(file)))
+    assert "labour_female" in message_of(lambda: resolved_with(target_words__source=str(file)))
 
 
 def test_a_folder_called_like_a_shipped_study_hides_none(

@@ -20,7 +20,7 @@ import biaskit as bk
 Json = dict[str, Any]
 PROBE = ("--jobs", "nurse,plumber", "--templates", "1-2", "--set", "k=5", "--no-reuse", "--yes")
 PERSONAS = (
-    *("--occupations", "nurse,cook", "--per-gender", "3", "--max-draws", "12", "--max-new-tokens", "24"),
+    *("--occupations", "nurse,cook", "--per-gender", "3", "--max-samples", "12", "--max-new-tokens", "24"),
     *("--set", "permutations=19", "--set", "srb_seeds=1", "--set", "clusters=false", "--no-reuse", "--yes"),
 )
 
@@ -103,7 +103,7 @@ def written(cli: Cli, server: ApiServer, *more: str, out: str = "batch", engine:
     return read("requests.jsonl")
 
 
-TOP_K = ("--estimator", "top-k", "--prompt-form", "raw")
+TOP_K = ("--estimator", "top-k", "--prompt-format", "raw")
 
 # --- the run of a live server -----------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ TOP_K = ("--estimator", "top-k", "--prompt-form", "raw")
 def test_rounds_of_requests_give_the_rows_and_tables_of_a_live_run(
     cli: Cli, server: ApiServer, estimator: str, form: str, more: Sequence[str]
 ) -> None:
-    how = ("--estimator", estimator, "--prompt-form", form, *more)
+    how = ("--estimator", estimator, "--prompt-format", form, *more)
     assert 0 == cli("probe", spec(server), *PROBE, *how, "--out", "live").code
     for _ in range(15):
         asked_before = server.stats()["requests"]
@@ -191,7 +191,7 @@ def test_openai_needs_no_key_and_gets_no_parameter_that_it_does_not_know(
         (("a=api:x@http://h/v1", "b=api:y@http://h/v1"), (), "takes one model, not 2"),
         (("api:x@http://h/v1",), ("--max-cost", "2", "--price", "1,1"), "--max-cost holds what biaskit asks"),
         (("api:x@http://h/v1",), ("--estimator", "selected-ids"), "token ids are asked of a server"),
-        (("api:x@http://h/v1",), ("--estimator", "echo", "--prompt-form", "chat-continue"), "echo is not"),
+        (("api:x@http://h/v1",), ("--estimator", "echo", "--prompt-format", "chat-continue"), "echo is not"),
         (("api:x@http://h/v1",), ("--write-requests", "r.txt"), "let it end in .jsonl"),
         (("api:x@http://h/v1",), ("--write-requests", "mine.jsonl"), "is no file of requests of biaskit's"),
         (("api:x@http://h/v1",), ("--write-requests", "folder.jsonl"), "is no file"),
@@ -370,7 +370,7 @@ def test_answers_of_another_model_than_the_stored_rows(cli: Cli, lines: list[Jso
     assert 3 == said.code
     assert "7 lines not used, another model answered, 'toy-2'; the others are of toy" in shown(said)
     assert 1 == len(rows("batch"))
-    assert 0 == cli("import", "batch", "a.jsonl", "--accept-drift").code
+    assert 0 == cli("import", "batch", "a.jsonl", "--accept-model-change").code
     assert 8 == len(rows("batch"))
     assert "m is a mixture" in shown(cli("analyze", "batch"))
 

@@ -18,7 +18,7 @@ from biaskit.personas.vectors import training
 FEW: dict[str, Any] = {
     "occupations": "1",
     "per_gender": 1,
-    "max_draws": 2,
+    "max_samples": 2,
     "max_new_tokens": 6,
     "settings": {"srb_seeds": "1", "clusters": False, "permutations": 19},
 }
@@ -98,8 +98,8 @@ def test_nothing_of_a_callers_model_is_changed(architecture: str, folder: Path) 
     before = state_of(model, tokenizer)
     mine = bk.model("mine", model, tokenizer)
     bk.probe(mine, **SMALL, continuations=2)
-    bk.probe(mine, **SMALL, prompt_form="chat-prefill", out="chat")
-    bk.probe(mine, **SMALL, estimator="sampling", draws=2, max_draws_per_cell=2, out="drawn")
+    bk.probe(mine, **SMALL, prompt_format="chat-prefill", out="chat")
+    bk.probe(mine, **SMALL, estimator="sampling", samples=2, max_samples_per_prompt=2, out="drawn")
     bk.personas(mine, **FEW, watcher=bk.Silent())
     assert before == state_of(model, tokenizer)
     assert tokens == drawn(model, tokenizer)
@@ -156,7 +156,7 @@ def test_a_run_goes_on_with_the_same_object_and_not_with_changed_weights(folder:
     assert any("not the model it was" in warning for warning in mixed.warnings)
     assert 2 * rows.count(b"\n") == (first.path / "probe.jsonl").read_bytes().count(b"\n")
     tokenizer.chat_template = CHAT_TEMPLATE
-    other = bk.probe(bk.model("mine", model, tokenizer), **SMALL, prompt_form="raw", out="templated")
+    other = bk.probe(bk.model("mine", model, tokenizer), **SMALL, prompt_format="raw", out="templated")
     fingerprints = [
         json.loads((r.path / "manifest.json").read_text())["models"]["mine"]["fingerprint"]
         for r in (changed, other)

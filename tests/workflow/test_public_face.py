@@ -145,7 +145,7 @@ def test_load_gives_the_tables_of_the_probe(model: str) -> None:
 
 def test_a_table_that_the_study_does_not_make_has_its_columns_and_no_rows(model: str) -> None:
     result = bk.probe(model, **SMALL, out="r")
-    full = bk.probe(model, study="mattern", jobs="nurse,plumber", instructions="1", out="m").levels
+    full = bk.probe(model, study="mattern", jobs="nurse,plumber", debiasing_prompts="1", out="m").levels
     assert result.levels.empty
     assert len(full)
     pd.testing.assert_series_equal(full.dtypes, result.levels.dtypes)

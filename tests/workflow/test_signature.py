@@ -66,11 +66,11 @@ def tear_a_row(rows: Path) -> None:
 
 BOOTSTRAP = {"interval": "bootstrap"}
 PROBE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "coverage_floor": ({}, {"coverage_floor": 1.0}),
+    "min_coverage": ({}, {"min_coverage": 1.0}),
     "interval": ({}, BOOTSTRAP),
     "contrast": ({}, {"contrast": ["diverse", "male"]}),
     "margin": ({}, {"margin.share": 0.5}),
-    "verdict": ({}, {"verdict.rule": "strict"}),
+    "conclusion": ({}, {"conclusion.rule": "strict"}),
     "seed": (BOOTSTRAP, {"seed": 2}),
 }
 """Analysis key → what is set before and after, and what after alone."""
@@ -282,7 +282,7 @@ AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": 
 
 
 def test_every_analysis_key_of_the_generation_engine_is_looked_at() -> None:
-    looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines", "unmarked", "verdict"} | DISPLAY_KEYS
+    looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines", "unmarked", "conclusion"} | DISPLAY_KEYS
     assert PERSONAS_ANALYSIS_KEYS == looked_at - {"seed", "table"}
 
 

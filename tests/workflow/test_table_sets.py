@@ -244,7 +244,7 @@ def test_a_record_that_is_none_is_one_line(grown: Path, content: bytes) -> None:
 
 CHOSEN: tuple[dict[str, Any], ...] = (
     {},
-    {"coverage_floor": 1.0},
+    {"min_coverage": 1.0},
     {"interval": "bootstrap", "seed": 3},
     {"contrast": ["diverse", "male"]},
     {"margin.share": 0.5},
@@ -270,12 +270,12 @@ def test_tables_of_the_prober_are_made_again_with_the_stored_choices(grown: Path
 
 def test_readers_beside_two_writers_see_one_set_or_the_other(grown: Path) -> None:
     ends = []
-    for chosen in ({"coverage_floor": 1.0}, {"coverage_floor": 0.0}):
+    for chosen in ({"min_coverage": 1.0}, {"min_coverage": 0.0}):
         analyse(grown, chosen)
         ends.append({name: content for name, content in of(grown).items() if name != ANALYSIS})
     children = []
     stop = time.monotonic() + 3
-    for chosen in ({"coverage_floor": 1.0}, {"coverage_floor": 0.0}):
+    for chosen in ({"min_coverage": 1.0}, {"min_coverage": 0.0}):
         if not (child := os.fork()):
             while time.monotonic() < stop:
                 analyse(grown, chosen)

@@ -67,7 +67,7 @@ def bytes_in(run: Path) -> dict[str, bytes]:
 # --- clean runs -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("more", [{}, {"estimator": "sampling", "draws": 4}])
+@pytest.mark.parametrize("more", [{}, {"estimator": "sampling", "samples": 4}])
 def test_a_clean_scripted_run_agrees_and_stays_as_it_was(script: str, more: dict[str, Any]) -> None:
     run = probe(script, **more)
     before = bytes_in(run)
@@ -92,12 +92,12 @@ def test_texts_of_a_script_agree_and_a_changed_one_does_not(script: str) -> None
             "vectors": write_vectors(Path("v.txt")),
         },
     ).path
-    found = verify(run, cells=6)
+    found = verify(run, prompts=6)
     assert "agrees" == found.outcome, failing(found)
     assert 6 == found.checks[-1].asked
     change_rows(run, lambda row: row.update(text=row["text"] + " So."), "generations.jsonl")
     analyse(run)
-    assert {"texts"} == set(failing(verify(run, cells=6)))
+    assert {"texts"} == set(failing(verify(run, prompts=6)))
 
 
 def test_imported_texts_cannot_be_asked_again(quick_folder: Path) -> None:
@@ -127,10 +127,10 @@ def test_shards_and_a_packed_merged_run_agree(script: str) -> None:
 
 def test_the_draw_follows_from_the_seed_and_not_from_the_order_of_rows(script: str) -> None:
     run = probe(script)
-    before = verify(run, cells=3, seed=5)
+    before = verify(run, prompts=3, seed=5)
     lines = (run / "probe.jsonl").read_text("ascii").splitlines(keepends=True)
     (run / "probe.jsonl").write_text("".join(reversed(lines)), "ascii")
-    assert before.checks[-1] == verify(run, cells=3, seed=5).checks[-1]
+    assert before.checks[-1] == verify(run, prompts=3, seed=5).checks[-1]
 
 
 # --- what was changed ---------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_a_forged_probability_with_tables_that_fit_is_found_by_asking(script: st
 
 
 def test_counts_that_the_model_does_not_draw_are_found_by_asking(script: str) -> None:
-    run = probe(script, estimator="sampling", draws=4)
+    run = probe(script, estimator="sampling", samples=4)
 
     def forge(row: Row) -> None:
         row |= {"answers": [["Oh.", "stop"]] * row["draws"], "counts": dict.fromkeys(row["counts"], 0)}
@@ -203,7 +203,7 @@ def test_a_changed_study_and_a_list_of_ones_own_that_changed_or_is_away(script: 
 
 def test_other_choices_of_a_later_analysis_are_no_difference(script: str) -> None:
     run = probe(script)
-    analyse(run, {"coverage_floor": 0.2})
+    analyse(run, {"min_coverage": 0.2})
     assert "agrees" == verify(run, ask=False).outcome
 
 
@@ -230,7 +230,7 @@ def folder(tmp_path: Path, own_cache: Path, one_thread: None) -> Path:
     return save_model(tmp_path / "tiny", "llama", "bpe-bos")
 
 
-@pytest.mark.parametrize("how", [{}, {"estimator": "top-k"}, {"estimator": "sampling", "draws": 4}])
+@pytest.mark.parametrize("how", [{}, {"estimator": "top-k"}, {"estimator": "sampling", "samples": 4}])
 def test_a_local_model_agrees_and_another_revision_does_not(
     folder: Path, quick_folder: Path, how: dict[str, Any]
 ) -> None:

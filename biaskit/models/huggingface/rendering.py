@@ -71,7 +71,7 @@ class Renderer:
     def _template(self, messages: list[dict[str, str]]) -> str:
         """Render a conversation up to where its answer begins, in transformers' own sandbox of jinja2."""
         if not self.has_template:
-            raise ModelError("the model has no chat template. Use --prompt-form raw.")
+            raise ModelError("the model has no chat template. Use --prompt-format raw.")
         try:
             how: dict[str, Any] = {"add_generation_prompt": True}
             if self._switch and self._thinking in SWITCHES[self._switch]:
@@ -116,8 +116,8 @@ class Renderer:
             head, opened = head + closing(opened, self._marks), ""
         if prompt.prefill and (opened or (self.thinks and self._thinking == "on")):
             raise ModelError(
-                "the beginning of an answer that is given leaves no place for its thoughts: use --prompt-form"
-                " chat-continue, or --set thinking=off"
+                "the beginning of an answer that is given leaves no place for its thoughts: use"
+                " --prompt-format chat-continue, or --set thinking=off"
             )
         return head + prompt.prefill
 

@@ -32,7 +32,7 @@ from biaskit.study.keys import PersonasStudy
 
 GENERATION_VERSION = 1  # raised when the same request would get another text from the same model
 MOST_DRAWS = 10_000_000
-_NO_SOURCE = "set instructions.source to a file"
+_NO_SOURCE = "set debiasing_prompts.source to a file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,12 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
     slot = ""
     if study.task == "persona":
         prompts = _choose_prompts(study)
-        if study.instructions.select != "none":
-            raise StudyError(f"{study.name}: instructions belong to task = continuation.")
+        if study.debiasing_prompts.select != "none":
+            raise StudyError(f"{study.name}: debiasing_prompts belong to task = continuation.")
     else:
         loaded = load_templates(study.templates.source)
         slot, templates = loaded.slot, _choose_templates(study, loaded.templates)
-        read += [study.instructions.source] if study.instructions.source is not None else []
+        read += [study.debiasing_prompts.source] if study.debiasing_prompts.source is not None else []
     if not items or not (prompts or templates):
         raise StudyError(f"{study.name}: no {'templates' if items else 'occupations'} are left to ask about.")
     _check_files(study)
@@ -104,13 +104,13 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
         prompts=prompts,
         templates=templates,
         slot=slot,
-        instructions=choose_instructions(study, parts_of(study.instructions.select), _NO_SOURCE),
+        instructions=choose_instructions(study, parts_of(study.debiasing_prompts.select), _NO_SOURCE),
         sources={source: source_digest(source) for source in read},
     )
     n_open, n_specified = n_series(design)
     most = n_open * Filling.from_study(study).most + n_specified * study.per_gender
     if most > MOST_DRAWS:
-        raise StudyError(f"{most:,} draws are more than {MOST_DRAWS:,}: lower max_draws or per_gender.")
+        raise StudyError(f"{most:,} draws are more than {MOST_DRAWS:,}: lower max_samples or per_gender.")
     return design
 
 
@@ -159,13 +159,13 @@ def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
     form: PromptForm = "completion" if identity.tuning == "base" or "chat" not in identity.forms else "chat"
     if study.task == "continuation":
         form = "raw"
-    elif study.prompt_form != "auto":
-        form = study.prompt_form
+    elif study.prompt_format != "auto":
+        form = study.prompt_format
     if form not in identity.forms:
         raise ModelError(f"{identity.label} takes no prompt form {form}, only {', '.join(identity.forms)}.")
     if study.system_prompt and form != "chat":
         raise StudyError(
-            f"A {form} prompt has no system role: leave out the system prompt, or take --prompt-form chat."
+            f"A {form} prompt has no system role: leave out the system prompt, or take --prompt-format chat."
         )
     if study.system_prompt and not identity.takes_system:
         raise ModelError(f"{identity.label} takes no system prompt: it has no system role.")
@@ -183,7 +183,7 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
     if without := [name for name in design.template_ids if name not in of_form]:
         raise StudyError(
             f"{study.templates.source} has no {wanted} form of {without[0]!r}: add one, or choose another"
-            " --prompt-form."
+            " --prompt-format."
         )
     prompts = [of_form[name] for name in design.template_ids]
     system = study.system_prompt if form == "chat" else None

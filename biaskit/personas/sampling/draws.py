@@ -78,7 +78,7 @@ def _forms(
     if len(set(forms.values())) > 1:
         listed = ", ".join(f"{label} {form}" for label, form in forms.items())
         session.outcome.notes.append(
-            f"Prompt forms differ between the models ({listed}): they are not compared. --prompt-form names"
+            f"Prompt forms differ between the models ({listed}): they are not compared. --prompt-format names"
             " one for all, in another run."
         )
     return forms

@@ -41,7 +41,7 @@ def what_is_open(
 
 def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     """Unite two designs of one study; how many texts are drawn must agree."""
-    for name in ("per_gender", "batch", "max_draws"):
+    for name in ("per_gender", "batch", "max_samples"):
         if (one := first["study"][name]) != (other := second["study"][name]):
             raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")
     return united(first, second, "items", "prompts", "templates", "instructions")

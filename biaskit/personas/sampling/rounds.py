@@ -30,7 +30,7 @@ class Filling:
     def from_study(cls, study: PersonasStudy) -> Filling:
         """Take the study's numbers; without filling there is one round."""
         batch = study.batch or study.per_gender
-        most = study.max_draws or (20 * study.per_gender if study.fill else batch)
+        most = study.max_samples or (20 * study.per_gender if study.fill else batch)
         most = most if study.fill else min(most, batch)
         return cls(study.per_gender, min(batch, most), most)
 

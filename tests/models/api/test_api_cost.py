@@ -207,7 +207,7 @@ def test_texts_have_the_same_cap(cli: Ask, fifty: None, folder: Path) -> None:
     asked = (
         "--per-gender",
         "4",
-        "--max-draws",
+        "--max-samples",
         "24",
         "--max-new-tokens",
         "12",

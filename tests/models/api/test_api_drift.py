@@ -21,7 +21,7 @@ from biaskit.runs.drift import model_of
 
 FOUR = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2", "--estimator", "top-k")
 EIGHTY = ("--bias-type", "implicit", "--jobs", "1-8", "--templates", "1-10", "--estimator", "top-k")
-FEW_TEXTS = ("--per-gender", "2", "--max-draws", "8", "--max-new-tokens", "8", "--batch-size", "1")
+FEW_TEXTS = ("--per-gender", "2", "--max-samples", "8", "--max-new-tokens", "8", "--batch-size", "1")
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
         assert stopped.code == 3
         assert stopped.content == first.content, "nothing is overwritten, nothing is mixed"
         assert "toy now answers as 'toy-2025-01'; the stored rows are of toy." in stopped.err
-        assert "--accept-drift" in stopped.err
+        assert "--accept-model-change" in stopped.err
         assert first.names == {"toy": len(first.rows)}
         # What was under way with that answer, and of a busy machine what was sent before it was read.
         assert server.calls - calls <= 2 * 8 + 10
         assert server.answered[200] - answered <= 2 * 8 + 10
-        mixed = cli(*more, "--accept-drift")
+        mixed = cli(*more, "--accept-model-change")
         assert mixed.code == 0, mixed.err
         assert mixed.content.startswith(first.content)
         assert {"toy", "toy-2025-01"} == set(mixed.names)

@@ -375,7 +375,7 @@ KINDS = tuple(kind for kind in FAULTS if kind not in BLOCKED)
 def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
     """Give the same command until no draw is missing: how often that was, and key → text of the rows."""
     study = load_personas_study(
-        "gasp-pilot", {"per_gender": 6, "max_draws": 18, "max_new_tokens": 24, "batch": 6}
+        "gasp-pilot", {"per_gender": 6, "max_samples": 18, "max_new_tokens": 24, "batch": 6}
     )
     design = resolve_design(study)
     starts = 0

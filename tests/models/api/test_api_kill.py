@@ -177,7 +177,7 @@ def test_kills_of_sampled_texts(tmp_path: Path) -> None:
     """Algorithm 5's rounds, two texts in a request: the draws are those of an unbroken run."""
     cheap = ("--set", "clusters=false", "--set", "permutations=19", "--set", "srb_seeds=1")
     arguments = (
-        *("personas", "--per-gender", "24", "--max-draws", "48", "--max-new-tokens", "8"),
+        *("personas", "--per-gender", "24", "--max-samples", "48", "--max-new-tokens", "8"),
         *("--batch-size", "2", *cheap, "--set", f"vectors={write_vectors(tmp_path / 'vectors.txt')}"),
     )
     with ApiServer(behaviour=Behaviour()) as server:
@@ -214,7 +214,7 @@ def row_by_prompt(rows: dict[str, dict[str, Any]], received: Received) -> str:
     "how",
     [
         ("echo", "--jobs", "1-40", "--templates", "1-4"),
-        ("sampling", "--draws", "10", "--batch-size", "2", "--jobs", "1-40", "--templates", "1-5"),
+        ("sampling", "--samples", "10", "--batch-size", "2", "--jobs", "1-40", "--templates", "1-5"),
     ],
     ids=["echo", "sampling"],
 )

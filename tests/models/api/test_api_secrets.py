@@ -42,7 +42,7 @@ PASSWORD = "pa55:w@rd/x"
 TOKEN = "t0k3n/of+query"
 SECRETS = (KEY, OTHER, PASSWORD, TOKEN)
 CELLS = ("--jobs", "nurse,plumber", "--bias-type", "implicit", "--templates", "1-2", "--estimator", "top-k")
-ONE_TEXT = ("--occupations", "nurse", "--per-gender", "1", "--max-draws", "1", "--max-new-tokens", "6")
+ONE_TEXT = ("--occupations", "nurse", "--per-gender", "1", "--max-samples", "1", "--max-new-tokens", "6")
 CHEAP = ("--set", "clusters=false", "--set", "permutations=19", "--set", "srb_seeds=1")
 
 

@@ -1,0 +1,66 @@
+"""`biaskit check`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from biaskit.cli.compare import DOES_NOT_HOLD
+from biaskit.cli.options import examples, option, with_format, with_sides
+from biaskit.cli.terminal import emit, emit_json
+from biaskit.common.files import write_or_refuse
+from biaskit.compare.check_files import junit, summary
+from biaskit.runs.store import find_run
+from biaskit.workflow.check import check
+
+
+@click.command(
+    "check",
+    epilog=examples(
+        "biaskit check OLD-RUN NEW-RUN --thresholds check.toml",
+        "biaskit check RUN --thresholds check.toml --junit check.xml",
+        'biaskit check OLD-RUN NEW-RUN --thresholds check.toml --format github >> "$GITHUB_STEP_SUMMARY"',
+    ),
+)
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@option("--thresholds", "FILE", "What is required: a TOML file with [[require]] tables.", required=True)
+@option("--junit junit_file", "FILE", "Also write the outcome as JUnit's XML.")
+@with_sides
+@with_format("What is printed; github: Markdown for a step summary.", ("text", "json", "github"))
+def command(
+    runs: tuple[str, ...],
+    thresholds: str,
+    junit_file: str | None,
+    output_format: str,
+    groups: tuple[str, ...],
+    aliases: str | None,
+) -> None:
+    """Hold one or several RUNs against thresholds, for a build that must not ship a model that fails them.
+
+    Only stored tables are read, and nothing is written but what --junit names. Without RUN, the newest run
+    in this folder is taken. Exit codes: 0 all holds, 1 failed, 2 wrong use, 4 something required does not
+    hold, or was not measured.
+    """
+    paths = [find_run(run) for run in runs] or [find_run(None)]
+    result = check(*paths, thresholds=thresholds, groups=groups, aliases=aliases)
+    if junit_file is not None:
+        write_or_refuse(Path(junit_file), junit(result))
+    if output_format == "json":
+        requirements = [
+            {
+                "name": outcome.require.title,
+                "holds": outcome.holds,
+                "n_rows": outcome.n_rows,
+                "not_compared": list(outcome.not_compared),
+                "weak_evidence": list(outcome.weak),
+                "failing": [{"why": failing.why, "row": dict(failing.row)} for failing in outcome.failing],
+            }
+            for outcome in result.outcomes
+        ]
+        emit_json({"holds": result.holds, "requirements": requirements})
+    else:
+        emit(summary(result) if output_format == "github" else f"{result.text}\n")
+    if not result.holds:
+        sys.exit(DOES_NOT_HOLD)

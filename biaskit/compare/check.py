@@ -1,0 +1,249 @@
+"""Judge whether thresholds hold, in the same words for the CLI, Python and build servers.
+
+See docs/methods.md#gate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from biaskit.common.wording import listed, percent
+from biaskit.compare.thresholds import Require, Thresholds, short_thresholds
+from biaskit.stats.verdict import is_judged, verdict_of
+from biaskit.tables.coverage import WEAK, coverage_of
+from biaskit.tables.quantities import OUTCOME_SHARE
+from biaskit.tables.query import Row, contrast_of, grouped, in_main_setting, undefined, where
+
+Pair = tuple[str, str, str]
+"""(engine, later, earlier): two models to be compared."""
+Coverage = Mapping[tuple[str, str], float | None]
+"""(model, bias type) → the part of the probability that the target words hold; None where unknown."""
+SHOWN = 5
+"""At most so many failing rows are printed."""
+CI90 = ("ci90_low", "ci90_high")
+NO_DIRECTION = {
+    "no-clear-difference": "no clear difference",
+    "not-identified": "not identified (the bounds are too wide; an exact estimator would decide)",
+    "no-verdict": "no verdict (see its reason)",
+    "shown": "not shown to be equivalent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A row that does not show what is required, and why."""
+
+    row: Row
+    why: str
+
+    @property
+    def text(self) -> str:
+        """The row and the reason in one line."""
+        return f"{named(self.row)}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether one requirement holds, with the rows that fail it."""
+
+    require: Require
+    n_rows: int
+    failing: tuple[Failing, ...] = ()
+    not_compared: tuple[str, ...] = ()  # models, or pairs of them, without such a row
+    weak: tuple[str, ...] = ()  # models whose rows are weak evidence (docs/methods.md#coverage-floor)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every row shows it, and every model has one; without any row it does not hold."""
+        return self.n_rows > 0 and not self.failing and not self.not_compared
+
+    @property
+    def text(self) -> str:
+        """The outcome in one sentence."""
+        title = self.require.title
+        if self.holds:
+            return f"Required: {title} holds in all {self.n_rows} rows{self.on_weak_evidence}."
+        problems = [f"{len(self.failing)} of {self.n_rows} rows"] if self.failing else []
+        if missing := len(self.not_compared):
+            what = "pairs of models" if self.require.contrast == "models" else "models"
+            problems.append(f"{missing} {what} were not compared")
+        problem = ", ".join(problems) or "nothing was compared"
+        return f"Required: {title} does not hold: {problem}{self.on_weak_evidence}."
+
+    @property
+    def on_weak_evidence(self) -> str:
+        """Whose target words hold too little; "" where it rests on no weak evidence."""
+        say = f"{listed(self.weak)} {'says' if len(self.weak) == 1 else 'say'}"
+        held = f"the target words hold less than {percent(WEAK)} % of what {say}"
+        return f", on weak evidence ({held})" if self.weak else ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What does not hold, row by row, at most `SHOWN` of each kind."""
+        n_more = len(self.failing) - SHOWN
+        return (
+            *(f"not compared: {pair}" for pair in self.not_compared[:SHOWN]),
+            *(failing.text for failing in self.failing[:SHOWN]),
+            *((f"and {n_more} more rows of tests.csv",) if n_more > 0 else ()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The outcome of every requirement; true where all of them hold."""
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every requirement holds."""
+        return bool(self.outcomes) and all(outcome.holds for outcome in self.outcomes)
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    @property
+    def text(self) -> str:
+        """Every requirement with what does not hold; ends without a line feed."""
+        return "\n".join("\n  ".join((outcome.text, *outcome.lines)) for outcome in self.outcomes)
+
+
+def coverage_in(rows: Iterable[Row]) -> Coverage:
+    """Read the least coverage over groups of jobs, without an instruction, from rows of probe_groups.csv."""
+    plain = in_main_setting(where(rows, instruction_id=0))
+    return {
+        key: None if undefined(own, "coverage") or (ends := coverage_of(own)) is None else ends[0]
+        for key, own in grouped(plain, "model", "bias_type").items()
+    }
+
+
+def judge_thresholds(
+    required: Thresholds, rows: Sequence[Row], *, pairs: Sequence[Pair] = (), coverage: Coverage | None = None
+) -> CheckResult:
+    """Hold rows of tests.csv against thresholds.
+
+    Args:
+        rows: with the verdicts of one page (`stats.verdict.with_verdicts`).
+        pairs: must have a row of the contrast `models`; a model that could not be compared does not pass.
+        coverage: of each model that was probed.
+    """
+    outcomes = []
+    for require in required.requires:
+        selected = [row for row in rows if _selects(require, row)]
+        failing = [Failing(row, why) for row in selected if (why := _why_not(require, row, coverage or {}))]
+        missing = _not_compared(require, selected, pairs)
+        of_words = [row for row in selected if row.get("quantity") != OUTCOME_SHARE]
+        held = {label: part for row in of_words for label, part in _held(row, coverage or {})}
+        weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
+        outcomes.append(Outcome(require, len(selected), tuple(failing), missing, weak))
+    return CheckResult(tuple(outcomes))
+
+
+def require_equivalent(
+    rows: Sequence[Row],
+    contrast: str = "models",
+    pairs: Sequence[Pair] = (),
+    coverage: Coverage | None = None,
+) -> Outcome:
+    """Judge whether every row of a contrast that has a margin is equivalent within it.
+
+    Raises `UsageError` for an unknown contrast.
+    """
+    return judge_thresholds(short_thresholds(contrast), rows, pairs=pairs, coverage=coverage).outcomes[0]
+
+
+def _selects(require: Require, row: Row) -> bool:
+    if contrast_of(row) != require.contrast:
+        return False
+    if any(row[name] != value for name, value in require.where.items()):
+        return False
+    if require.models and not {row["model_a"], row["model_b"]} <= set(require.models):
+        return False
+    return is_judged(row) if require.has_own_line else row["margin"] is not None
+
+
+def _not_compared(require: Require, selected: Sequence[Row], pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """Models, or pairs of them, that the requirement speaks of and that have no row."""
+    if require.contrast == "models":
+        done = {(row["engine"], frozenset((row["model_a"], row["model_b"]))) for row in selected}
+        due = [pair for pair in pairs if require.engine in (None, pair[0])]
+        if require.models:
+            due = [pair for pair in due if set(require.models).issuperset(pair[1:])]
+        missing = [f"{a} and {b} ({e})" for e, a, b in due if (e, frozenset((a, b))) not in done]
+        in_pairs = {label for _, *both in due for label in both}
+        return (*missing, *(label for label in require.models if label not in in_pairs))
+    done_alone = {label for row in selected for label in (row["model_a"], row["model_b"])}
+    return tuple(label for label in require.models if label not in done_alone)
+
+
+def _why_not(require: Require, row: Row, coverage: Coverage) -> str:
+    """Say why a row does not show what is required; "" where it does."""
+    if verdict_of(row) in ("not-measured", "no-verdict"):
+        return verdict_in_words(row)
+    needed = ("estimate", "ci_low", "ci_high") if require.limit is not None else ("estimate", *CI90)
+    if not all(isinstance(row[name], int | float) and math.isfinite(row[name]) for name in needed):
+        return f"not measured ({row['reason'] or 'no interval'})"
+    sizes = [n for n in (row.get("n_a"), row.get("n_b")) if n is not None]
+    if require.min_n is not None and (not sizes or min(sizes) < require.min_n):
+        return f"rests on {min(sizes, default=0):,}, fewer than {require.min_n:,}"
+    if require.min_coverage is not None and (why := _low_coverage(require.min_coverage, row, coverage)):
+        return why
+    if require.limit is not None:
+        beyond = row["ci_low"] > require.limit or row["ci_high"] < -require.limit
+        return f"{numbers(row, 95)}, beyond ±{require.limit:g}" if beyond else ""
+    margin = row["margin"] if require.margin is None else require.margin
+    if require.margin is None:
+        holds = verdict_of(row) == "equivalent"
+    else:
+        holds = -margin <= row["ci90_low"] and row["ci90_high"] <= margin
+    return "" if holds else f"{numbers(row, 90)}, margin ±{margin:g}: {verdict_in_words(row)}"
+
+
+def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
+    """Say which model of a row has too little coverage; "" where none has."""
+    for label, part in _held(row, coverage):
+        if part is None:
+            return f"the coverage of {label} is not known"
+        if part < least:
+            shown = f"{percent(part)} % of what {label} says, less than {percent(least)} %"
+            return f"the target words hold {shown}"
+    return ""
+
+
+def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
+    """Yield the models of a row with their least coverage, None if unknown; no model of texts."""
+    for label in dict.fromkeys((row["model_a"], row["model_b"])) if row["engine"] == "probe" else ():
+        one = any(key[0] == label for key in coverage)  # else a mean over models
+        keys = [k for k in coverage if (k[0] == label or not one) and row["bias_type"] in ("", k[1])]
+        known = [part for key in keys if (part := coverage[key]) is not None]
+        yield label, min(known) if known and len(known) == len(keys) else None
+
+
+def verdict_in_words(row: Row) -> str:
+    """Write a row's verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (docs/methods.md#verdicts)."""
+    verdict = verdict_of(row)
+    if verdict == "not-measured":
+        return f"not measured ({row['reason'] or 'no interval'})"
+    if verdict == "equivalent":
+        return f"equivalent within ±{row['margin']:g}"
+    if verdict in NO_DIRECTION:
+        return NO_DIRECTION[verdict]
+    low, high = sorted((abs(row["ci_low"]), abs(row["ci_high"])))
+    return f"{verdict} by {abs(row['estimate']):.2f} [{low:.2f}, {high:.2f}]"
+
+
+def named(row: Row) -> str:
+    """Name the comparison of a row: models, quantity, gender and what else tells it from others."""
+    columns = ("quantity", "gender", "bias_type", "setting", "prompt_form", "group_a", "kind")
+    where = ", ".join(str(row[name]) for name in columns if row[name])
+    by = f", instruction {row['instruction_a']}" if row["instruction_a"] not in ("", None, "0") else ""
+    models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"
+    return f"{models}, {where}{by}"
+
+
+def numbers(row: Row, level: int) -> str:
+    """Write a row's estimate and its interval at 90 or 95 %."""
+    low, high = CI90 if level == 90 else ("ci_low", "ci_high")
+    return f"{row['estimate']:+.3f}, {level} % interval [{row[low]:+.3f}, {row[high]:+.3f}]"

@@ -1,0 +1,137 @@
+"""What a check requires: a file with `[[require]]` tables, or the short form of `--require`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+
+from biaskit.common.inputs import Inputs
+from biaskit.errors import UsageError, nearest
+from biaskit.tables.quantities import QUANTITIES
+
+CONTRASTS = (
+    *("models", "groups", "instructions", "levels", "settings", "bias-types"),
+    *("genders", "labour", "gaps"),
+)
+WHERE = ("quantity", "engine", "gender", "bias_type", "setting", "prompt_form", "group_a", "group_b")
+"""Columns of tests.csv that a requirement may narrow its rows by."""
+_INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
+
+
+def _labels(value: object) -> object:
+    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+
+
+class Require(BaseModel, extra="forbid", frozen=True, strict=True):
+    """One requirement: which rows of tests.csv, and what each of them must show.
+
+    Without `margin` and `limit` every row that has a margin of its own must be equivalent within it.
+
+    Attributes:
+        contrast: of `CONTRASTS`.
+        margin: the row must be shown to lie within ±margin: its 90 % interval lies inside.
+        limit: the row must not be shown to lie beyond ±limit: its 95 % interval reaches inside. A wide
+            interval passes, so `min_n` is needed too.
+        models: labels of the models whose rows are meant; each must have one.
+        min_n: items (jobs, occupations, pairs) that a row must rest on.
+        min_coverage: of each model that was probed, fraction in [0, 1].
+
+    The other attributes are columns, with the value that a row must have.
+    """
+
+    contrast: str = "models"
+    name: str = ""
+    margin: float | None = Field(None, ge=0, allow_inf_nan=False)
+    limit: float | None = Field(None, ge=0, allow_inf_nan=False)
+    models: Annotated[tuple[str, ...], BeforeValidator(_labels)] = ()
+    min_n: int | None = Field(None, ge=1)
+    min_coverage: float | None = Field(None, ge=0, le=1)
+    quantity: str | None = None
+    engine: str | None = None
+    gender: str | None = None
+    bias_type: str | None = None
+    setting: str | None = None
+    prompt_form: str | None = None
+    group_a: str | None = None
+    group_b: str | None = None
+
+    @model_validator(mode="after")
+    def _has_one_meaning(self) -> Require:
+        """Refuse what contradicts itself, or would pass without having been asked."""
+        if self.contrast not in CONTRASTS:
+            raise ValueError(
+                f"there is no contrast {self.contrast!r}.{nearest(self.contrast, CONTRASTS)}"
+                f" Known: {', '.join(CONTRASTS)}"
+            )
+        if self.margin is not None and self.limit is not None:
+            raise ValueError("margin asks for more than limit does: give one of them")
+        if self.has_own_line and self.quantity is None:
+            raise ValueError(f'say of which quantity, such as quantity = "{next(iter(QUANTITIES))}"')
+        if self.limit is not None and self.min_n is None:
+            raise ValueError("a limit is passed where little was asked, so it needs min_n")
+        return self
+
+    @property
+    def has_own_line(self) -> bool:
+        """Whether it sets a margin or limit of its own and does not use that of each row."""
+        return self.margin is not None or self.limit is not None
+
+    @property
+    def where(self) -> dict[str, str]:
+        """Column → value that a row must have."""
+        return {name: value for name in WHERE if (value := getattr(self, name)) is not None}
+
+    @property
+    def title(self) -> str:
+        """Its own name, or else what it requires."""
+        if self.name:
+            return self.name
+        narrowed = "".join(f", {value}" for value in self.where.values())
+        if self.limit is not None:
+            return f"within ±{self.limit:g} ({self.contrast}{narrowed})"
+        within = "" if self.margin is None else f" within ±{self.margin:g}"
+        return f"equivalent{within} ({self.contrast}{narrowed})"
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """All requirements of a check."""
+
+    requires: tuple[Require, ...]
+
+
+def short_thresholds(contrast: str) -> Thresholds:
+    """Make the thresholds of `--require equivalent=CONTRAST`. Raises `UsageError` for an unknown contrast."""
+    return Thresholds((_require({"contrast": contrast}, "--require"),))
+
+
+def read_thresholds(thresholds: str | Path | Mapping[str, Any] | Thresholds) -> Thresholds:
+    """Read thresholds from their TOML file, or from what such a file would hold. Raises `UsageError`."""
+    if isinstance(thresholds, Thresholds):
+        return thresholds
+    content = thresholds if isinstance(thresholds, Mapping) else _INPUTS.toml(Path(thresholds))
+    where = "thresholds" if isinstance(thresholds, Mapping) else str(thresholds)
+    if unknown := [name for name in content if name != "require"]:
+        raise UsageError(f"{where}: there is no {unknown[0]!r}; the file holds [[require]] tables.")
+    entries = content.get("require")
+    if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
+        raise UsageError(f"{where} requires nothing: write a [[require]] table.")
+    return Thresholds(tuple(_require(e, f"{where}, [[require]] {n}") for n, e in enumerate(entries, 1)))
+
+
+def _require(entry: object, where: str) -> Require:
+    try:
+        return Require.model_validate(entry)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        if first["type"] == "extra_forbidden":
+            known = f"{nearest(key, Require.model_fields)} Known: {', '.join(sorted(Require.model_fields))}"
+            raise UsageError(f"{where}: there is no key {key!r}.{known}.") from None
+        message = str(first["ctx"]["error"]) if first["type"] == "value_error" else first["msg"]
+        at = f"{key} = {first['input']!r}: " if key else ""
+        raise UsageError(f"{where}: {at}{message}.") from None

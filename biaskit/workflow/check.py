@@ -1,0 +1,53 @@
+"""What `biaskit check`, `bk.check` and the pytest plugin do: stored tables held against thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from biaskit.arguments import checked
+from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds
+from biaskit.compare.thresholds import Thresholds, read_thresholds
+from biaskit.errors import UsageError
+from biaskit.progress import LineWatcher
+from biaskit.report.content import Content
+from biaskit.runs.collection import gather
+from biaskit.workflow.analyze import make_fit
+from biaskit.workflow.compare import compared_tables
+from biaskit.workflow.result import RunResult, run_path
+
+
+@checked()
+def check(
+    *runs: str | Path | RunResult,
+    thresholds: str | Path | Mapping[str, Any] | Thresholds,
+    groups: Sequence[str] = (),
+    aliases: str | Path | None = None,
+) -> CheckResult:
+    """Judge whether runs stay within thresholds, from stored tables alone; nothing is written.
+
+    >>> least = {"require": [{"contrast": "groups", "quantity": "share", "limit": 0.2, "min_n": 1}]}
+    >>> bool(bk.check(probed, thresholds=least))
+    False
+
+    Args:
+        runs: folders or results of probes or of texts, one or several.
+        thresholds: a TOML file of thresholds, or what such a file would contain.
+        groups, aliases: as `bk.compare` takes them.
+
+    Returns the outcome, true where every requirement holds; `text` says which does not, and by how much.
+    Raises `BiaskitError` where the thresholds or a run cannot be read.
+    """
+    if not runs:
+        raise UsageError("Name a run, or several: biaskit check RUN --thresholds FILE.")
+    required = read_thresholds(thresholds)
+    paths = [run_path(run) for run in runs]
+    make_fit(paths, LineWatcher())
+    collection = gather(paths)
+    compared = compared_tables(collection, groups, aliases)
+    coverage = coverage_in(row for part in collection.parts for row in part.tables.get("probe_groups", ()))
+    content = Content("", collection.parts, {"tests": compared.tests}).judged()
+    sources = (content.between, *(part.tables for part in content.parts))
+    rows = [row for tables in sources for row in tables.get("tests", ())]
+    return judge_thresholds(required, rows, pairs=compared.pairs, coverage=coverage)
