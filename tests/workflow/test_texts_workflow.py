@@ -53,7 +53,7 @@ def test_a_frame_and_a_file_of_the_same_texts_give_the_same_numbers(tmp_path: Pa
     pd.testing.assert_frame_equal(of_frame.marked_words, of_file.marked_words)
     html = of_frame._repr_html_()
     assert "frame" in html
-    assert "n_marked" in html
+    assert "Words that mark a gender" in html
 
 
 @pytest.mark.slow
