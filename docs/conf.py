@@ -36,7 +36,7 @@ linkcheck_ignore = [re.escape(REPOSITORY)]  # files of this checkout: tests/docu
 
 _ANCHOR = re.compile(r'^<a id="([\w-]+)"></a>$', re.M)
 _LINK = re.compile(r"\]\(([^)\s#:]*)(?:#([\w-]+))?\)")
-_CITED = re.compile(r"\bdocs/([\w/-]+)\.md(?:#([\w-]+))?")
+_CITED = re.compile(r"\b((?:methods|howto|concepts|reference)/[\w-]+)(?:#([\w-]+))?")
 
 
 def _label(page: str, anchor: str) -> str:

@@ -1,4 +1,4 @@
-"""A callable `list[str] -> list[str]` as a model that writes texts (docs/models.md#writers)."""
+"""A callable `list[str] -> list[str]` as a model that writes texts (howto/models#writers)."""
 
 from __future__ import annotations
 

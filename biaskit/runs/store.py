@@ -1,4 +1,4 @@
-"""A run on disk: append-only rows in the order they came, lock, resume (docs/reading.md#run-folder)."""
+"""A run on disk: append-only rows in the order they came, lock, resume (reference/run-folder)."""
 
 from __future__ import annotations
 

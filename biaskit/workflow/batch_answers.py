@@ -1,4 +1,4 @@
-"""What `biaskit import` does: the answers that a batch service gave become rows (docs/large-models.md)."""
+"""What `biaskit import` does: the answers that a batch service gave become rows (howto/large-models)."""
 
 from __future__ import annotations
 

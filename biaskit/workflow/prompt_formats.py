@@ -1,6 +1,6 @@
 """Which prompt form reaches a model: `doctor --prompt-formats`, `bk.prompt_formats`, the hint before a run.
 
-See docs/methods.md#forms.
+See methods/prompts#forms.
 """
 
 from __future__ import annotations

@@ -21,7 +21,11 @@ CITING = (
     "CONTRIBUTING.md",
 )
 SUFFIXES = {".py", ".toml", ".md", ".html", ".js", ".css", ".txt", ".csv"}
-CITATION = re.compile(r"(?<![/\w])docs/([\w/-]+\.md)(?:#([\w-]+))?")
+CITATION = re.compile(
+    r"(?<![/\w])docs/([\w/-]+\.md)(?:#([\w-]+))?"
+    r"|(?<![/\w])((?:methods|howto|concepts|reference)/[\w-]+)(?:#([\w-]+))?(?![\w/.]*/)"
+)
+"""A page by its path, or as docstrings write it: `methods/tests#tree`."""
 FORMER = re.compile(r"\b(?:METHODS|DESIGN|STYLE)(?:\.md)?,? ?§")
 """Documents of the time of writing, which are not in the repository."""
 
@@ -60,7 +64,8 @@ def unknown(root: Path) -> dict[str, set[str]]:
     }
     missing: dict[str, set[str]] = {}
     for path, text in texts(root):
-        for page, anchor in CITATION.findall(text):
+        for path_of, anchor_of, short, its in CITATION.findall(text):
+            page, anchor = path_of or f"{short.removesuffix('.md')}.md", anchor_of or its
             if page not in known or (anchor and anchor not in known[page]):
                 missing.setdefault(f"docs/{page}{'#' * bool(anchor)}{anchor}", set()).add(path)
     return missing

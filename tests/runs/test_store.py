@@ -1,6 +1,6 @@
 """A run on disk: whatever kills a writer, no finished row is lost, none is read twice.
 
-See docs/reading.md#run-folder.
+See reference/run-folder.
 """
 
 from __future__ import annotations

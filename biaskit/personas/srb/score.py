@@ -1,4 +1,4 @@
-"""How near the words for associated women and men lie to those for specified ones (docs/methods.md#srb).
+"""How near the words for associated women and men lie to those for specified ones (methods/srb#srb).
 
     CH(C, T)      = mean over c in C of the smallest 1 − cos(c, t) over t in T
     SRB(C | F, M) = CH(C, specified women) − CH(C, specified men)       in [−2, 2]
@@ -43,7 +43,7 @@ PRONOUNS: Mapping[str, frozenset[str]] = {
     ),
     "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
 }
-"""Words removed from the candidates; `all` also from the targets (docs/methods.md#srb-pronouns)."""
+"""Words removed from the candidates; `all` also from the targets (methods/srb#srb-pronouns)."""
 
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"
 
@@ -140,7 +140,7 @@ def overlap_only(candidates: Collection[str], female: Collection[str], male: Col
     Formula: (|C ∩ M| − |C ∩ F|) / |C|.
     Returns: in [−1, 1]; negative = more candidates stand in `female`.
     Missing or empty input: None without candidates.
-    Reference: docs/methods.md#srb-matched.
+    Reference: methods/srb#srb-matched.
     """
     c = set(candidates)
     return (len(c.intersection(male)) - len(c.intersection(female))) / len(c) if c else None
@@ -184,7 +184,7 @@ def scores_with_content(
 
     Ms, Mr, woman and mother lie nearest to themselves, so only `srb_content` says that women and men are
     described differently. All lists leave `gender_words` out, the shuffled ones too; where nothing is left to
-    score it is None, with the reason. Reference: docs/methods.md#srb-content.
+    score it is None, with the reason. Reference: methods/srb#srb-content.
     """
     drawn = cache(null) if callable(null) else null
     scores = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
@@ -218,7 +218,7 @@ def srb_scores(
         words that leave all lists, the shuffled ones too.
     Returns: distances, score and matched score as means over the seeds; `srb_seed_sd` the sample SD.
     Missing or empty input: a list that is empty, or has no word with a vector: no score, with the reason.
-    Reference: docs/methods.md#srb-matched.
+    Reference: methods/srb#srb-matched.
     """
     from threadpoolctl import threadpool_limits
 
@@ -342,7 +342,7 @@ class ShuffledZ:
     """z of the words of the specified texts, women against men, under n shuffles of their labels.
 
     They are shuffled within prompts, over texts in an order that does not depend on how they are stored
-    (docs/methods.md#srb-null).
+    (methods/srb#srb-null).
     """
 
     words: Sequence[str]  # [W]

@@ -1,4 +1,4 @@
-"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected (docs/methods.md#gender-association).
+"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected (methods/texts#gender-association).
 
 Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data:
 an association names its rule, and `counted_places` finds every place in the text that counted.
@@ -118,7 +118,7 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
 
 
 NOT_ASSOCIATED = ("refusal", "filter")
-"""Finishes of a text that describes nobody, whatever it says (docs/methods.md#finishes)."""
+"""Finishes of a text that describes nobody, whatever it says (methods/texts#finishes)."""
 
 
 def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:

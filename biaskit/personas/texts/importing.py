@@ -1,4 +1,4 @@
-"""Anybody's texts as rows of generations.jsonl (docs/methods.md#imported-texts).
+"""Anybody's texts as rows of generations.jsonl (methods/texts#imported-texts).
 
 Every record is checked and counted before a row is written.
 """
