@@ -32,7 +32,7 @@ COMMANDS = {
     "doctor": "measure what a model or an API can answer, and with which estimator",
     "runs": "list the runs in this folder: rows done of planned, last write",
     "corpora": "list the shipped corpora and studies, with source and keys",
-    "cite": "print a signature line and BibTeX of the papers whose instruments were used",
+    "cite": "print a signature line and BibTeX of biaskit and of the papers that were used",
 }
 
 FIRST_HOUR = """\
