@@ -187,6 +187,20 @@ def test_one_version_everywhere() -> None:
     assert f"## [{bk.__version__}]" in TEXTS["CHANGELOG.md"]
 
 
+def test_biaskits_own_entry_says_what_the_citation_file_says() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8").partition("references:")[0]
+    stated = dict(re.findall(r'^(?:  - )?([a-z-]+): "?([^"\n]+)"?$', citation, re.M))
+    entry = dict(re.findall(r"^  (\w+) = \{+([^{}]+)\}+,$", bk.cite().partition("\n}")[0], re.M))
+    assert entry == {
+        "author": stated["name"],
+        "title": stated["title"],
+        "year": stated["date-released"][:4],
+        "version": stated["version"],
+        "url": stated["url"],
+    }
+    assert ("biaskit contributors", "2026-11-26") == (stated["name"], stated["date-released"])
+
+
 # --- printed results --------------------------------------------------------------------------------------
 
 
