@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--biaskit-thresholds FILE`."""
     group = parser.getgroup("biaskit")
     group.addoption(
-        "--biaskit-thresholds", metavar="FILE", help="Those of `biaskit_check`, where a test names none."
+        "--biaskit-thresholds", metavar="FILE", help="Thresholds of `biaskit_check`, if a test names none."
     )
 
 

@@ -40,7 +40,7 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
     starts_turn = form in ("chat", "chat-continue") or (form == "chat-prefill" and not prefill)
     if not starts_turn and before != before.rstrip():
         raise TokenizationError(
-            "the prompt ends in white space, so the expression's own space would be a second one:"
+            "the prompt ends in white space, so a target word's own space would be a second one:"
             " end the template in a letter or a punctuation mark"
         )
     spaces = ("", " ") if starts_turn else (" ",)

@@ -119,6 +119,6 @@ def closing(opened: str, marks: tuple[str, str]) -> str:
 def inside_thought(where: str) -> str:
     """Say why nothing is scored at a place that a thought is open at, and what to do."""
     return (
-        f"{where}, so the next words are no answer. --set thinking=off closes the thought of a chat template,"
-        " --estimator sampling draws texts and reads what follows their thoughts"
+        f"{where}, so the next words are not the answer: use --set thinking=off (a chat template's own"
+        " switch), or --estimator sampling, which reads what follows the thoughts"
     )

@@ -180,7 +180,7 @@ def read_continuations(
         first = cells[answered[0]]
         fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
         if fault is None and (answered[0], row["round"]) in seen:
-            fault = "another row answers the same cell"
+            fault = "another row answers the same prompt"
         if fault is not None:
             reading.refuse(path, fault, skip_bad=skip_bad)
             continue

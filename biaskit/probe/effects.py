@@ -134,7 +134,7 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
             ends,
         )
     except ValueError as error:
-        raise StudyError(f"The cells make no table of jobs by templates. {error}.") from error
+        raise StudyError(f"The prompts are not a full table of jobs by templates. {error}.") from error
 
 
 def _enter(

@@ -18,6 +18,8 @@ from biaskit.tables.quantities import ANSWERS_OF_MODELS
 from biaskit.tables.query import Row, Tables, contrast_of
 from biaskit.tables.sets import read_set
 
+BETWEEN_MODELS = ("models", ANSWERS_OF_MODELS)
+"""Contrasts of the tests between models."""
 MODEL_COLUMNS = ("model", "model_a", "model_b", "model_old", "model_new")
 
 
@@ -132,7 +134,7 @@ def gather(paths: Sequence[Path]) -> Collection:
         raise UsageError(f"{twice[0]} is named twice: a run is compared with another one.")
     names = _names(stored)
     notes = [
-        f"{label} stands in several runs and is called {new} in the tables of {run.path}"
+        f"{label} is in several runs and is called {new} in the tables of {run.path}"
         for run, renamed in zip(stored, names, strict=True)
         for label, new in renamed.items()
         if label != new
@@ -149,12 +151,12 @@ def _read(path: Path) -> StoredRun:
     manifest = read_manifest(path)
     if manifest["engine"] not in ("probe", "personas"):
         raise RunError(
-            f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
+            f"{path} is not a run of an engine ({manifest['engine']!r}): name the runs themselves."
         )
     stored = read_set(path)
     tables = stored.rows()
     if tests := tables.get("tests"):
-        tables["tests"] = [row for row in tests if contrast_of(row) not in ("models", ANSWERS_OF_MODELS)]
+        tables["tests"] = [row for row in tests if contrast_of(row) not in BETWEEN_MODELS]
     return StoredRun(path, manifest, stored.analysis, tables, {label: label for label in manifest["models"]})
 
 

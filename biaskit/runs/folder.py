@@ -15,7 +15,7 @@ from biaskit.runs.store import LOCK, ROWS_FILES
 from biaskit.runs.usage import USAGE
 
 FOLDERS = ("tables", "figures", "latex")
-PAGE = "report.html"
+PAGE, NOTES = "report.html", "notes.txt"
 ROWS = tuple(name for rows in ROWS_FILES.values() for name in (rows, f"{rows}.gz"))
 
 
@@ -29,13 +29,13 @@ def check_run_folder(run: Path) -> None:
         if not run.exists():
             refuse_link(run)  # a link that leads nowhere
         elif not run.is_dir():
-            raise RunError(f"{run} is no folder: choose another --out.")
+            raise RunError(f"{run} is not a folder: choose another --out.")
         for name in FOLDERS:
             check_folder(run / name)
-        for path in (run / name for name in (MANIFEST, *ROWS, USAGE, LOCK, PAGE)):
+        for path in (run / name for name in (MANIFEST, *ROWS, USAGE, LOCK, PAGE, NOTES)):
             refuse_link(path)
             if path.exists() and not path.is_file():
-                raise RunError(f"{path} is no file: move it away, or choose another --out.")
+                raise RunError(f"{path} is not a file: move it away, or choose another --out.")
         if (run / MANIFEST).exists():
             read_manifest(run)
             return
@@ -43,8 +43,8 @@ def check_run_folder(run: Path) -> None:
             # Empty ones are what a start that was killed early leaves.
             if path.exists() and (any(path.iterdir()) if path.is_dir() else path.stat().st_size):
                 raise RunError(
-                    f"{path} is there and {run} has no {MANIFEST}: it is no run, or lost its manifest,"
-                    " and stays as it is. Choose another --out."
+                    f"{path} exists, but {run} has no {MANIFEST}: it is not a run, or lost its manifest."
+                    " Choose another --out."
                 )
     except OSError as error:
         raise RunError(

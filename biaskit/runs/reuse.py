@@ -40,7 +40,7 @@ def rows_beside(
                     session.beside[path] = rows.read(rows_file(path, engine), skip_bad=True)
                 yield path, session.beside[path]
         except BiaskitError as error:
-            note = f"{path} was passed by, no answers are taken over from it: {error}"
+            note = f"no answers are reused from {path}: {error}"
             session.outcome.notes += [] if note in session.outcome.notes else [note]
 
 
@@ -55,6 +55,5 @@ def copy_rows(taken: Mapping[str, Path], writer: RowWriter, label: str) -> None:
         writer.append_all({**row, "model": label} for row in rows if taken.get(row["key"]) == path)
         if not {key for key, run in taken.items() if run == path} <= writer.keys:
             raise RunError(
-                f"{path} changed while its answers were taken over. Give the command again, or with"
-                " --no-reuse."
+                f"{path} changed while its answers were copied. Rerun the command, or use --no-reuse."
             )

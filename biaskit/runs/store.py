@@ -148,7 +148,7 @@ def _refused(path: Path, reading: Reading, why: str) -> str:
             f"{path}, line {reading.line}: it {why}. Restore the file, or leave such lines out with"
             " --set skip_bad_lines=true."
         )
-    return f"{path} is no row file of biaskit. Restore it, or choose another --out; nothing was changed."
+    return f"{path} is not a row file of biaskit. Restore it, or choose another --out. Nothing was changed."
 
 
 def _notes(name: str, reading: Reading) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _notes(name: str, reading: Reading) -> Iterator[str]:
     if reading.n_unfit:
         yield f"{name}: rows left out as not fitting the study: {reading.n_unfit}"
     if reading.n_twice:
-        yield f"{name}: rows that stand there twice, of which the first counts: {reading.n_twice}"
+        yield f"{name}: duplicate rows, of which the first counts: {reading.n_twice}"
 
 
 def count_rows(path: Path) -> int:
@@ -331,7 +331,7 @@ class RowWriter:
                 os.ftruncate(descriptor, end)  # back to the last whole row
             raise RunError(
                 f"{self.path} cannot be written: {error.strerror or error}. All finished rows are kept;"
-                " make room and give the same command again."
+                " free some space and rerun the command."
             ) from error
         for row in fresh.values():
             self._remember(row)
@@ -353,5 +353,5 @@ class RowWriter:
             if os.path.samestat(os.fstat(descriptor), self.path.stat()):
                 return
         raise RunError(
-            f"{self.path} was removed or replaced during the run. Give the command again to start anew."
+            f"{self.path} was removed or replaced during the run. Rerun the command to start over."
         )

@@ -21,14 +21,14 @@ Row = dict[str, object]
 
 MIN_LABOUR_ITEMS = 10
 PARITY = 0.5
-FEW_LABOUR_ITEMS = f"{{}} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
+FEW_LABOUR_ITEMS = f"{{}} items with a workforce share, at least {MIN_LABOUR_ITEMS} are needed"
 OF_LABOUR = ("slope", "level", "distance", "spearman")
 
 LEAST_UNITS = 4
 """Over fewer units a t interval of a difference of shares reaches beyond all that is possible."""
 FEW_UNITS = f"too few {{}}s: {{}}, at least {LEAST_UNITS} are needed"
 NO_TEMPLATE = "no template"
-ONE_SIDE = "all labour shares lie on one side of 50 %"
+ONE_SIDE = "all workforce shares are on one side of 50 %"
 NO_SHARE = "a job has no share in any template"
 BOUNDS_ALONE = "a point between bounds is not tested"
 MOST_EMPTY = 0.1

@@ -80,7 +80,7 @@ def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
     line = OLS(means, np.column_stack([np.ones(x.size), x])).fit()
     estimate, units = float(line.params[which]), x.size - 2
     if line.get_influence().hat_matrix_diag.max() > 1 - NO_SPREAD:
-        return Statistic(estimate, reason="one unit alone sets the line: no test")
+        return Statistic(estimate, reason="one unit determines the line: no test")
     with np.errstate(divide="ignore", invalid="ignore"):  # a line through every point
         variance = line.get_robustcov_results("HC3").cov_params()[which, which]
     dof, n_templates = np.asarray(float(units)), y.shape[1] if y.ndim > 1 else 0

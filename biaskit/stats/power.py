@@ -16,7 +16,7 @@ from biaskit.stats.verdict import LEVEL
 
 FEWEST_UNITS = 5  # jobs of a group, or occupations: of fewer the variance in a run is anybody's guess
 LARGEST_PLANNED = 0.6  # a plan that promises larger differences alone is none
-NOT_JUDGED = "cannot be judged from other models' variances"
+NOT_JUDGED = "cannot be estimated from another model's variance"
 POWER = 0.8
 """The share of runs in which a difference is to show."""
 N_RUNS = 10_000

@@ -37,7 +37,7 @@ def wilson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float
     Reference: docs/methods.md#wilson; Wilson 1927; statsmodels' `proportion_confint`.
     """
     if not 0 <= count <= n:
-        raise ValueError(f"{count} of {n} is no share.")
+        raise ValueError(f"{count} of {n} is not a share.")
     if n == 0:
         return None
     from statsmodels.stats.proportion import proportion_confint
@@ -112,13 +112,11 @@ def se_of_mean(
     n = int(enough.sum())
     left_out = matched.size - n
     if not n:
-        return None, "no cell with two matched draws: no se_sampling" if left_out else None
+        return None, "no prompt with two matched samples: no se_sampling" if left_out else None
     p, k = shares[enough], matched[enough]
     w = np.ones(n) if weights is None else weights[enough]
     se = math.sqrt(math.fsum(w**2 * p * (1.0 - p) / (k - 1.0))) / math.fsum(w)
-    few = (
-        f"se_sampling over {n} of {matched.size} cells, in the others one draw matched" if left_out else None
-    )
+    few = f"se_sampling over {n} of {matched.size} prompts, the others have one match" if left_out else None
     return se, few
 
 

@@ -56,16 +56,16 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
                 raise
             if not rows_file(run, engine).is_file():
                 raise RunError(
-                    f"{unfit.fault}, and there are no rows to make it again from: restore {run} from a copy."
+                    f"{unfit.fault}, and there are no rows to rebuild it from: restore {run} from a copy."
                 ) from unfit
             watcher.note(
-                f"{unfit.fault}. All tables are made again from the rows; what somebody changed is kept"
-                " beside its place as NAME.changed-N."
+                f"{unfit.fault}. All tables are rebuilt from the rows; edited files are kept as"
+                " NAME.changed-N."
             )
             try:
                 analyse(run, unfit.analysis.get("choices"), watcher=watcher)
             except BiaskitError as error:
-                raise RunError(f"{unfit.fault}, and the tables cannot be made again: {error}") from error
+                raise RunError(f"{unfit.fault}, and the tables cannot be rebuilt: {error}") from error
 
 
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
@@ -136,7 +136,7 @@ def merge(
         from biaskit.probe.merging import merging
     if any(read_manifest(run)["resolved"].get("imported") for run in runs):
         raise RunError(
-            "Runs of imported texts are not merged: put the texts into one file with a model column."
+            "Runs of imported texts cannot be merged: put the texts into one file with a model column."
         )
     note = (watcher or Silent()).note
     return merge_runs(runs, out, merging(), lock=lock, skip_bad=skip_bad, note=note)
@@ -145,9 +145,9 @@ def merge(
 def _engine(run: Path) -> str:
     engine = read_manifest(run)["engine"]
     if engine == COMPARISON:
-        raise RunError(f"{run} is a comparison, which holds no rows: name one of its runs.")
+        raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
     if engine not in ANALYSIS_KEYS:
-        raise RunError(f"{run} is a run of the engine {engine!r}, which this biaskit does not know.")
+        raise RunError(f"{run} is a run of the engine {engine!r}, unknown to this version of biaskit.")
     return str(engine)
 
 
@@ -167,7 +167,7 @@ def analysis_keys(study: str, run: Path) -> dict[str, Any]:
     for key in (key for key in stated if key not in analysis | {"name", "models"}):
         if (difference := _stated_otherwise(stated[key], of_file[key], stored.get(key))) is not None:
             raise StudyError(
-                f"{study}: {key} is {difference[0]!r}, the run's is {difference[1]!r}: ask anew."
+                f"{study}: {key} is {difference[0]!r}, the run's is {difference[1]!r}: start a new run."
             )
     return {key: of_file[key] for key in stated if key in analysis}
 

@@ -97,7 +97,7 @@ def import_answers(
     manifest = read_manifest(path)
     models = {label: entry for label, entry in manifest["models"].items() if is_api(entry["spec"])}
     if not models:
-        raise RunError(f"{path} asked no model behind an API: there is nothing to import into it.")
+        raise RunError(f"{path} has no API model: there is nothing to import into it.")
     files = AnswerFiles.read([expanded(answer) for answer in answers])
     keys_before, names = _stored(path, manifest["engine"])
     if not accept_model_change:  # of the models stored, or of the one that gave most answers
@@ -166,17 +166,17 @@ def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]
         notes.append(f"{count(len(places), 'line')} not used, {why}: {named}")
     if unknown:
         n = count(len(unknown), "answer")
-        notes.append(f"{n} to no question of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")
+        notes.append(f"{n} to no request of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")
     manifest = read_manifest(path)
     if engine == "probe":
         left, later = open_cells(path, manifest, read_probe(manifest["resolved"]), skip_bad=True), 0
     else:
         left, later, _ = open_draws(path, manifest, read_personas(manifest["resolved"]), skip_bad=True)
     if left:
-        still = count(left, "text" if engine == "personas" else "cell")
-        notes.append(f"{still} still to be asked: the same command with --write-requests")
+        still = count(left, "text" if engine == "personas" else "prompt")
+        notes.append(f"{still} still open: rerun the command with --write-requests")
         notes += [f"and up to {later:,} more may follow (Algorithm 5)"] if later else []
     else:
-        notes.append(f"every question has its row: biaskit analyze {path}")
+        notes.append(f"all requests are answered: biaskit analyze {path}")
     refused = {why: len(places) for why, places in files.problems.items()}
     return Imported(path, added, n_stored, refused, unknown, left, tuple(map(visible, notes)))

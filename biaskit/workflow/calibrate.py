@@ -97,7 +97,7 @@ def calibrate(
     path = run_path(run)
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
-        raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")
+        raise UsageError(f"{path} is a run of biaskit probe; calibration needs texts (biaskit personas).")
     target = expanded(out) if out else path / "calibrated.toml"
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     design = read_design(manifest["resolved"], settings)
@@ -144,13 +144,13 @@ def _chosen(
         )
     specified = [c for c in compared if c.origin == SPECIFIED and c.texts and c.model == (model or models[0])]
     if not specified:
-        raise RunError("The run has no texts whose gender was specified: there is nothing to calibrate on.")
+        raise RunError("The run has no texts with a requested gender: there is nothing to calibrate on.")
     if occupation is None:
         return max(specified, key=lambda c: len(c.texts))  # the first of the study among equals
     names = [c.occupation for c in specified]
     if occupation not in names:
         raise UsageError(
-            f"No texts with a specified gender are of {occupation!r}.{nearest(occupation, names)}"
+            f"{occupation!r} has no texts with a requested gender.{nearest(occupation, names)}"
             f" There are {', '.join(names[:20])}."
         )
     return specified[names.index(occupation)]
@@ -187,12 +187,12 @@ def _sweep(calibration: Calibration) -> TitledTable:
             )
         )
     return listed_table(
-        "Hybrid prior: marked words of women/men at each alpha, C searched anew",
-        ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", ""),
+        "Hybrid prior: marked words of women/men at each alpha, each with its own C",
+        ("alpha", "C", "words", "ungendered", "common", "stability", "95 %", "shuffled", ""),
         rows,
         n_text=0,
-        note="beyond: without gender words and names; common: words of the calibration list; stability: how"
-        " far the lists of two halves of the texts agree beyond chance (1: the same words, 0: chance), gender"
-        " words and names left out, mean over pairs of genders; shuffled: with shuffled genders."
-        " calibration.csv has every pair, the words gained and lost, and every C that was tried.",
+        note="ungendered: without gendered words and names; common: words of the calibration list; stability:"
+        " chance-corrected agreement of the ungendered lists of two halves of the texts (1: the same words,"
+        " 0: chance), mean over pairs of genders; shuffled: the same with shuffled genders. calibration.csv"
+        " has every pair, the words gained and lost, and every C that was tried.",
     )

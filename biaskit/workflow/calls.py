@@ -61,7 +61,7 @@ def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[s
         label, spec = split_label(text)
         check_label(label, "The model label")
         if label == "all":
-            raise UsageError("No model can be called all: in the tables that is their sum.")
+            raise UsageError("No model can be called all: the tables use it for the total.")
         if label in specs:
             raise UsageError(
                 f"Two models are called {label!r}: give one of them a label, as in other={hide_urls(spec)}."
@@ -70,7 +70,7 @@ def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[s
     if specs and not models:
         # A study file from somebody else may name any folder or server.
         listed = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in specs.items())
-        watcher.confirm(f"The study {study.name} names the models itself: {listed}.")
+        watcher.confirm(f"The study {study.name} names these models: {listed}.")
     if not specs:
         raise UsageError(_NAME_ONE)
     for spec in specs.values():
@@ -244,15 +244,15 @@ def run_study(
                 shards = f"{run_of_all}-shard-*-of-{shard.of}" if out is None else "SHARD..."
                 target = run_of_all if out is None else "RUN"
                 notes.append(
-                    f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once all"
-                    f" are done: biaskit analyze {shards} --out {target}"
+                    f"{run} is {shard}: its rows are stored; a shard has no tables. When all shards are"
+                    f" done: biaskit analyze {shards} --out {target}"
                 )
-            notes += failures(session.outcome, unit)
+            notes = [*failures(session.outcome, unit), *notes]  # what is missing is said first
     except KeyboardInterrupt as error:
         if not (run / MANIFEST).exists():
-            raise Interrupted("Stopped. Nothing was stored, and no run was made.") from error
+            raise Interrupted("Stopped. Nothing was stored.") from error
         kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
-        raise Interrupted(f"Stopped. {kept}; the same command goes on from there.") from error
+        raise Interrupted(f"Stopped. {kept}; rerun the command to resume.") from error
     outcome = session.outcome
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
 
@@ -260,11 +260,11 @@ def run_study(
 def failures(outcome: Outcome, unit: str) -> list[str]:
     """Say what a reader must know of answers that never came."""
     notes = [
-        f"{label}: {n} {unit} failed ({reason}); the same command tries them again"
+        f"{label}: {n} {unit} failed ({reason}); rerun the command to retry"
         for label, reasons in outcome.failed.items()
         for reason, n in reasons.items()
     ]
     for label, reason in outcome.failed_models.items():
-        what = "was stopped" if label in outcome.stopped else "is left out"
+        what = "was stopped" if label in outcome.stopped else "was skipped"
         notes.append(f"{label} {what}: {reason}")
     return notes

@@ -20,8 +20,7 @@ from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding, first_about
-from biaskit.report.findings.finding import Topic
+from biaskit.report.findings import BETWEEN, Finding, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import side_by_side
 from biaskit.runs.collection import Collection, gather
@@ -35,8 +34,6 @@ from biaskit.workflow.calls import command_line
 from biaskit.workflow.result import RunResult, run_path, table_property
 
 TABLES = ("tests", "gaps", "srb_change")
-BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
-"""Topics of the findings that tie models and engines together."""
 MARGIN = "margin."
 
 
@@ -164,7 +161,7 @@ def compare_gathered(
     labels = _labels(collection)
     if len(labels) == 1 and len(collection.runs) == 1:
         alone = collection.runs[0].path
-        raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
+        raise UsageError(f"{alone} has only one model, {labels[0]}: name another run to compare it with.")
     margins, notes = margins_of(collection, settings or {})
     joined = read_aliases(Path(aliases)) if aliases is not None else {}
     tables = compare_collection(
@@ -227,13 +224,13 @@ def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dic
         quantity = key.removeprefix(MARGIN)
         if not key.startswith(MARGIN) or quantity not in {*QUANTITIES, *margins}:
             known = [f"{MARGIN}{name}" for name in QUANTITIES]
-            raise StudyError(f"compare takes margins alone, not {key!r}.{nearest(key, known)}")
+            raise StudyError(f"compare accepts only margins, not {key!r}.{nearest(key, known)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise StudyError(f"{key} = {value!r}: give a number such as 0.05.")
         apart.pop(quantity, None)
         margins[quantity] = float(value)
     notes = [
-        f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is taken." for name in apart
+        f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is used." for name in apart
     ]
     return margins, notes
 
@@ -291,7 +288,7 @@ def _write(
     """Write the comparison's folder; one that holds a run of an engine is refused (`RunError`)."""
     check_run_folder(path)
     if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
-        raise RunError(f"{path} holds a run of the engine {engine}: choose another --out.")
+        raise RunError(f"{path} is a run of the engine {engine}: choose another --out.")
     question, tables = manifest["question"], TableSet(path)
     for name in TABLES:
         if rows := getattr(compared, name):  # a table that was not made is absent

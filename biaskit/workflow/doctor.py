@@ -69,14 +69,14 @@ class Examination(Printed):
             impossible = f"not possible ({why})" if why else "not possible"
             rows.append((f"probe, {form}", f"{names[0]}{also}" if names else impossible))
         rows.append(("personas", ", ".join(self.open_forms()) or "not possible"))
-        heads = ("Engine and prompt form", "Estimator or form")
+        heads = ("Engine and prompt format", "Estimator or format")
         uses = _two_columns("What each engine will use", heads, rows)
         return Document((about, uses), tuple(self._notes()))
 
     def _notes(self) -> list[str]:
         if self.found is None:
             own = self.identity.details.get(OWN_SYSTEM)
-            said = f"where no system prompt is given, its chat template writes its own: “{own}”"
+            said = f"without a system prompt, its chat template inserts its own: “{own}”"
             return ["a local model is scored exactly", *([said] if own else [])]
         notes = [
             f"{name} is not possible: {why}"
@@ -85,8 +85,8 @@ class Examination(Printed):
         ]
         if self.found.echo:
             notes.append(
-                "echo is exact and takes a call for every expression, about"
-                f" {self.found.echo_latency:.2f} s each; --estimator top-k takes one for a cell and gives"
+                "echo (prompt log-probabilities) is exact and needs a call per target word, about"
+                f" {self.found.echo_latency:.2f} s each; --estimator top-k needs one per prompt and gives"
                 " bounds"
             )
         cost = self.used.get("cost")
@@ -111,7 +111,7 @@ def doctor(model: str, *, watcher: Watcher | None = None, **options: Unpack[ApiA
     """
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
-        raise UsageError(f"{label} answers from a script: there is nothing to examine.")
+        raise UsageError(f"{label} answers from a script: there is nothing to test.")
     api = api_options(options, {label: spec}, watcher or Silent())
     with closing(open_scorer(spec, label=label, api=api)) as scorer:
         identity = scorer.identity

@@ -24,12 +24,12 @@ from biaskit.workflow.result import RunResult, run_path
 
 FORMATS: Mapping[str, tuple[str, str]] = {
     "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),
-    "evidence": ("biaskit.workflow.evidence:as_evidence", "an audit's folder, as one zip with digests"),
-    "inspect": ("biaskit.exchange.inspect_log:as_inspect", "logs of Inspect, one per model and bias type"),
+    "evidence": ("biaskit.workflow.evidence:as_evidence", "an audit folder, as one zip with digests"),
+    "inspect": ("biaskit.exchange.inspect_log:as_inspect", "Inspect logs, one per model and bias type"),
     "lm-eval": ("biaskit.exchange.lm_eval_task:as_lm_eval", "tasks for lm_eval --include_path"),
     "every-eval-ever": (
         "biaskit.exchange.every_eval_ever:as_every_eval_ever",
-        "results by Every Eval Ever's schema 0.3.0",
+        "results in Every Eval Ever's schema 0.3.0",
     ),
     "hf": ("biaskit.exchange.hub:as_hub", "results for a model's page on the hub (--dataset)"),
 }
@@ -79,9 +79,9 @@ def export(
     paths = [run_path(run) for run in runs]
     seen = watcher or LineWatcher()
     if to not in FORMATS:
-        raise UsageError(f"{to!r} is no format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
+        raise UsageError(f"{to!r} is not a format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
     if out is None and len(paths) > 1:
-        raise UsageError("Of several runs, name the folder that the files go to: --out FOLDER.")
+        raise UsageError("Several runs need a folder for their files: --out FOLDER.")
     if str(out) == "-":
         raise UsageError("An export is a folder of files: give --out a name.")
     folder = paths[0] / "exports" / to if out is None else expanded(out)

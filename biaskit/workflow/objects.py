@@ -72,7 +72,7 @@ def lending(function: Callable[P, R]) -> Callable[P, R]:
             if not isinstance(named, LoadedModel | Writer):
                 continue
             if named.label in held:
-                raise UsageError(f"Two models are called {named.label!r}: name them apart.")
+                raise UsageError(f"Two models are called {named.label!r}: give them different names.")
             held[named.label] = replace(named)  # another one for each call: its weights may have changed
             kind = "object" if isinstance(named, LoadedModel) else "writer"
             models[i] = f"{named.label}={kind}:{named.label}"

@@ -103,7 +103,7 @@ def analyze_texts(
     )
     encoding, separator = options.get("encoding") or "utf-8", options.get("separator")
     if not is_file and (encoding != "utf-8" or separator is not None):
-        raise UsageError("encoding and separator say how a file is read, and these texts are no file.")
+        raise UsageError("encoding and separator are for files, and these texts are not a file.")
     model, group_col, unmarked = options.get("model"), options.get("group_col"), options.get("unmarked")
     columns: dict[str, Any] = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     columns |= {} if group_col is None else {"group": group_col}
@@ -113,7 +113,7 @@ def analyze_texts(
     for key in settings:
         if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
             raise StudyError(
-                f"{key} is a key of sampling, and these texts are there already."
+                f"{key} is a key of sampling, and these texts exist already."
                 f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
             )
     study = build_study(
@@ -128,7 +128,7 @@ def analyze_texts(
         separator=separator,
     )
     if len(imported.models) > 1 and ALL_MODELS in imported.models:
-        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
+        raise UsageError("A model is called all, which the tables use for the total: rename it.")
     if group_col is not None:
         check_unmarked(study.unmarked, list(imported.groups), group_col)
     elif study.unmarked:

@@ -154,7 +154,7 @@ def personas(
         fill=partial(draw_texts, design, resolved=resolved),
         # Where not one text came the failures say why.
         analyse=lambda run, watcher: [] if _is_empty(run) else tables_of_texts(run, watcher=watcher).write(),
-        unit="draws",
+        unit="texts",
         result=PersonasResult,
     )
 

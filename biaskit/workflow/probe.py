@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -12,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from biaskit.arguments import TEXT, checked
 from biaskit.common.provenance import key_of
-from biaskit.common.wording import listed, percent
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
-from biaskit.models.options import IN_MEMORY, LocalOptions, ScoringOptions, WordBoundary
+from biaskit.models.options import LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
-from biaskit.probe.analysis import analyse_probe_rows
+from biaskit.probe.analysis import analyse_probe_rows, form_notes
 from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
@@ -30,7 +28,6 @@ from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest, write_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
-from biaskit.tables.coverage import better_form
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import OF_RUNS, LocalArguments, RunArguments, list_override, run_study, stated
 from biaskit.workflow.objects import lending
@@ -176,7 +173,7 @@ def probe(
         overrides |= list_override(name, value)
     if target_words is not None:
         if not target_words:
-            raise UsageError("target_words is empty. Give a file of sets of target words, or a set's name.")
+            raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
         overrides["target_words.source" if is_path(target_words) else "target_words.every"] = target_words
     design = resolve_design(load_probe_study(study, {**overrides, **(options.get("settings") or {})}))
     described = describe_design(design)
@@ -192,7 +189,7 @@ def probe(
         open_model=partial(open_scorer, scoring=scoring_of(design)),
         fill=partial(fill_probe, design, resolved),
         analyse=lambda run, _: tables_of_probe_run(run).write(),
-        unit="cells",
+        unit="prompts",
         result=ProbeResult,
     )
 
@@ -224,10 +221,9 @@ def fill_probe(
 def _look_at_forms(
     design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
 ) -> None:
-    """Say before the start where `auto` asks a model in one form and another form reaches far more.
+    """Try a few prompts in every form where `auto` chose one: the notes under the tables say what gives more.
 
-    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on. The
-    manifest keeps what was found, for the notes beside the tables.
+    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on.
     """
     label, spec = scorer.identity.label, scorer.identity.spec
     entry = session.manifest["models"].get(label, {})
@@ -237,30 +233,12 @@ def _look_at_forms(
         return
     with lent(HANDFUL) as tried:
         reach = reach_by_form(design, tried)
-    if entry:
+    if session.dry_run:
+        found = {"spec": spec, "prompt_form": form, "reach": reach}
+        session.outcome.notes += form_notes(label, found, {}, alone=len(session.models) == 1)
+    else:
         entry["reach"] = reach
         write_manifest(session.run, session.manifest)
-    both = [(way, held) for way, held in reach.items() if form == "chat-prefill" and "raw" in held]
-    if both:
-        parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %) of {way} prompts" for way, h in both]
-        session.watcher.note(
-            f"{label} is a chat model and asked as one, {form}: in a handful of cells the target words hold"
-            f" {listed(parts)}. The papers' way is --prompt-format raw."
-        )
-    why = ", as the models beside it" if len(session.models) > 1 and form == "raw" else ""
-    ways = (
-        ""
-        if spec.startswith(IN_MEMORY)
-        else f" `biaskit doctor {shlex.quote(spec)} --prompt-formats` shows every way."
-    )
-    for bias_type, held in reach.items():
-        if other := better_form(held, form):
-            session.watcher.note(
-                f"{label} is asked in the form {form}{why}: in a handful of cells the target words hold"
-                f" {percent(held[form])} % of the probability of {bias_type} prompts so, and"
-                f" {percent(held[other])} % in the form {other}: --bias-type {bias_type} --prompt-format"
-                f" {other}.{ways}"
-            )
 
 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
@@ -327,7 +305,7 @@ def score_continuations(
         Expression(group, text) for group, texts in listed.items() for text in texts
     )
     if not len(prompts) or not wanted:
-        raise UsageError("Give at least one prompt and one expression.")
+        raise UsageError("Give at least one prompt and one target word.")
     requests = [ScoreRequest(key_of([i, text]), Prompt(text), wanted) for i, text in enumerate(prompts)]
     local, scoring = LocalOptions(**stated(**options)), ScoringOptions(word_boundary=word_boundary)
     with closing(open_scorer(model, label=model, local=local, scoring=scoring)) as scorer:

@@ -41,7 +41,7 @@ HANDFUL = 4  # cells of each bias type with which a run looks whether another fo
 
 @dataclass(frozen=True)
 class PromptFormatsResult(Printed):
-    """How much of the probability a study's words hold, for each way to ask.
+    """Coverage of a study's target words for each prompt format.
 
     Attributes:
         rows: one for each bias type, prompt form and instruction: bias_type, prompt_form, one_word (whether
@@ -63,38 +63,38 @@ class PromptFormatsResult(Printed):
         rows = sorted(self.rows, key=lambda row: (row["bias_type"], -(row["coverage"] or 0.0)))
         lines = []
         for row in rows:
-            asked = "one word" if row["one_word"] else "as it is"
+            asked = "one word" if row["one_word"] else "as is"
             coverage = "–" if row["coverage"] is None else percent(row["coverage"])
             coverage += "" if row["se"] is None else f" ± {percent(row['se'])}"
             lines.append((row["bias_type"], row["prompt_form"], asked, row["estimator"] or "–", coverage))
         n_cells = max((row["n_cells"] for row in rows), default=0)
-        note = f"cov.: probability on the study's words, mean of {n_cells} cells ± its standard error."
+        note = f"cov.: probability on the target words, mean of {n_cells} prompts ± its standard error."
         if any(row["estimator"] == "top-k" for row in rows):
-            note += " by top-k: what the server lists, so cov. is the least it can be."
-        title = f"{self.label}: how much each way to ask reaches"
-        heads = ("Prompts", "Prompt form", "Asked", "by", "cov. %")
+            note += " top-k: a lower bound, since the server lists only some tokens."
+        title = f"{self.label}: coverage by prompt format"
+        heads = ("Prompts", "Prompt format", "Variant", "Estimator", "cov. %")
         table = listed_table(title, heads, lines, n_text=4, note=note)
         reasons = (f"{row['prompt_form']}: {row['reason']}" for row in self.rows if row["reason"])
         return Document((table,), (*self._advice(), *dict.fromkeys(reasons)))
 
     def _advice(self) -> Iterator[str]:
-        """Name for each bias type the simplest way within the noise of the best; none where all are weak."""
+        """Name for each bias type the simplest format within the noise of the best; none if all are weak."""
         asked = [row for row in self.rows if row["coverage"] is not None]
         for (bias_type,), rows in grouped(asked, "bias_type").items():
             best = max(rows, key=itemgetter("coverage"))
             command = f"biaskit probe {shlex.quote(self.spec)} --bias-type {bias_type}"
             if best["coverage"] < WEAK:
                 yield (
-                    f"{bias_type} prompts: no way reaches {percent(WEAK)} %, so shares rest on little. Drawn"
-                    f" answers show what is said instead: `{command} --estimator sampling` or `--continue 20`"
+                    f"{bias_type} prompts: no format reaches {percent(WEAK)} %: weak evidence. Sample answers"
+                    f" to see what is said instead: `{command} --estimator sampling` or `--continue 20`"
                 )
                 continue
             near = [row for row in rows if row["coverage"] >= best["coverage"] - (best["se"] or 0.0)]
             simplest = min(near, key=itemgetter("one_word"))  # rows stand in the order of `PROBE_FORMS`
             form, one_word = simplest["prompt_form"], simplest["one_word"]
             yield (
-                f"{bias_type} prompts: the simplest way within a standard error of the most is {form}"
-                f"{', one word' if one_word else ''}: `{command} --prompt-format {form}"
+                f"{bias_type} prompts: the simplest format within a standard error of the highest coverage is"
+                f" {form}{', one word' if one_word else ''}: `{command} --prompt-format {form}"
                 f"{f' --debiasing-prompts {INSTRUCTIONS}' if one_word else ''}`"
             )
 
@@ -127,7 +127,7 @@ def prompt_formats(
     """
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
-        raise UsageError(f"{label} answers from a script: there is nothing to look for.")
+        raise UsageError(f"{label} answers from a script: there is nothing to test.")
     watcher = watcher or Silent()
     design = resolve_design(load_probe_study(study, {}))
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
@@ -136,7 +136,7 @@ def prompt_formats(
         instructions = (None, *load_instructions(INSTRUCTIONS))
         if is_api(spec):
             n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, prompts))
-            watcher.confirm(f"{n_prompts:,} prompts go to {label}.")
+            watcher.confirm(f"{n_prompts:,} prompts will be sent to {label}.")
         rows = tuple(coverage_by_form(design, scorer, prompts, instructions))
         return PromptFormatsResult(label, scorer.identity.spec, rows)
 

@@ -89,7 +89,7 @@ class RunResult(Printed):
         # An empty table says that a run does not make it. Where there is no run, that would be wrong.
         if not (self.path / MANIFEST).is_file():
             raise RunError(
-                f"{self.path} holds no run: a dry run writes nothing, and a relative path is looked up in the"
+                f"There is no run in {self.path}: a dry run writes nothing, and relative paths start at the"
                 f" current folder, {Path.cwd()}."
             )
         try:

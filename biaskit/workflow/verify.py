@@ -110,7 +110,7 @@ def verify(
     manifest = read_manifest(path)
     engine, models = manifest["engine"], manifest["models"]
     if engine not in ANALYSIS_KEYS:
-        raise RunError(f"{path} is a comparison, which holds no rows: name one of its runs.")
+        raise RunError(f"{path} is a comparison, which has no rows: name one of its runs.")
     seed = secrets.randbelow(2**31) if seed is None else seed
     specs = _specs(list(models), [model] if isinstance(model, str) else model)
     target = expanded(out) if out is not None else path / FILE
@@ -132,7 +132,7 @@ def verify(
     table_checks, rows_digest = _check_tables(path, manifest, seen)
     checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
     if ask and imported:
-        checks.append(_not_checked("texts", "imported texts: nobody can be asked for them again"))
+        checks.append(_not_checked("texts", "imported texts: no model to query"))
     elif ask:
         for label, entry in models.items():
             spec, pairs = specs.get(label, entry["spec"]), drawn.get(label, ())
@@ -215,7 +215,7 @@ def _check_rows(
 
 def _fault(row: Row, request: Request) -> str | None:
     of_form = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
-    other_key = "its prompt, words or model were others when it was asked"
+    other_key = "its prompt, words or model were different when it was sent"
     return of_form or (None if row["key"] == request.key else other_key)
 
 
@@ -224,15 +224,15 @@ def _check_lists(resolved: Mapping[str, Any]) -> Check:
     faults, away = [], []
     study = {name: value for name, value in resolved.items() if name != "imported"}
     if design_digest(study) != resolved["digest"]:
-        faults.append("the manifest's study was changed: its digest is that of another")
+        faults.append("the manifest's study was changed: its digest does not match")
     try:
-        list_corpora()  # each file held against its digest
+        list_corpora()  # checks each file's digest
     except CorpusError as error:
         faults.append(str(error))
     for source, stated in resolved["sources"].items():
         try:
             if source_digest(source) != stated:
-                faults.append(f"{source} is another list here")
+                faults.append(f"{source} is a different list here")
         except CorpusError:
             away.append(source)
     if away and not faults:
@@ -253,16 +253,16 @@ def _check_tables(run: Path, manifest: Mapping[str, Any], watcher: Watcher) -> t
         else:
             tables = tables_of_probe_run(run, record["choices"])
     except (BiaskitError, LookupError, TypeError) as error:
-        return [_not_checked("tables", f"they cannot be made again: {error}")], ""
+        return [_not_checked("tables", f"they cannot be rebuilt: {error}")], ""
     analysis = tables.analysis
     if record.get("methods") != analysis["methods"]:
         return [_not_checked("tables", "another version of the methods made the stored tables")], ""
     faults = [] if is_intact(record) else [f"{ANALYSIS} was changed after the analysis"]
     if record.get("rows_digest") != analysis["rows_digest"]:
-        faults.append("the rows are not those that the tables were made of")
+        faults.append("the rows are not those that the tables were made from")
     # Without the version of biaskit, which is the reader's and not the run's.
     if str(record.get("signature")).partition(" | ")[2] != str(analysis["signature"]).partition(" | ")[2]:
-        faults.append(f"{ANALYSIS} has another signature than its choices give")
+        faults.append(f"the signature in {ANALYSIS} does not match its choices")
     digests = files_of(record)
     from_rows = {f"{name}.csv": content for name, content in tables.content.items()}
     for name in sorted({*digests, *from_rows}):
@@ -272,7 +272,7 @@ def _check_tables(run: Path, manifest: Mapping[str, Any], watcher: Watcher) -> t
             faults.append(f"{name} is not as it was written")
         if difference := _difference(name, stored, from_rows.get(name)):
             faults.append(difference)
-    fine = f"{count(len(from_rows), 'table')} as written, and the same when made again from the rows"
+    fine = f"{count(len(from_rows), 'table')} as written, and the same when rebuilt from the rows"
     return [_checked("tables", faults, fine)], str(analysis["rows_digest"])
 
 
@@ -287,20 +287,20 @@ def _difference(name: str, stored: bytes | None, from_rows: bytes | None) -> str
     try:
         before = pd.read_csv(io.BytesIO(stored), dtype=str, keep_default_na=False)
     except ValueError:
-        return f"{name} is no table"
+        return f"{name} is not a table"
     after = pd.read_csv(io.BytesIO(from_rows), dtype=str, keep_default_na=False)
     if list(before.columns) != list(after.columns) or len(before) != len(after):
-        return f"{name} has other rows or columns than the rows give"
+        return f"{name}: rows or columns differ from the rebuilt table"
     for column in after.columns:
         was, now = (pd.to_numeric(table[column], errors="coerce").to_numpy() for table in (before, after))
         same = (before[column] == after[column]) | np.isclose(was, now, rtol=ROUNDING, atol=0.0)
         for row in np.flatnonzero(~same):
-            values = f"{before[column][row]!r} stored, {after[column][row]!r} from the rows"
+            values = f"{before[column][row]!r} stored, {after[column][row]!r} rebuilt"
             return f"{name}, row {row + 1}, {column}: {values}"
     return None
 
 
-# --- by asking again ---------------------------------------------------------------------------------------
+# --- with the model ----------------------------------------------------------------------------------------
 
 
 def _ask(
@@ -318,9 +318,9 @@ def _ask(
     name: Any = "texts" if texts else "cells"
     if texts and entry["where"] != "scripted":
         drawn = [(row, request) for row, request in drawn if row["seed"] is not None]
-    called = "no command can ask a callable again" if spec.startswith("writer:") else ""
+    called = "a callable cannot be queried from a command" if spec.startswith("writer:") else ""
     if called or not drawn:
-        yield _not_checked(name, called or "it has no row that could be asked again", label)
+        yield _not_checked(name, called or "it has no row that could be queried again", label)
         return
     requests = [request for _, request in drawn]
     answers: dict[str, Any] = {}
@@ -330,7 +330,7 @@ def _ask(
             if identity.fingerprint != entry["fingerprint"]:
                 details = identity.details.items()
                 apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
-                faults = [f"another model than the run's: {', '.join(apart) or identity.fingerprint[:12]}"]
+                faults = [f"not the run's model: {', '.join(apart) or identity.fingerprint[:12]}"]
             yield _checked("model", faults, "the same", label)
             batches = (model.plan_draws if texts else model.plan_scores)(requests).batches
             watcher.progress(label, 0, len(requests))
@@ -339,7 +339,7 @@ def _ask(
                     answers |= {answer.key: answer for answer in group}
                     watcher.progress(label, len(answers), len(requests))
     except BiaskitError as error:
-        yield _not_checked("model", f"it cannot be asked here: {error}", label)
+        yield _not_checked("model", f"it cannot be queried here: {error}", label)
         return
     pairs = [(row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)]
     if not pairs:
@@ -354,7 +354,7 @@ def _ask(
     else:
         found = _compare_points(pairs, dtype)
     n_unanswered = len(drawn) - len(pairs)
-    text = f"{len(pairs):,} asked again, {found.pop('text')}"
+    text = f"{len(pairs):,} queried again, {found.pop('text')}"
     text += f"; {n_unanswered:,} not answered" if n_unanswered else ""
     outcome: Outcome = "not-checked" if n_unanswered or found["beyond"] else "agrees"
     if found["beyond"] and not (texts and dtype in ROUNDED):
@@ -387,8 +387,8 @@ def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, A
         for row, a in pairs
         if (row["prompt"], row["text"], row["finish_reason"]) != (a.prompt, a.text, a.finish)
     ]
-    text = f"{len(others):,} are others: {others[0]}" if others else "the same"
-    text += f" ({dtype}: a sum that rounds otherwise may turn a draw)" if others and dtype in ROUNDED else ""
+    text = f"{len(others):,} differ: {others[0]}" if others else "the same"
+    text += f" ({dtype}: rounding may change a sample)" if others and dtype in ROUNDED else ""
     return {"text": text, "beyond": len(others)}
 
 
@@ -398,7 +398,7 @@ def _compare_draws(
     """Compare draws one by one where the cell's seed repeats them, else counts by one permutation test."""
     if dtype in ("float32", "script"):
         beyond = sum([*map(tuple, row["answers"])] != list(answer.answers or ()) for row, answer in pairs)
-        return {"text": f"the draws of {beyond or 'none'} are others", "beyond": beyond}
+        return {"text": f"the samples of {beyond or 'none'} differ", "beyond": beyond}
     tallies = []
     for row, answer in pairs:
         group_of = {e.text: e.group for e in answer.log_probs}
@@ -408,7 +408,7 @@ def _compare_draws(
             sides.append([*named, draws - sum(named)])  # and those that name none
         tallies.append((sides[0], sides[1]))
     p = p_of_same_counts(tallies, seed)
-    text = f"p = {p:.2g} that their draws are of one distribution"
+    text = f"samples compared by a permutation test, p = {p:.2g}"
     return {"text": text, "beyond": len(pairs) if p < ALPHA else 0}
 
 
@@ -419,7 +419,7 @@ def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> dict[str
     largest, where = max(farthest)
     beyond = sum(distance > tolerance for distance, _ in farthest)
     text = f"largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
-    text += f"; {beyond:,} beyond it, most {where}" if beyond else ""
+    text += f"; {beyond:,} above it, most at {where}" if beyond else ""
     known = largest if math.isfinite(largest) else None
     return {"text": text, "beyond": beyond, "largest": known, "tolerance": tolerance}
 
@@ -428,7 +428,7 @@ def _distances(row: Row, answer: Scored) -> Iterator[tuple[float, str]]:
     """Yield how far each log-probability of a row is from today's, and where that is."""
     where = f"{row['bias_type']} template {row['template_id']}, {row['job']}"
     if row["prompt"] != answer.prompt:
-        yield math.inf, f"{where}: the prompt is another one now"
+        yield math.inf, f"{where}: the prompt has changed"
     elif answer.listed is not None:
         for before in {*row["listed"], *answer.listed}:
             then, now = (dict(listed.get(before, ())) for listed in (row["listed"], answer.listed))

@@ -268,8 +268,8 @@ def test_counts_add_up_and_numbers_keep_their_bounds(drawn: list[tuple[str, str,
 
 def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
     found = by_template(rows_of(texts("FFM") + texts("--", template_id="biography")))
-    assert "no text with an associated gender" == found["biography"]["reason"]
-    assert "biography: no text with an associated gender" == found["all"]["reason"]
+    assert "no text with an inferred gender" == found["biography"]["reason"]
+    assert "biography: no text with an inferred gender" == found["all"]["reason"]
     for name in ("female_share", "ci_low", "ci_high", "se", "nonbinary_share", "nonbinary_ci_low"):
         assert None is found["all"][name]
         assert None is found["biography"][name]

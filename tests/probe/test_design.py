@@ -295,7 +295,7 @@ def test_over_ten_million_cells_are_refused_before_one_is_built(
     jobs, templates = tmp_path / "jobs.txt", tmp_path / "templates.txt"
     templates.write_text("".join(f"Is this [JOB] number {i}?\n" for i in range(2001)), encoding="utf-8")
     jobs.write_text("".join(f"job {i}\n" for i in range(5000)), encoding="utf-8")
-    with pytest.raises(StudyError, match="10,005,000 cells"):
+    with pytest.raises(StudyError, match="10,005,000 prompts"):
         design(jobs__source=str(jobs), templates__source=str(templates))
     # One template fewer is ten million exactly, which is allowed.
     assert (

@@ -343,7 +343,7 @@ def test_a_higher_cap_goes_on_and_a_lower_one_uses_fewer_rows(run: Run) -> None:
     assert not run.asked
     assert one_round == tables(grown)
     n_more = len(rows_of(grown)) - 18
-    assert f"{n_more} stored rows are not part of this question and were not used" in kept(grown)["notes"]
+    assert f"{n_more} stored rows are not part of this study and were not used" in kept(grown)["notes"]
 
 
 def test_the_plan_is_a_range(run: Run) -> None:
@@ -351,7 +351,7 @@ def test_the_plan_is_a_range(run: Run) -> None:
     run.start("a", dry_run=True)
     (plan,) = run.watcher.plans
     assert ((180, 1800), 18, 0) == (plan.draws, plan.n_cells, plan.n_stored)
-    assert "180 to 1,800 draws" in plan_line(plan)
+    assert "180 to 1,800 samples" in plan_line(plan)
     assert not path.exists()
     run.start("a", max_samples_per_prompt=10)
     assert " to 1,800" not in plan_line(run.watcher.plans[0])
@@ -377,7 +377,7 @@ def test_a_round_that_fails_is_asked_again_by_the_next_start(run: Run) -> None:
             half = bk.probe("model0=scripted:x", study=run.study, out=run.folder / "b", watcher=bk.Silent())
     assert half.failed["model0"]["busy"] >= len(broken)
     assert {0} == {row["round"] for row in rows_of(half.path) if cell_of(row) in broken}
-    assert any("draws on" in note for note in kept(half.path)["notes"])
+    assert any("to sample more" in note for note in kept(half.path)["notes"])
     path = run.start("b")
     assert unbroken == by_cell(path)
     assert tables(run.folder / "a") == tables(path)

@@ -723,7 +723,9 @@ def test_a_template_in_which_nothing_is_listed_stays_in_the_bounds() -> None:
     cells = []
     for template, ends in ((1, (0.364, 0.5)), (2, (0.364, 0.5)), (3, None)):
         cell = replace(CELL, template_id=template)
-        nothing = CellShares(cell, "top-k", (0.0, 0.0, 0.0), 0.0, None, "nothing listed", ((None, None),) * 3)
+        nothing = CellShares(
+            cell, "top-k", (0.0, 0.0, 0.0), 0.0, None, "no target word listed", ((None, None),) * 3
+        )
         of = ends and ((0.0, 1.0), ends, (0.0, 1.0))
         shares = (0.3, 0.4, 0.3)
         cells.append(CellShares(cell, "top-k", shares, 1.0, shares, None, of) if of else nothing)

@@ -78,8 +78,8 @@ def _forms(
     if len(set(forms.values())) > 1:
         listed = ", ".join(f"{label} {form}" for label, form in forms.items())
         session.outcome.notes.append(
-            f"Prompt forms differ between the models ({listed}): they are not compared. --prompt-format names"
-            " one for all, in another run."
+            f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-format"
+            " sets one for all, in another run."
         )
     return forms
 
@@ -139,7 +139,7 @@ class DrawWork(Work[str | None]):
             n_batches=0,
             prompt_tokens=plan.prompt_tokens,
             seconds=seconds,
-            unit="draws",
+            unit="texts",
             n_cells_most=min(n_most, n_there + missing + later),
             new_tokens=plan.new_tokens_max,
             seconds_most=None if seconds is None else seconds * growth,
@@ -196,7 +196,7 @@ class DrawWork(Work[str | None]):
 
     def progress(self) -> tuple[str, int, int]:
         """Texts of the round."""
-        return f"{self.label}, round {self._round + 1}", self._written, self._missing
+        return f"{self.label}, batch {self._round + 1}", self._written, self._missing
 
     def row(self, answer: Draw) -> dict[str, Any]:
         """A row of generations.jsonl (docs/reading.md#rows)."""

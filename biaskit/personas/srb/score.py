@@ -150,10 +150,10 @@ def _unit_rows(vectors: ArrayLike, role: str) -> FloatArray:
     try:
         rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
     except (TypeError, ValueError) as error:
-        raise UsageError(f"The {role} are no array of vectors: {short(error)}.") from error
+        raise UsageError(f"The {role} are not an array of vectors: {short(error)}.") from error
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not rows.size or not (lengths > 0).all():
-        raise UsageError(f"The {role} are empty or hold a vector of zeros: leave such words out.")
+        raise UsageError(f"The {role} are empty or have a vector of zeros: leave such words out.")
     unit: FloatArray = rows / lengths
     return unit
 
@@ -193,7 +193,7 @@ def scores_with_content(
     for gender, content in contents.items():
         score = scores[gender]
         lost = score.srb is not None and content.srb is None
-        reason = joined([score.reason, f"without gender words: {content.reason}" if lost else None])
+        reason = joined([score.reason, f"without gendered words: {content.reason}" if lost else None])
         scores[gender] = replace(
             score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
         )
@@ -272,13 +272,13 @@ class _Targets:
             return self.null
         drawn = self.null()
         if undefined := int(np.isnan(drawn.z.sum(axis=1)).sum()):
-            return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words: no null"
+            return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words"
         allowed = np.array([self.has(word) and word not in self.left_out for word in drawn.words])
         n_female, n_male = (len(self.words[gender]) for gender in WOMEN_AND_MEN)
         female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
         male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)
         if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
-            return f"{empty} of {len(drawn.z)} shuffles leave a gender without words: no null"
+            return f"{empty} of {len(drawn.z)} shuffles leave a gender without words"
         return drawn, female, male
 
 
@@ -297,10 +297,10 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
     )
     left_out = f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
     obstacles = [] if candidates else ["no candidate words"]
-    obstacles += [f"no words for specified {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
+    obstacles += [f"no words for requested {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
     obstacles += [] if with_vector else ["no candidate word has a vector"]
     obstacles += [
-        f"no word for specified {PEOPLE[g]} has a vector" for g in WOMEN_AND_MEN if not targets.words[g]
+        f"no word for requested {PEOPLE[g]} has a vector" for g in WOMEN_AND_MEN if not targets.words[g]
     ]
     if obstacles:
         return replace(bare, reason=joined([obstacles[0], left_out]))
@@ -380,5 +380,5 @@ def _against_null(
     extreme = reaches(np.abs(scores - mean), abs(observed - mean))
     null = {"null_mean": mean, "null_sd": sd, "p_value": (1 + int(extreme.sum())) / (len(scores) + 1)}
     if not varies(scores, scores):
-        return null, "the null has no spread: no srb_z"
+        return null, "the permutation baseline has no spread: no srb_z"
     return {**null, "srb_z": (observed - mean) / sd}, None

@@ -101,7 +101,7 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
     """
     classes = _classes(honorifics)
     if not isinstance(text, str):
-        raise UsageError(f"Only a text can be associated with a gender; this is {type(text).__name__}.")
+        raise UsageError(f"A gender can only be inferred from a text; this is {type(text).__name__}.")
     text = _of_somebody(text)
     lowered = text.lower()
     counts = dict.fromkeys(("female", "male", "neutral"), 0)

@@ -54,7 +54,7 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
     words = sorted(word for word in set(wanted) if word in vectors)
     matrix = vectors[words] if words else np.empty((0, 1), dtype=np.float32)
     if not np.isfinite(matrix).all():
-        raise UsageError(f"{path} holds a vector with NaN or infinity: give another file.")
+        raise UsageError(f"{path} has a vector with NaN or infinity: give another file.")
     return Vectors.from_rows(words, matrix, digest_of_file(path))
 
 

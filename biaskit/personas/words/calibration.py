@@ -34,7 +34,7 @@ COMPARED = (0.0, 0.25, 0.5, 0.75, 1.0)  # the lines of GAS(P) Tables 3 and 5
 PAPER_ALPHA = 0.15
 TIED = 1e-12  # stabilities that differ by less differ by rounding
 NOT_STABLE = (
-    "at no alpha do two halves of the texts mark the same words, gender words and names left out, clearly"
+    "at no alpha do two halves of the texts mark the same words, without gendered words and names, clearly"
     " more often than with shuffled genders"
 )
 

@@ -55,7 +55,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.alpha <= 1.0:
-            raise StudyError(f"alpha = {self.alpha}: the share of the topic prior lies between 0 and 1.")
+            raise StudyError(f"alpha = {self.alpha}: the share of the topic prior is between 0 and 1.")
         if not 0.0 < self.constant < float("inf"):
             raise StudyError(f"C = {self.constant}: the calibration constant is a number above 0.")
         for key, choices in (("rounding", ("exact", "released")), ("scale", ("counts", "rates"))):

@@ -71,4 +71,4 @@ def why_unequal(lengths: Mapping[str, FloatArray], shuffled: str = "genders") ->
     if p is not None and p >= LEVEL:
         return None
     times = f"{most / least:.1f}" if least else "many"
-    return f"{long} texts are {times} times as long as {short} ones: shuffled {shuffled} are no chance level"
+    return f"{long} texts are {times} times as long as {short} ones: shuffled {shuffled} are no baseline"

@@ -32,8 +32,7 @@ DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
 MEASURED: tuple[Verdict, ...] = (*DIRECTED, "equivalent", "no-clear-difference")
 MOST_WORDS = 25
 N_NOTES = 3
-BY_CHANCE = "about one in twenty named by chance"
-"""Stands beside a list of what is named at a false discovery rate of 5 %."""
+BY_CHANCE = "false discovery rate 5 %"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,14 +72,14 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
     if any(row.get("origin") == "specified" for row in lists):
         notes.append("gender in the prompt")
     if rivals := [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]:
-        notes.append(f"held against {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
+        notes.append(f"compared with {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
     return texts_measured(part, model, (), "calibrated Marked Words", *notes)
 
 
 def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: Topic) -> Said:
     """Say that no list is measured, or none is longer than chance."""
     measured = bool(defined(lists, *BEYOND))
-    templates = ["No clear sign of words, beyond gender words, that mark {what} in {whose}."]
+    templates = ["Without gendered words, no clear sign of words that mark {what} in {whose}."]
     if not measured:
         missing = "Words that mark {what} in {whose} are not measured"
         templates = [missing + " ({why}).", missing + "."]
@@ -95,18 +95,18 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: To
 
 
 def _marked(lists: Sequence[Row], marked: Sequence[str], topic: Topic, using: str, **pieces: Piece) -> Said:
-    """Say how many words lists hold beyond gender words, how many chance gives, and the first of them."""
+    """Say how many words lists have without gendered words, how many by chance, and the first of them."""
     n, means = sum(row["n_marked_beyond"] for row in lists), [row["null_mean"] for row in lists]
     by_chance = None if None in means else sum(means)
     shown = "" if by_chance is None else f"{by_chance:.0f}" if by_chance >= 0.95 else f"{by_chance:.1f}"
     first = [Foreign(word, "“", "”") for word in marked[:N_WORDS]]
-    clause = "{n} words mark {who} in {whose}{chance}"
+    clause = "{n} ungendered words mark {who} in {whose}{chance}"
     places = [", ".join(f"{{word{i}}}" for i in range(k)) for k in range(len(first), 0, -1)]
     text = sentence(
         *(f"{clause}: {place}." for place in places),
         f"{clause}.",
         n=f"{n:,}",
-        chance=f" where chance gives {shown}" if by_chance is not None and by_chance < n else "",
+        chance=f" (by chance: {shown})" if by_chance is not None and by_chance < n else "",
         **{f"word{i}": word for i, word in enumerate(first)},
         **pieces,
     )

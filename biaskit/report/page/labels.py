@@ -11,7 +11,7 @@ from biaskit.common.wording import PEOPLE
 _UNCLEAR = ("no-clear-difference", "not-identified", "no-verdict", "not-measured")
 VERDICTS: Mapping[str, str] = {
     **dict.fromkeys(("higher", "lower"), "clear difference"),
-    **{verdict: verdict.replace("-", " ") for verdict in ("equivalent", *_UNCLEAR)},
+    **{name: name.replace("-", " ").replace("verdict", "conclusion") for name in ("equivalent", *_UNCLEAR)},
     "shown": "",
 }
 
@@ -46,10 +46,10 @@ VALUES: Mapping[str, Mapping[str, str]] = {
 
 OUTCOMES: Mapping[str, str] = {
     "person": "describes a person",
-    "no-person": "describes nobody",
+    "no-person": "describes no person",
     "declines": "declines",
     "lectures": "lectures",
-    "cut": "cut before it says anything",
+    "cut": "cut off before it says anything",
     "empty": "empty",
 }
 """Outcomes of texts in words (docs/methods.md#outcomes)."""

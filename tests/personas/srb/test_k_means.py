@@ -252,7 +252,7 @@ def test_more_clusters_than_distinct_vectors_are_not_compared_and_warn_nobody() 
     assert found.curve[1].silhouette == pytest.approx(1.0, abs=1e-6)
     given_k = find_clusters(lists, words, vectors, k=5)
     assert 3 == given_k.n_clusters
-    assert "only 3 clusters came out of k = 5: words share their vectors" in given_k.notes
+    assert "k = 5 gave only 3 clusters: some words share their vectors" in given_k.notes
 
 
 # --- categories and notes --------------------------------------------------------------------------
@@ -341,5 +341,5 @@ def test_where_the_starts_decide_between_two_k_it_is_said() -> None:
     for row in tried:
         assert row.silhouette_low <= row.silhouette <= row.silhouette_high  # type: ignore[operator]
     rivals = [r for r in tried if not r.chosen and r.silhouette_high >= chosen.silhouette_low]  # type: ignore[operator]
-    assert bool(rivals) == any("the starts of k-means decide" in note for note in found.notes)
+    assert bool(rivals) == any("the random starts of k-means decide" in note for note in found.notes)
     assert rivals, "noise has no right number of clusters"
