@@ -236,7 +236,9 @@ async def refusal(headers: dict[str, str]) -> RateLimited:
 
 def test_a_stop_keeps_what_a_request_had_brought_before() -> None:
     """The rest of eight texts is asked for when the key expires: the first three are there, and paid."""
-    said = "the server refuses further requests (401: Incorrect API key provided: . You can find your API key in"
+    said = (
+        "the server refuses further requests (401: Incorrect API key provided: . You can find your API key in"
+    )
     with (
         ApiServer(MODEL, Behaviour(n_cap=3), faults=Faults(expired_from=2)) as server,
         generating(server, policy=ONE_BY_ONE, batch_size=8) as generator,
