@@ -55,14 +55,23 @@ class ModelPlan:
         return self.n_cells - self.n_stored - self.n_taken
 
 
-class Watcher:
-    """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours; here nothing is shown."""
+class Silent:
+    """Shows nothing; by default a call shows its progress on stderr. Subclass it to see what you want.
+
+    >>> class Percent(bk.Silent):
+    ...     def progress(self, label, done, total):
+    ...         print(label, f"{done / total:.0%}")
+    >>> _ = bk.probe(mine, jobs="nurse", templates="1", reuse=False, out="percent", watcher=Percent())
+    mine 0%
+    mine 50%
+    mine 100%
+    """
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
-        """Take a model's plan; raise to stop before it starts (a question answered with no)."""
+        """Take a model's plan; an error raised here stops it before it starts."""
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """Take how many of a model's missing cells are stored."""
+        """Take how many of a model's missing prompts or texts are stored."""
 
     def confirm(self, text: str) -> None:
         """Ask for a yes before something happens; raise where it is refused."""
@@ -74,8 +83,7 @@ class Watcher:
         """Take a detail that only --verbose shows, such as a repeated request."""
 
 
-class Silent(Watcher):
-    """Shows nothing, as in `bk.probe("demo", watcher=bk.Silent())`; by default a call shows its progress."""
+Watcher = Silent  # `Silent`, `LineWatcher`, the command's own, or yours
 
 
 class LineWatcher(Silent):

@@ -1,4 +1,4 @@
-"""A check as a test: fixture `biaskit_check` and the option `--biaskit-thresholds` (docs/reading.md#gate).
+"""A check as a test: fixture `biaskit_check`, option `--biaskit-thresholds` (howto/compare-and-check#check).
 
     def test_the_new_model_treats_jobs_as_the_old_one(biaskit_check):
         biaskit_check("runs/old", "runs/new")

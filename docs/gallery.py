@@ -2,8 +2,8 @@
 
     python docs/gallery.py RUNS [FILE ...]
 
-RUNS holds the runs that docs/gallery.md makes, under the names it gives them. Their reports are written as
-`biaskit report` writes them; the figures shown are copied from there.
+RUNS is the folder with the runs that docs/reference/figures.md makes, under its names. The figures are copied
+from their reports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GALLERY = Path(__file__).resolve().parent / "gallery"
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure of the gallery: its kind as `biaskit/report/figures/` has it, its file, and where it lies."""
+    """A figure of the gallery: its kind as `biaskit/report/figures/` has it, its file, and where it is."""
 
     kind: str  # module and function
     file: str  # in docs/gallery/, without its ending
@@ -35,6 +35,7 @@ class Shown:
 SHOWN = (
     Shown("figures.answer", "answer", ("occugender",)),
     Shown("figures.answer", "answer-both", ("gasp", "texts"), "answer"),
+    Shown("figures.answer", "base-and-chat", ("pair",), "answer"),
     Shown("figures.answer", "answer-models", ("scripted/probe", "scripted/personas"), "answer"),
     Shown("probe.groups", "groups", ("occugender",)),
     Shown("labour.labour", "labour", ("occugender",)),

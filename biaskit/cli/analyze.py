@@ -24,6 +24,7 @@ VARIANTS = click.Choice(["exact", "released"])
 ENCODING = "Encoding of --texts; cp1252: Windows in Western Europe."
 SEPARATOR = "Column separator of --texts; default: commas, or semicolons or tabs if the header uses them."
 UNMARKED = "Reference group; repeatable. Default: all other groups together."
+GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
 
 
@@ -40,7 +41,7 @@ HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it ha
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo-base]...")
 @option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
 @option("--text-col", "COLUMN", "The texts.", default="text", show_default=True)
-@option("--gender-col", "COLUMN", "The gender requested in the prompt, if any.")
+@option("--gender-col", "COLUMN", GENDER)
 @option("--occupation-col", "COLUMN", "The occupation, or any other grouping.")
 @option("--model-col", "COLUMN", "The model that wrote the text.")
 @option("--group-col", "COLUMN", "Groups to compare, such as race; also by gender.")

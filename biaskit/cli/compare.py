@@ -34,7 +34,7 @@ SIDE_BY_SIDE = ("probe_groups", "probe_levels", "representation", "srb")
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--out", "DIR", "The comparison's folder; default: biaskit-runs/compare-DIGEST.")
+@option("--out", "DIR", "The comparison's folder; default: biaskit-runs/compare-MODEL-MODEL.")
 @option("--require", "equivalent[=CONTRAST]", REQUIRE)
 @with_sides
 @with_settings(

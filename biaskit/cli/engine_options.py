@@ -35,7 +35,7 @@ _RUNNING = (
     option("--batch-size", "auto|N", "Prompts or texts processed at once.", **_AUTO),
     option("--device", None, "cpu, cuda, cuda:N, mps, or map (several devices).", **_AUTO),
     option("--dtype", None, None, type=DTYPES, **_AUTO),
-    option("--out", "RUN", "The run's folder; by default biaskit-runs/ENGINE-STUDY-DIGEST."),
+    option("--out", "RUN", "The run's folder; by default biaskit-runs/STUDY-MODEL."),
     option("--api-key-env", "VAR", _KEYS, multiple=True),
     option("--endpoint-name", "NAME", "Use in keys instead of the base URL: a new port is the same model."),
     option("--max-cost", "USD", "Cost limit of the run, retries included.", type=float),

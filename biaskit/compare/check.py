@@ -1,6 +1,6 @@
 """Judge whether thresholds hold, in the same words for the CLI, Python and build servers.
 
-See docs/methods.md#gate.
+See methods/comparisons#gate.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Outcome:
     n_rows: int
     failing: tuple[Failing, ...] = ()
     not_compared: tuple[str, ...] = ()  # models, or pairs of them, without such a row
-    weak: tuple[str, ...] = ()  # models whose rows are weak evidence (docs/methods.md#coverage-floor)
+    weak: tuple[str, ...] = ()  # models whose rows are weak evidence (methods/probabilities#coverage-floor)
 
     @property
     def holds(self) -> bool:
@@ -223,7 +223,7 @@ def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
 
 
 def verdict_in_words(row: Row) -> str:
-    """Write a row's verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (docs/methods.md#verdicts)."""
+    """Write a row's verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (methods/tests#verdicts)."""
     verdict = verdict_of(row)
     if verdict == "not-measured":
         return f"not measured ({row['reason'] or 'no interval'})"

@@ -1,6 +1,6 @@
 """Compare the stored tables of several runs: tests, gaps, changes of SRB, notes.
 
-See docs/methods.md#both-engines.
+See methods/comparisons#both-engines.
 """
 
 from __future__ import annotations

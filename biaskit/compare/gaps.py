@@ -1,6 +1,6 @@
 """The four gaps of an occupation: in answers, in texts, in the labour force, in SRB.
 
-See docs/methods.md#gaps.
+See methods/comparisons#gaps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests between the models of one run, from its tables (docs/methods.md#model-pairs)."""
+"""Tests between the models of one run, from its tables (methods/comparisons#model-pairs)."""
 
 from __future__ import annotations
 

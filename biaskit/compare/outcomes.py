@@ -1,6 +1,6 @@
 """Tests between models on the outcomes of their drawn answers, over the cells that both answered.
 
-The share of an outcome is its part of a cell's answers (docs/methods.md#continuations).
+The share of an outcome is its part of a cell's answers (methods/probabilities#continuations).
 """
 
 from __future__ import annotations

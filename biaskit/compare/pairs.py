@@ -1,6 +1,6 @@
 """Decide who is compared with whom: two models, or the means of two groups of models.
 
-See docs/methods.md#model-groups.
+See methods/comparisons#model-groups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests between models that wrote texts, over common occupations (docs/methods.md#model-pairs)."""
+"""Tests between models that wrote texts, over common occupations (methods/comparisons#model-pairs)."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def pair_rows_of_texts(
 
 
 def one_vector_model(members: Sequence[Texts]) -> bool:
-    """Whether all SRB scores come from one vector model (docs/methods.md#vector-models).
+    """Whether all SRB scores come from one vector model (methods/srb#vector-models).
 
     Names of trained and of read vectors hold a digest of what they are made of; vectors of the marked lists
     are named alike in every run and are never the same. A model without a score has none.

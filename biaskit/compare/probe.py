@@ -1,4 +1,4 @@
-"""Tests between models of the prober, on the cells that both were asked (docs/methods.md#model-pairs)."""
+"""Tests between models of the prober, on the cells that both were asked (methods/comparisons#model-pairs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a prompt's words are put together: slots, articles, raw strings (docs/methods.md#exact-strings)."""
+"""How a prompt's words are put together: slots, articles, raw strings (methods/prompts#exact-strings)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
 
 
 def raw_text(question: str, opening: str, instruction: str, dialogue: Dialogue | None, place: str) -> str:
-    """Write a raw prompt, to the character of docs/methods.md#exact-strings.
+    """Write a raw prompt, to the character of methods/prompts#exact-strings.
 
     `instruction`: empty for none; `place`: where it stands in the plain setting, `own-line` before the
     question's line (OccuGender) or `in-question` (Mattern).

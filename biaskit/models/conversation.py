@@ -6,7 +6,7 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.records import Expression, Prompt, ScoreRequest
 
 CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
-"""The user turn of `chat-continue` begins with this; ours (docs/methods.md#prompt-forms)."""
+"""The user turn of `chat-continue` begins with this; ours (methods/prompts#prompt-forms)."""
 
 
 def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Any text generator as a scorer: expressions counted in draws (docs/methods.md#sampling-estimator)."""
+"""Any text generator as a scorer: expressions counted in draws (methods/estimators#sampling-estimator)."""
 
 from __future__ import annotations
 

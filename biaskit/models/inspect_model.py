@@ -1,4 +1,4 @@
-"""`inspect:PROVIDER/MODEL`: texts from every provider that Inspect knows (docs/apis.md#inspect)."""
+"""`inspect:PROVIDER/MODEL`: texts from every provider that Inspect knows (howto/api#inspect)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a model's words is thought, and what is the answer (docs/methods.md#thoughts).
+"""What of a model's words is thought, and what is the answer (methods/texts#thoughts).
 
 How thoughts are written is data: words between pairs of signs, the marks of single families, channels.
 """

@@ -162,6 +162,11 @@ def _make_tables(
     results.notes += _refusal_notes(refusals)
     representation: list[Row] = []
     unspecified = [text for text in documents.texts if text.specified_gender is None]
+    if documents.imported and not unspecified:
+        results.notes.append(
+            "every text has a requested gender, so there is no “who is represented” and no SRB; without"
+            " --gender-col genders are inferred from the texts (SRB needs both kinds)"
+        )
     if unspecified and not study.hold_out:
         representation = representation_rows(
             unspecified,

@@ -1,4 +1,4 @@
-"""Which difference a design of the generation engine would show, as its plan says (docs/methods.md#power)."""
+"""Which difference a design of texts would detect, as its plan says (methods/averages#power)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from biaskit.stats.verdict import first_level
 def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
     """Say before a run which difference it can detect; "" without labour statistics.
 
-    The level is the first lead's (docs/methods.md#tree): a run asks whom a model writes about and
+    The level is the first lead's (methods/tests#tree): a run asks whom a model writes about and
     how, and whether models differ. The variance is that of the base demo's recorded texts.
     """
     occupations = sum(item.labour_female_share is not None for item in design.occupations)

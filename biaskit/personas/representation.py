@@ -1,4 +1,4 @@
-"""Who is represented, beside labour statistics (docs/methods.md#representation)."""
+"""Who is represented, beside labour statistics (methods/representation#representation)."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     """Pair represented shares and labour shares for the tests of their difference, one contrast per model.
 
     Shares are means over prompts without an instruction; occupations that lack one are left out
-    (docs/methods.md#labour-slope).
+    (methods/representation#labour-slope).
     """
     contrasts = []
     prompts_of = grouped(without_instruction(rows), "model", "occupation")

@@ -1,7 +1,7 @@
 """A table of the words that mark each gender, for a manuscript; it follows no paper's table.
 
 As on the page: beyond gender words and names, of lists that are longer than chance
-(docs/methods.md#word-list-null).
+(methods/words#word-list-null).
 """
 
 from __future__ import annotations

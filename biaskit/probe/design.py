@@ -183,7 +183,7 @@ def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, st
 
 
 def _check_pairs(design: ProbeDesign) -> None:
-    """Refuse to pair only some templates with some jobs: that confounds the two (docs/methods.md#cells)."""
+    """Refuse to pair only some templates with some jobs: that confounds the two (methods/prompts#cells)."""
     study = design.study
     if not study.pairs:
         return
@@ -244,7 +244,7 @@ def build_prompt(
     setting: Setting,
     form: PromptForm,
 ) -> Prompt:
-    """Build a cell's prompt (raw: docs/methods.md#exact-strings; chat: docs/methods.md#prompt-forms)."""
+    """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-forms)."""
     study = design.study
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
@@ -275,7 +275,7 @@ def cell_key(
     study: ProbeStudy,
     estimator: object = "exact",
 ) -> str:
-    """Make a row's key: all that the cell's log-probabilities depend on, no more (docs/methods.md#keys)."""
+    """Make a row's key: all that the cell's log-probabilities depend on, no more (methods/index#keys)."""
     return key_of(
         {
             **_model_in_key(fingerprint, study, estimator),

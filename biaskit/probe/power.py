@@ -1,4 +1,4 @@
-"""Which differences a design of the prober would show, as its plan says (docs/methods.md#power)."""
+"""Which differences a design of the prober would show, as its plan says (methods/averages#power)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def plan_sentence(
 ) -> str:
     """Say before a run which differences it can detect; "" where the variance of its shares is not known.
 
-    The level is the first lead's (docs/methods.md#tree). The variances are those of the base demo's own run.
+    The level is the first lead's (methods/tests#tree). The variances are those of the base demo's own run.
     Another model's samples are all assumed to name a target word.
     """
     gender = "female" if "female" in design.groups else design.contrast[0]

@@ -1,4 +1,4 @@
-"""A row of probe.jsonl: an answer with what it answers (docs/reading.md#rows)."""
+"""A row of probe.jsonl: an answer with what it answers (reference/run-folder#rows)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from biaskit.records import Cell, Estimator, EstimatorName, Expression, LogProb,
 def row_of(
     answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator, number: int = 0
 ) -> dict[str, Any]:
-    """Make a row of probe.jsonl (docs/reading.md#rows); `number` is the round's, where draws are counted."""
+    """Make a row of probe.jsonl (reference/run-folder#rows); `number`: of the batch, with `sampling`."""
     row = {
         "key": answer.key,
         **{name: value for name, value in as_record(cell).items() if name != "labour_female_share"},

@@ -214,7 +214,7 @@ def _choose_forms(
 ) -> dict[str, PromptForm]:
     """`auto`: the first form that every model can take; where there is none, each model its own first.
 
-    Chat models are asked as people use them, where no base model stands beside them (docs/methods.md#forms).
+    Chat models are asked as people use them, where no base model stands beside them (methods/prompts#forms).
     """
     system = bool(study.system_prompt) or study.debiasing_position == "system"
     if system and study.prompt_format == "raw":

@@ -126,7 +126,7 @@ def gather(paths: Sequence[Path]) -> Collection:
     A label that stands in two runs of one engine becomes `label (folder)`, so that two versions of a model
     can be held against each other. Runs of the prober that asked one study become one part, unless their
     templates or expressions differ; every run of the generation engine is a part of its own, since its
-    word vectors are (docs/methods.md#vector-models).
+    word vectors are (methods/srb#vector-models).
     """
     stored = [_read(path) for path in paths]
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]

@@ -15,7 +15,7 @@ A = TypeVar("A")
 
 
 class Drift:
-    """Notices when another model answers under the same name (docs/reading.md#drift).
+    """Notices when another model answers under the same name (reference/run-folder#drift).
 
     The names that may answer are those of the stored rows, or else the first that answers. `taken` are the
     runs whose answers are among those rows.

@@ -1,6 +1,6 @@
 """Runs beside a run: answers that they have under the same key are taken over, and paid for once.
 
-A key holds all that an answer depends on, so the same key is the same question (docs/reading.md#reuse).
+A key holds all that an answer depends on, so the same key is the same question (reference/run-folder#reuse).
 """
 
 from __future__ import annotations

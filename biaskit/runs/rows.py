@@ -1,6 +1,6 @@
 """What a row is on disk: one line of JSON, its key first, with a checksum.
 
-See docs/reading.md#row-files.
+See reference/run-folder#rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A run made in parts: which part of the plan a shard asks (docs/large-models.md#shards)."""
+"""A run made in parts: which part of the plan a shard asks (howto/large-models#shards)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run on disk: append-only rows in the order they came, lock, resume (docs/reading.md#run-folder)."""
+"""A run on disk: append-only rows in the order they came, lock, resume (reference/run-folder)."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ _ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
 
 
-def run_folder(engine: str, study: str, asked: object, out: str | Path | None = None) -> Path:
-    """Name a run's folder: `out`, else `biaskit-runs/<engine>-<study>-<8 hex>`, the same for one question."""
-    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else expanded(out)
+def plain_name(label: str) -> str:
+    """Make a file name of a label, for every system: letters, digits, dot, dash; labels may share one."""
+    plain = re.sub(r"[^A-Za-z0-9.-]+", "-", label).strip("-.")[:60].rstrip("-.") or "x"
+    reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain)
+    return f"x-{plain}" if reserved else plain
 
 
 def slug(label: str) -> str:
-    """Make a file name of a label: letters, digits, dot, dash, and a digest where labels could collide."""
-    plain = re.sub(r"[^A-Za-z0-9.-]+", "-", label).strip("-.")[:60]
-    reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain) is not None
-    if plain == label and plain == plain.lower() and plain and not reserved:
-        return plain
-    return f"{'x-' if reserved else ''}{plain or 'x'}-{digest(label)[:8]}"
+    """Make a file name of a label, with a digest where labels could collide."""
+    plain = plain_name(label)
+    return plain if plain == label == plain.lower() else f"{plain}-{digest(label)[:8]}"
 
 
 def list_runs(parent: Path = DEFAULT_PARENT) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What `biaskit verify` found of a run, as verification.json holds it (docs/reading.md#verify).
+"""What `biaskit verify` found of a run, as verification.json holds it (howto/verify).
 
 It is not signed: whoever can write in the folder can write this file too. It says what to ask again.
 """

@@ -80,7 +80,7 @@ def mean_of(arms: Sequence[CellValues]) -> CellValues:
 def part_of_two(first: CellValues, second: CellValues) -> CellValues:
     """Give the first share `[I, J]` as a part of both; a cell where both are 0 is empty.
 
-    Reference: docs/methods.md#labour-slope, #empty-cells.
+    Reference: methods/representation#labour-slope, #empty-cells.
     """
     with np.errstate(invalid="ignore"):
         part = first.point / (first.point + second.point)
@@ -262,7 +262,7 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
     Returns: shares with those cells filled. A template that is empty in every job gets what the other
         templates give on average, so that it moves no mean.
     Missing or empty input: a job that is empty in every template stays NaN: nothing is known of it.
-    Reference: docs/methods.md#empty-cells; checked against statsmodels' `ols("x ~ C(job) + C(template)")`.
+    Reference: methods/averages#empty-cells; checked against statsmodels' `ols("x ~ C(job) + C(template)")`.
     """
     if not np.any(empty):
         return values
@@ -300,7 +300,7 @@ def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | No
     """Find the templates that are complete for every job in every block, and why the others are left out.
 
     An incomplete template is left out whole: means over other jobs in other templates would mix what
-    differs between jobs into what differs between templates (docs/methods.md#incomplete-templates).
+    differs between jobs into what differs between templates (methods/averages#incomplete-templates).
     """
     is_complete = [dict(zip(block.templates, block.complete(), strict=True)) for block in blocks]
     common = [t for t in blocks[0].templates if all(t in of_block for of_block in is_complete)]

@@ -1,6 +1,6 @@
 """What a crossed design can show before it runs: power and smallest difference of its own test.
 
-See docs/methods.md#power.
+See methods/averages#power.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Design:
 
 
 def power(design: Design, difference: float, level: float = LEVEL) -> float:
-    """Find the share of runs in which the crossed test of docs/methods.md#power finds a true difference.
+    """Find the share of runs in which the crossed test of methods/averages#power finds a true difference.
 
     Formula: E[Φ((|δ| − c)/√v) + Φ((−|δ| − c)/√v)], c = t(1 − level/2, dof) √v̂ with v̂ and dof as the test
         makes them of mean squares that are chi-squared about their expectations.
@@ -65,7 +65,7 @@ def power(design: Design, difference: float, level: float = LEVEL) -> float:
     Returns: a share of runs.
     Missing or empty input: a side of one job, and one template, drop their terms; without any term the
         test does not exist: 0.
-    Reference: docs/methods.md#power; `tests/stats/test_power.py` runs the test on simulated designs.
+    Reference: methods/averages#power; `tests/stats/test_power.py` runs the test on simulated designs.
     """
     from scipy.special import ndtr
 

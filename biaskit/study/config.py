@@ -63,7 +63,7 @@ _LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
 
 
 def is_path(text: str) -> bool:
-    """Tell whether an option's value is a file rather than names (docs/studies.md#selection)."""
+    """Tell whether an option's value is a file rather than names (howto/own-items#selection)."""
     return "/" in text or text.endswith(_LIST_FILES) or is_sheet(text)
 
 

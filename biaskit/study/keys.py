@@ -78,7 +78,7 @@ class ReportKeys(_Strict):
 
 
 class ConclusionKeys(_Strict):
-    """When a conclusion names a direction (docs/methods.md#verdicts)."""
+    """When a conclusion names a direction (methods/tests#verdicts)."""
 
     rule: Literal["tree", "strict"] = key(
         "tree", "strict: at most 5 % false conclusions whatever is true, with less power"
@@ -126,7 +126,7 @@ class _Study(_Strict):
 
     @property
     def strict(self) -> bool:
-        """Whether conclusions follow the strict rule (docs/methods.md#strict)."""
+        """Whether conclusions follow the strict rule (methods/tests#strict)."""
         return self.conclusion.rule == "strict"
 
 
@@ -347,7 +347,7 @@ _RELEASED: Mapping[str, Any] = {
 }
 _EXACT = {name: PersonasStudy.model_fields[name].default for name in _RELEASED}
 VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType({"exact": _EXACT, "released": _RELEASED})
-"""What `variant` switches (docs/methods.md#released-variant); each key can be set back alone."""
+"""What `variant` switches (methods/index#released-variant); each key can be set back alone."""
 
 Study = ProbeStudy | PersonasStudy
 STUDIES: Mapping[str, type[BaseModel]] = MappingProxyType({"probe": ProbeStudy, "personas": PersonasStudy})

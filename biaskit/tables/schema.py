@@ -1,4 +1,4 @@
-"""The public tables as data: every name, column and key (docs/reading.md#tables).
+"""The public tables as data: every name, column and key (reference/tables).
 
 Columns stand in the order of the file, each with a kind. The keys name a row: no two rows have the same.
 Columns are added at the right, before `reason`, and never renamed.

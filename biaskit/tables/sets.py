@@ -1,7 +1,7 @@
 """The tables of one analysis as one set: put in place together, and read as they were written or not at all.
 
 `analysis.json` is the set's record: it has the digest of each table, so that a table that was replaced,
-edited or left behind by a stopped command is noticed (docs/reading.md#table-set).
+edited or left behind by a stopped command is noticed (reference/run-folder#table-set).
 """
 
 from __future__ import annotations

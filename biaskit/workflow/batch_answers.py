@@ -1,4 +1,4 @@
-"""What `biaskit import` does: the answers that a batch service gave become rows (docs/large-models.md)."""
+"""What `biaskit import` does: the answers that a batch service gave become rows (howto/large-models)."""
 
 from __future__ import annotations
 
@@ -71,18 +71,23 @@ def import_answers(
     accept_model_change: bool = False,
     watcher: Watcher | None = None,
 ) -> Imported:
-    """Put the answers to a run's requests (`write_requests`) in, through the same checks as live answers.
+    """Add the answers of a batch service to a run, with the same checks as live answers.
+
+    >>> bk.import_answers(probed, "answers.jsonl")
+    Traceback (most recent call last):
+    ...
+    biaskit.errors.RunError: probed ...
 
     Args:
-        run: the run's folder, or its result.
-        answers: JSON Lines, plain or .gz: OpenAI's output and error files, vLLM's run-batch output, rows of
-            Ray's processors, or answers with `custom_id` beside them.
-        accept_model_change: take answers of several models.
+        run: the folder or the result of a run that was made with `write_requests`.
+        answers: files of JSON Lines, plain or .gz: OpenAI's output and error files, vLLM's run-batch output,
+            rows of Ray's processors, or answers with `custom_id` beside them.
+        accept_model_change: True takes answers of several models.
         watcher: sees the progress; by default it is shown on stderr.
 
-    Returns what became of them. An answer that is missing, failed or not to be believed is no row, and the
-    next `write_requests` asks it again. Raises `UsageError` for a file that cannot be read, `RunError` for a
-    run that asked no API.
+    Returns counts of what became of the answers: `added`, `stored`, `refused`, `unknown`, `left`. A missing,
+    failed or implausible answer makes no row, and the next `write_requests` sends its request again. Raises
+    `UsageError` for a file that cannot be read, `RunError` for a run that queried no API.
     """
     from biaskit.models.api.answer_files import AnswerFiles
 

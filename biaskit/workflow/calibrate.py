@@ -27,6 +27,7 @@ from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.cells import number
 from biaskit.report.render.document import Document, TitledTable, listed_table
+from biaskit.report.render.html import Printed
 from biaskit.runs.manifest import read_manifest
 from biaskit.tables.io import read_table
 from biaskit.tables.sets import TABLES, write_alone
@@ -40,7 +41,7 @@ _SUMMARY = "alpha and c calibrated on "
 
 
 @dataclass(frozen=True)
-class CalibrationResult:
+class CalibrationResult(Printed):
     """What was found for one model and occupation: table and, unless no list is stable, study file."""
 
     path: Path
@@ -75,16 +76,23 @@ def calibrate(
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> CalibrationResult:
-    """Search C and alpha on the texts of a run whose gender was specified (docs/methods.md#calibration).
+    """Search C and alpha of Calibrated Marked Words on those texts of a run whose gender was requested.
+
+    Writes calibration.csv to the run's tables and, unless no list is stable, a study file with alpha and c:
+    the recommended alpha, or 0.15 where none is clearly more stable.
+
+    >>> bk.calibrate(written).table[["prior", "c", "alpha", "n_marked"]].values.tolist()[-1]
+    ['hybrid', 1.0, 1.0, 2]
 
     Args:
-        run: a result or a run's folder. occupation: by default the one with most such texts.
-        model: needed where the run has several.
+        run: a result or a run's folder.
+        occupation: whose texts; by default the occupation with most of them.
+        model: whose texts, where the run has several models.
         out: the study file; by default calibrated.toml in the run's folder.
-        settings: analysis keys such as c_rule, prior, tokenizer, names.
+        settings: keys of the analysis such as c_rule, prior, tokenizer, names.
 
-    Writes calibration.csv to the run's tables and, unless no list is stable, a study file with alpha and c,
-    which `--study` reads: the recommended alpha, or 0.15 where none is clearly more stable.
+    Returns `table`, one row per prior, C, alpha and list, and `study_file`, which `--study` reads, or None.
+    Raises `BiaskitError` where the run has no such texts, model or occupation.
     """
     path = run_path(run)
     manifest = read_manifest(path)

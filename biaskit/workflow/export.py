@@ -61,16 +61,18 @@ def export(
 ) -> Exported:
     """Write stored runs in the format of another tool.
 
-    Args:
-        runs: folders or results of either engine, one or several.
-        to: the format (docs/integrations.md).
-        out: the folder that the files go to; by default exports/FORMAT in the run's folder; of several runs
-            it must be named.
-        watcher: told of progress.
-        options: of the format, as its option of `biaskit export` is called.
+    >>> bk.export(probed, to="card", watcher=bk.Silent()).path.name
+    'card.md'
 
-    Raises `BiaskitError` with one line to act on: for an unknown format, a package that is not installed, a
-    folder that cannot be written.
+    Args:
+        runs: folders or results of probes or of texts, one or several.
+        to: card, evidence, inspect, lm-eval, every-eval-ever or hf.
+        out: the folder of the files; by default exports/FORMAT in the run's folder; needed for several runs.
+        watcher: sees the progress.
+        options: of the format, named as those of `biaskit export`, such as `dataset` for hf.
+
+    Returns `path`, the file to open first, all `files`, and `notes` on what the format cannot hold. Raises
+    `BiaskitError` for an unknown format, a missing package or a folder that cannot be written.
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit export RUN --to FORMAT.")

@@ -1,6 +1,6 @@
 """Which prompt form reaches a model: `doctor --prompt-formats`, `bk.prompt_formats`, the hint before a run.
 
-See docs/methods.md#forms.
+See methods/prompts#forms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import chain, product
 from math import sqrt
 from operator import itemgetter
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Unpack
 
 from biaskit.arguments import POSITIVE, checked
 from biaskit.common.wording import percent
@@ -29,17 +29,18 @@ from biaskit.probe.shares.cells import cell_shares
 from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, Failed, Instruction
 from biaskit.report.render.document import Document, listed_table
+from biaskit.report.render.html import Printed
 from biaskit.study.config import load_probe_study
 from biaskit.tables.coverage import WEAK
 from biaskit.tables.query import grouped
-from biaskit.workflow.calls import CallOptions
+from biaskit.workflow.calls import ApiArguments, api_options
 
 INSTRUCTIONS = "corpus:forms/instructions.toml"
 HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
 
 
 @dataclass(frozen=True)
-class PromptFormatsResult:
+class PromptFormatsResult(Printed):
     """Coverage of a study's target words for each prompt format.
 
     Attributes:
@@ -98,36 +99,39 @@ class PromptFormatsResult:
             )
 
 
-@checked(prompts=POSITIVE)
+@checked(ApiArguments, prompts=POSITIVE)
 def prompt_formats(
     model: str,
     *,
     study: str = "occugender",
     prompts: int = 20,
-    api_key_env: str | Sequence[str] | None = None,
-    endpoint_name: str | None = None,
-    price: str | None = None,
     watcher: Watcher | None = None,
+    **options: Unpack[ApiArguments],
 ) -> PromptFormatsResult:
-    """Ask a few cells in every way that a model takes, and say how much each reaches.
+    """Send a few prompts in each prompt format that a model supports, and measure the coverage of each.
+
+    It chooses none: another format than the papers' is another question.
+
+    >>> found = bk.prompt_formats("demo", prompts=1)
+    >>> sorted({row["prompt_form"] for row in found.rows})
+    ['chat-continue', 'chat-prefill', 'raw']
 
     Args:
-        model: a spec, as for `bk.probe`. study: whose cells are asked.
-        prompts: of each bias type, in every prompt form, as it is and with "Answer with one word.".
-        api_key_env, endpoint_name, price: as for `bk.doctor`.
-        watcher: sees the progress, and is asked for a yes before an API is asked.
+        model: a spec, as for `bk.probe`.
+        study: whose prompts are used.
+        prompts: of each bias type, in each format as they are and with "Answer with one word.".
+        watcher: sees the progress, and confirms before an API is queried.
 
-    It never chooses: the way with the most coverage here is another question than the papers'. Raises
-    `ModelError` where the model cannot be asked at all.
+    Returns `rows`, one per bias type, format and instruction, with `coverage` (probability on the target
+    words, from 0 to 1) and its standard error `se`. Raises `ModelError` where the model cannot be queried.
     """
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
         raise UsageError(f"{label} answers from a script: there is nothing to test.")
     watcher = watcher or Silent()
     design = resolve_design(load_probe_study(study, {}))
-    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
-    api = call.api({label: spec}, watcher)
+    api = api_options(options, {label: spec}, watcher)
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
         instructions = (None, *load_instructions(INSTRUCTIONS))
         if is_api(spec):

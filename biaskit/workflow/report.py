@@ -99,20 +99,24 @@ def report(
     settings: Mapping[str, Any] | None = None,
     watcher: Watcher | None = None,
 ) -> Report:
-    """Write the page, the figures and the papers' tables of one run, or of several side by side.
+    """Write a page, figures and LaTeX tables of one run, or of several side by side, from stored tables.
+
+    >>> made = bk.report(probed, watcher=bk.Silent())
+    >>> made.page.name, made.figures[0].parent.name, made.latex[0].parent.name
+    ('report.html', 'figures', 'latex')
 
     Args:
-        runs: folders or results of either engine, or of `compare`; by default the newest run.
-        out: where the page goes; by default `report.html` in the run's folder (of several runs: in the
-            comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/, or
-            beside the page where that folder cannot be written.
+        runs: folders or results of probes, texts or comparisons; by default the newest run.
+        out: the page; by default report.html in the run's folder (of several runs: in the comparison's).
+            Figures and tables are in that folder too, or beside the page where it cannot be written.
         title: of the page; by default it names the model.
         texts: False leaves out every generated or imported text.
-        groups, aliases: as `compare` takes them.
+        groups, aliases: as `bk.compare` takes them.
         settings: `report.pdf`, `reference` and `margin.QUANTITY`.
-        watcher: told of progress.
+        watcher: sees the progress.
 
-    The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
+    Returns a `Report`: `page`, `figures`, `latex` (paths) and `findings` (sentences with their numbers).
+    Raises `BiaskitError` where a run cannot be read or a file cannot be replaced.
     """
     from biaskit.report.figures import draw_all, files_of
     from biaskit.report.findings import say

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
-from biaskit.models.options import IN_MEMORY, Dtype
+from biaskit.models.options import IN_MEMORY
 from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.open_draws import draw_finder
@@ -43,7 +43,7 @@ from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_
 from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import ANALYSIS, TABLES
-from biaskit.workflow.calls import CallOptions
+from biaskit.workflow.calls import ApiArguments, LocalArguments, api_options, local_options
 from biaskit.workflow.objects import lending
 from biaskit.workflow.personas import tables_of_texts
 from biaskit.workflow.probe import scoring_of, tables_of_probe_run
@@ -72,8 +72,12 @@ Pair = tuple[Row, Any]  # a stored row and the request that it answers
 Finder = Callable[[Row], tuple[str, Request] | None]
 
 
+class VerifyArguments(LocalArguments, ApiArguments, total=False):
+    """How the models of a run are reached once more."""
+
+
 @lending
-@checked(model=TEXT_OR_TEXTS, prompts=POSITIVE)
+@checked(LocalArguments, ApiArguments, model=TEXT_OR_TEXTS, prompts=POSITIVE)
 def verify(
     run: str | Path | RunResult,
     *,
@@ -82,40 +86,26 @@ def verify(
     ask: bool = True,
     model: Any = (),
     out: str | Path | None = None,
-    device: str = "auto",
-    dtype: Dtype = "auto",
-    api_key_env: str | Sequence[str] | None = None,
-    endpoint_name: str | None = None,
-    max_cost: float | None = None,
-    price: str | None = None,
     watcher: Watcher | None = None,
+    **options: Unpack[VerifyArguments],
 ) -> Verification:
-    """Hold a stored run against itself, and ask its models some of its cells or texts again.
+    """Check a stored run, and query its models again for a random sample of its answers.
 
-    No row is added or changed; what is found goes to verification.json in the run's folder.
+    >>> bk.verify(probed, ask=False, watcher=bk.Silent()).outcome
+    'agrees'
 
     Args:
-        run: a run's folder, or a result.
-        prompts: cells or texts of each model that are asked again, drawn at random.
-        seed: of the draw; by default another one each time, which the result holds.
-        ask: False asks no model.
-        model: a spec or `bk.model(...)` that stands for the run's only model; LABEL=SPEC for one of several.
-        out: another file for verification.json, where the run's folder is not to be written.
-        device, dtype: how local models run; by default with the dtype of the run.
-        api_key_env, endpoint_name, max_cost, price: as `probe` takes them.
+        run: a run's folder, or a result; no row is added or changed.
+        prompts: prompts or texts of each model to query again, chosen at random.
+        seed: of the choice; by default another one each time, which the result names.
+        ask: False queries no model.
+        model: a spec or `bk.model(...)` that replaces the run's only model; LABEL=SPEC for one of several.
+        out: another file for the result than verification.json in the run's folder.
         watcher: sees the progress.
 
-    Returns the verification: `outcome` is agrees, differs or not-checked, `checks` say of what
-    (docs/reading.md#verify). Raises `BiaskitError` with one line to act on.
+    Returns the verification: `outcome` (agrees, differs, not-checked) and `checks`, the same for rows, lists,
+    tables, models and answers. Raises `BiaskitError` where there is no run or an argument does not fit.
     """
-    call = CallOptions(
-        device=device,
-        dtype=dtype,
-        api_key_env=api_key_env,
-        endpoint_name=endpoint_name,
-        max_cost=max_cost,
-        price=price,
-    )
     path = run_path(run)
     manifest = read_manifest(path)
     engine, models = manifest["engine"], manifest["models"]
@@ -146,7 +136,7 @@ def verify(
     elif ask:
         for label, entry in models.items():
             spec, pairs = specs.get(label, entry["spec"]), drawn.get(label, ())
-            checks += _ask(design, label, spec, entry, pairs, call, seen, seed)
+            checks += _ask(design, label, spec, entry, pairs, options, seen, seed)
     verification = Verification(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
@@ -319,7 +309,7 @@ def _ask(
     spec: str,
     entry: Mapping[str, Any],
     drawn: Sequence[Pair],
-    call: CallOptions,
+    call: VerifyArguments,
     watcher: Watcher,
     seed: int,
 ) -> Iterator[Check]:
@@ -373,13 +363,14 @@ def _ask(
 
 
 def _open(
-    design: Design, label: str, spec: str, entry: Mapping[str, Any], call: CallOptions, watcher: Watcher
+    design: Design, label: str, spec: str, entry: Mapping[str, Any], call: VerifyArguments, watcher: Watcher
 ) -> Any:
     """Open the model as the run had it: with its dtype, its estimator, its template's date and thoughts."""
-    batch_size = entry["batch_size"] if isinstance(design, PersonasDesign) else None
-    options: dict[str, Any] = {"label": label, "local": call.local(design.study, batch_size).as_before(entry)}
+    before = entry["batch_size"] if isinstance(design, PersonasDesign) else None
+    local = local_options(call, design.study, call.get("batch_size") or before).as_before(entry)
+    options: dict[str, Any] = {"label": label, "local": local}
     if is_api(spec):
-        options |= {"api": call.api({label: spec}, watcher, design.study), "known": entry}
+        options |= {"api": api_options(call, {label: spec}, watcher, design.study), "known": entry}
     if isinstance(design, PersonasDesign):
         return open_generator(spec, **options)
     scoring, estimator = replace(scoring_of(design), next_tokens=0, estimator="auto"), entry["estimator"]

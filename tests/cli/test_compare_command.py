@@ -186,7 +186,7 @@ def test_the_same_comparison_is_the_same_bytes_in_the_same_folder(cli: Cli, tmp_
     texts = texts_run(tmp_path / "t", "m", "n+0.1")
     cli("compare", probe, texts)
     (folder,) = Path("biaskit-runs").iterdir()
-    assert folder.name.startswith("compare-")
+    assert "compare-m-n-0.1" == folder.name
     first = files_of(folder)
     cli("compare", probe, texts)
     assert [folder] == list(Path("biaskit-runs").iterdir())

@@ -1,4 +1,4 @@
-"""docs/architecture.md says what is there: its paths exist, its floors are those of the contract."""
+"""docs/architecture.md says what is there: its paths exist, its layers are those of the contract."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def test_a_path_that_is_gone_is_found(wrong: str) -> None:
     assert [wrong.strip("`")] == missing(f"{TEXT} {wrong}")
 
 
-def test_the_floors_are_those_of_the_contract() -> None:
+def test_the_layers_are_those_of_the_contract() -> None:
     configured = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = configured["tool"]["importlinter"]["contracts"][0]["layers"]
     drawn = TEXT.split("```")[1].strip().splitlines()
     assert len(layers) == len(drawn)
     for layer, line in zip(layers, drawn, strict=True):
-        rooms = [room.strip().removeprefix("biaskit.") for room in layer.split("|")]
-        assert [] == [room for room in rooms if not re.search(rf"\b{room}\b", line)], line
+        packages = [package.strip().removeprefix("biaskit.") for package in layer.split("|")]
+        assert [] == [package for package in packages if not re.search(rf"\b{package}\b", line)], line
 
 
-def test_every_room_is_described() -> None:
-    rooms = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
-    assert [] == [room for room in rooms if f"{room}/" not in TEXT]
+def test_every_package_is_described() -> None:
+    packages = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+    assert [] == [package for package in packages if f"{package}/" not in TEXT]

@@ -14,7 +14,7 @@ BOTH_ENGINES = {"figures.answer", "gaps.figures"}
 """Drawn from a whole content, so that no engine's list holds them."""
 
 gallery = module_of(DOCS / "gallery.py")
-TEXT = (DOCS / "gallery.md").read_text(encoding="utf-8")
+TEXT = (DOCS / "reference" / "figures.md").read_text(encoding="utf-8")
 FILES = sorted((DOCS / "gallery").iterdir())
 
 
@@ -30,13 +30,13 @@ def test_every_kind_of_figure_is_shown() -> None:
 
 def test_every_file_is_made_by_the_script_stands_on_the_page_once() -> None:
     assert FILES == sorted(shown.path for shown in gallery.SHOWN)
-    assert [path.name for path in FILES] == sorted(re.findall(r"\]\(gallery/([^)]+)\)", TEXT))
+    assert [path.name for path in FILES] == sorted(re.findall(r"\]\(\.\./gallery/([^)]+)\)", TEXT))
     assert MOST_BYTES_OF_ALL > sum(path.stat().st_size for path in FILES)
 
 
 def test_every_figure_stands_under_its_name_and_the_commands_make_its_runs() -> None:
-    headings = {name for line in re.findall(r"^### (.*)$", TEXT, re.M) for name in line.split(", ")}
-    told = set(re.findall(r"`([\w-]+)`", TEXT))
-    assert set() == {shown.figure or shown.file for shown in gallery.SHOWN} - headings - told
+    headings = {name for line in re.findall(r"^## (.*)$", TEXT, re.M) for name in line.split(", ")}
+    named = set(re.findall(r"`([\w-]+)`", TEXT))
+    assert set() == {shown.figure or shown.file for shown in gallery.SHOWN} - headings - named
     made = re.findall(r"(?:--out|many_models\.py) runs/(\w+)", TEXT)
     assert {run.partition("/")[0] for shown in gallery.SHOWN for run in shown.runs} == set(made)

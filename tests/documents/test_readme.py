@@ -15,16 +15,24 @@ from pathlib import Path
 
 import pytest
 from needs import require_demo
-from places import ROOT
+from places import ROOT, module_of
 
 import biaskit as bk
 from biaskit.study.config import describe_keys, study_names
 from biaskit.study.keys import STUDIES
-from biaskit.tables.schema import SCHEMAS, Column, Difference, PerGroup, TableSchema
+from biaskit.tables.schema import SCHEMAS
 
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
-README, READING, STUDIES_GUIDE = (TEXTS[name] for name in ("README.md", "docs/reading.md", "docs/studies.md"))
+generated = module_of(ROOT / "docs" / "generated.py")
+GENERATED = {"cli", "python", "keys", "tables", "servers"}
+DOCUMENTS = [
+    path
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    if not (path.stem in GENERATED and "reference" == path.parent.name) and "_site" not in path.parts
+]
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
+README = TEXTS["README.md"]
+SITE = "https://github.com/biaskit/biaskit/blob/main/"
+"""Where the README's links lead, so that they work on an index page too."""
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 BLOCKS = [(name, *match.groups()) for name, text in TEXTS.items() for match in FENCE.finditer(text)]
 SHELL = [
@@ -34,7 +42,8 @@ COMMANDS = sorted(
     {found[1] for line in SHELL if (found := re.search(r"(?:^|&& )(?:\.venv/bin/)?(biaskit .*)$", line))}
 )
 PYTHON = [(name, block) for name, kind, block in BLOCKS if kind == "python"]
-MOST_BYTES = 12_000
+MOST_BYTES = {"README.md": 5_000, "docs/architecture.md": 12_000, "docs/verification.md": 8_000}
+MOST_OF_A_PAGE, MOST_OF_ALL = 15_000, 190_000
 POINT = 0.15
 """Percent points by which a real model's share may differ between machines."""
 
@@ -50,8 +59,10 @@ def test_no_document_holds_an_unfilled_place() -> None:
     assert [] == [found for text in TEXTS.values() for found in re.findall(r"@[A-Z_]+@", text)]
 
 
-def test_the_readme_is_an_entrance_and_no_manual() -> None:
-    assert MOST_BYTES > len(README.encode())
+def test_every_page_is_short_enough_to_be_read() -> None:
+    sizes = {name: len(text.encode()) for name, text in TEXTS.items() if "/" in name or "README.md" == name}
+    assert {} == {name: size for name, size in sizes.items() if size > MOST_BYTES.get(name, MOST_OF_A_PAGE)}
+    assert MOST_OF_ALL >= sum(sizes.values())
 
 
 @cache
@@ -89,7 +100,7 @@ def test_the_python_shown_uses_public_names(name: str, block: str) -> None:
         for node in ast.walk(ast.parse(block))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and "bk" == node.value.id
     }
-    assert used
+    assert used or name.startswith("docs/tutorials/"), "a tutorial's blocks go on from each other"
     assert used <= {*bk.__all__, "ModelCallback"}
 
 
@@ -104,54 +115,29 @@ def test_toml_and_scripts_shown_can_be_read() -> None:
         json.loads(line)
 
 
-# --- lists that must be whole ---------------------------------------------------------------------------
+# --- the reference that is made from code ----------------------------------------------------------------
 
 
-def section(text: str, anchor: str) -> str:
-    """What stands between an anchor and the next one."""
-    return text.partition(f'<a id="{anchor}"></a>')[2].partition("<a id=")[0]
+def test_every_column_has_one_meaning_and_every_meaning_a_column() -> None:
+    used: set[tuple[str, str]] = set()
+    for name, table in SCHEMAS.items():
+        for column, _ in generated.columns_of(table):
+            assert generated.meaning(name, column), f"{name}.{column}"
+            used.add((name if column in generated.MEANINGS[name] else "shared", column))
+    written = {(name, column) for name, columns in generated.MEANINGS.items() for column in columns}
+    assert used == {(name, column) for name, column in written if "rows" != column}
+    assert {*SCHEMAS, "shared"} == set(generated.MEANINGS)
 
 
-def test_every_study_is_listed() -> None:
-    shipped = section(STUDIES_GUIDE, "shipped")
-    assert study_names() == sorted(re.findall(r"^\| `([a-z-]+)`", shipped, re.M))
-
-
-@pytest.mark.parametrize("engine", STUDIES)
-def test_every_key_stands_in_the_guide_with_its_default(engine: str) -> None:
-    part = section(STUDIES_GUIDE, "keys").split("### ")[1 + list(STUDIES).index(engine)]
-    written = dict(re.findall(r"^\| `([\w.]+)`(?: ¹)? \| (.*?) \|", part, re.M))
-    words = {"(required)": "required", "(none)": "unset", "": "empty", "{}": "empty"}
-    expected = {}
-    for key, default, _ in describe_keys(STUDIES[engine]):
-        plain = re.sub(r"[{}']", "", default).replace(": ", " = ") if default.startswith("{'") else default
-        plain = plain.lower() if plain in ("True", "False") else plain
-        expected[key] = words.get(default) or f"`{plain}`"
-    assert expected == written
-
-
-def columns_of(table: TableSchema) -> list[str]:
-    found: list[str] = []
-    for part in table.parts:
-        if isinstance(part, Column):
-            found.append(part.name)
-        elif isinstance(part, PerGroup):
-            found += [f"GROUP{suffix}" for suffix in part.suffixes]
-        elif isinstance(part, Difference):
-            found.append("FIRST_minus_SECOND")
-    return found
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_every_table_is_described_with_its_columns_and_keys(name: str) -> None:
-    part = " ".join(section(READING, f"table-{name.replace('_', '-')}").split())
-    assert f"### {name}.csv" in part
-    listed = re.search(r"Columns: (.*?)\.(?: |$)", part)
-    assert listed is not None
-    assert columns_of(SCHEMAS[name]) == re.findall(r"`(\w+)`", listed[1])
-    keys = re.search(r"Keys: (.*?)\.(?: |$)", part)
-    assert keys is not None
-    assert list(SCHEMAS[name].keys) == keys[1].split(", ")
+def test_the_reference_has_every_study_key_table_and_column() -> None:
+    keys, tables = generated.keys(), generated.tables()
+    assert [] == [name for name in study_names() if f"| `{name}` |" not in keys]
+    for engine, study in STUDIES.items():
+        part = keys.partition(f"## {generated.ENGINES[engine]}")[2].partition("\n## ")[0]
+        assert [key for key, _, _ in describe_keys(study)] == re.findall(r"</a>`([\w.]+)`", part)
+    assert list(SCHEMAS) == re.findall(r"^## (\w+)\.csv$", tables, re.M)
+    assert "| `srb` | number |" in tables
+    assert "| `min_coverage` ¹ | `0.01` | 0 to 1 |" in re.sub("<a[^>]*></a>", "", keys)
 
 
 # --- links ----------------------------------------------------------------------------------------------
@@ -168,12 +154,15 @@ def anchors_of(text: str) -> set[str]:
 @pytest.mark.parametrize("name", TEXTS)
 def test_every_link_leads_somewhere(name: str) -> None:
     lost = []
+    generated.write(ROOT / "docs" / "reference")
     for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", TEXTS[name])):
-        if target.startswith(("https://", "http://")):
+        base = ROOT if target.startswith(SITE) else (ROOT / name).parent
+        path, _, anchor = target.removeprefix(SITE).partition("#")
+        if path.startswith(("https://", "http://")):
             continue
-        path, _, anchor = target.partition("#")
-        file = ((ROOT / name).parent / path).resolve() if path else ROOT / name
+        file = (base / path).resolve() if path else ROOT / name
         anchors = anchors_of(file.read_text(encoding="utf-8")) if anchor and file.is_file() else {anchor}
+        anchors |= {anchor} if file.stem in ("cli", "python") else set()  # Sphinx makes theirs
         if not file.exists() or anchor not in anchors:
             lost.append(target)
     assert [] == lost
@@ -224,7 +213,9 @@ def test_the_readme_shows_what_the_first_command_prints(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_documents_show_what_the_recorded_texts_give(tmp_path: Path) -> None:
     """All but the vectors' last digits, which another machine's arithmetic may round otherwise."""
-    shown = [printed_by(text, "biaskit analyze recorded:demo-base") for text in (README, READING)]
+    command = "biaskit analyze recorded:demo-base"
+    shown = [printed_by(text, command) for text in TEXTS.values() if f"<!-- output: {command} -->" in text]
+    assert shown
     done = run([sys.executable, "-m", "biaskit", "analyze", "recorded:demo-base", "--no-clusters"], tmp_path)
     assert 0 == done.returncode, done.stderr
     printed = {table.splitlines()[0]: table for table in done.stdout.split("\n\n")}
@@ -308,7 +299,7 @@ def test_the_auditor_takes_texts_and_the_gate_stored_runs(model: str, tmp_path: 
             texts += [f'"{words.format("nurse")}, {i}.",{asked},nurse' for asked in (gender, "")]
     (tmp_path / "t.csv").write_text("\n".join(texts) + "\n", encoding="utf-8")
     done = example("auditor", tmp_path, "t.csv")
-    assert "\nPage: biaskit-runs/personas-texts-" in done.stdout, done.stderr
+    assert "\nPage: biaskit-runs/texts-" in done.stdout, done.stderr
     for out in ("old", "new"):
         bk.probe(
             f"{out}=scripted:{tmp_path / 'm.jsonl'}", jobs="1-3,21-23", templates="1-2", out=tmp_path / out

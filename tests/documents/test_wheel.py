@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,7 +14,7 @@ from places import ROOT
 
 
 @pytest.mark.process
-def test_a_wheel_holds_the_corpora_and_studies_and_finds_them(tmp_path: Path) -> None:
+def test_a_wheel_has_the_corpora_studies_and_cited_pages(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(tmp_path), str(ROOT)]
     built = subprocess.run(build, capture_output=True, text=True, check=False)
     assert 0 == built.returncode, built.stderr
@@ -31,3 +32,11 @@ def test_a_wheel_holds_the_corpora_and_studies_and_finds_them(tmp_path: Path) ->
     assert "crane operator" in shown.stdout
     assert "templates.select" in shown.stdout
     assert (tmp_path / "site" / "biaskit" / "_data" / "configs" / "mattern.toml").is_file()
+    cited = {
+        page
+        for source in (ROOT / "biaskit").rglob("*")
+        if source.suffix in {".py", ".toml"}
+        for page in re.findall(r"docs/[\w/-]+\.md", source.read_text(encoding="utf-8"))
+    }
+    assert cited
+    assert [] == [page for page in sorted(cited) if not (tmp_path / "site/biaskit/_data" / page).is_file()]

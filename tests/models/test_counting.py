@@ -1,6 +1,6 @@
 """Any text generator as a scorer: draws per cell, counts per expression.
 
-See docs/methods.md#sampling-estimator, sampling.
+See methods/estimators#sampling-estimator, sampling.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,9 @@ def test_a_server_is_asked_through_inspect_with_the_key_of_its_own_variable(
     assert b"s3cret" not in stored
 
 
-TABLE = re.findall(r"^\| `([\w-]+)/` \|[^|]*\| ([^|]+) \|", (ROOT / "docs" / "apis.md").read_text(), re.M)
-"""Provider and what finds its key and its address, as the table of docs/apis.md#inspect has them."""
+SERVERS = tomllib.loads((ROOT / "docs" / "servers.toml").read_text(encoding="utf-8"))
+TABLE = [(one["name"].strip("`/"), one["variables"]) for one in SERVERS["provider"]]
+"""Provider and what finds its key and its address, as the documents have them."""
 
 
 @pytest.mark.parametrize(("provider", "variables"), TABLE, ids=[provider for provider, _ in TABLE])

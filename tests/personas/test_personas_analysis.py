@@ -535,7 +535,7 @@ def test_hash_seeds_and_threads_change_nothing(small: Path) -> None:
 
 # --- choices -------------------------------------------------------------------------------------------
 
-# docs/methods.md#released-variant.
+# methods/index#released-variant.
 SWITCHED = {
     "prior": "released",
     "names": "released",

@@ -1,6 +1,6 @@
 """Who is represented: shares, intervals and counts, and the Wilson interval behind them.
 
-See docs/methods.md#representation.
+See methods/representation#representation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from biaskit.stats.proportions import Proportion, mean_of_proportions, proportio
 Z = statistics.NormalDist().inv_cdf(0.975)
 CLOSE = 1e-12
 
-COLUMNS = [  # docs/reading.md#table-representation
+COLUMNS = [  # reference/tables#table-representation
     *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
     *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
     *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),

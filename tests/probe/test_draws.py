@@ -1,6 +1,6 @@
 """Draws and lists instead of log-probabilities: from stored rows to tables and texts.
 
-See docs/methods.md#sampling-estimator.
+See methods/estimators#sampling-estimator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rounds of draws: until three of a cell's draws name an expression, or its cap (docs/methods.md#rounds)."""
+"""Batches of samples: until three name a target word, or its cap (methods/estimators#rounds)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_ends_are_the_probabilities_of_all_courses() -> None:
 
 @pytest.mark.parametrize(("p", "mean", "held"), [(0.3, 0.331, 0.94), (0.1, 0.126, 0.90), (0.05, 0.066, 0.89)])
 def test_a_coverages_mean_and_interval_are_what_the_methods_say(p: float, mean: float, held: float) -> None:
-    ends = Rounds(10, 10).ends(p)  # docs/methods.md#rounds
+    ends = Rounds(10, 10).ends(p)  # methods/estimators#rounds
     intervals = {(n, k): wilson(k, n) for n, k in ends}
     assert mean == round(sum(k / n * chance for (n, k), chance in ends.items()), 3)
     holds = {key for key, interval in intervals.items() if interval and interval[0] <= p <= interval[1]}

@@ -1,6 +1,6 @@
 """Mass, coverage and share, held against an enumeration of every text.
 
-See docs/methods.md#mass-coverage-share.
+See methods/probabilities#mass-coverage-share.
 """
 
 from __future__ import annotations

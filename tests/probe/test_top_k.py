@@ -1,6 +1,6 @@
 """The top-k interval: tiny random models whose exact masses are known, lists of many kinds.
 
-See docs/methods.md#top-k-bounds.
+See methods/estimators#top-k-bounds.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def test_with_every_token_listed_and_expressions_of_one_token_the_interval_is_a_
             assert found.difference_ends("female", "male") == pytest.approx([difference] * 2, abs=ROUNDING)
 
 
-# --- docs/methods.md#top-k-bounds to the letter, and what becomes of it when a part is left out
+# --- methods/estimators#top-k-bounds to the letter, and what becomes of it when a part is left out
 # --------------------------
 
 

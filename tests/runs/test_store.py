@@ -1,6 +1,6 @@
 """A run on disk: whatever kills a writer, no finished row is lost, none is read twice.
 
-See docs/reading.md#run-folder.
+See reference/run-folder.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from biaskit.errors import RunError
 from biaskit.runs import store as runs
 from biaskit.runs.manifest import MANIFEST, RUN_FORMAT, merge_compatible, write_manifest
 from biaskit.runs.rows import read_row, row_line
-from biaskit.runs.store import Reading, RowWriter, find_run, list_runs, read_rows, run_folder, slug
+from biaskit.runs.store import Reading, RowWriter, find_run, list_runs, read_rows, slug
 
 ROWS = "probe.jsonl"
 
@@ -436,14 +436,6 @@ def test_without_a_path_it_is_the_run_that_was_last_written(
         os.utime(run / ROWS, (now - age, now - age))
     assert ["b", "c", "a"] == [path.name for path in list_runs()]
     assert "a" == find_run(None).name
-
-
-def test_the_same_question_finds_the_same_folder_and_another_another() -> None:
-    one = run_folder("probe", "own", ["digest", ["a", "b"]])
-    assert one == run_folder("probe", "own", ["digest", ["a", "b"]])
-    assert re.fullmatch(r"biaskit-runs/probe-own-[0-9a-f]{8}", one.as_posix())
-    for other in (["digest", ["b", "a"]], ["digest", ["a"]], ["other", ["a", "b"]]):
-        assert one != run_folder("probe", "own", other)
 
 
 # --- another study ----------------------------------------------------------------------------------

@@ -240,8 +240,8 @@ def test_components_match_plain_loops_where_jobs_and_templates_differ_in_number(
 
 
 # Women's and men's SRB scores as released for GPT-4o-mini and Llama-3.1-70b (GAS(P), two decimals), from
-# GAS(P)'s released two-decimal table, docs/methods.md#reference-values; Welch on them gives t = −12.02 and
-# −12.01 (docs/methods.md#reference-values).
+# GAS(P)'s released two-decimal table, methods/index#reference-values; Welch on them gives t = −12.02 and
+# −12.01 (methods/index#reference-values).
 @pytest.mark.parametrize("kind", ["welch", "paired"])
 def test_t_tests_match_scipy_with_their_intervals(kind: str) -> None:
     a, b = table(9, 3).mean(axis=1), table(9 if kind == "paired" else 5, 3, seed=4).mean(axis=1)

@@ -1,4 +1,4 @@
-"""What an endpoint can do, measured once and stored with the run (docs/methods.md#estimators)."""
+"""What an endpoint can do, measured once and stored with the run (methods/estimators#estimators)."""
 
 from __future__ import annotations
 

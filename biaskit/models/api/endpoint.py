@@ -1,4 +1,4 @@
-"""The server behind a spec, its key, and what of both may be shown (docs/apis.md#keys-and-hosts)."""
+"""The server behind a spec, its key, and what of both may be shown (howto/api#keys-and-hosts)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def model_and_host(spec: str) -> tuple[str, Host]:
         )
     if re.search(r",\s*[a-zA-Z]+://", url):
         raise UsageError(
-            f"{hide_urls(spec)!r} names several addresses: put the servers behind one (docs/apis.md#several)."
+            f"{hide_urls(spec)!r} names several addresses: put the servers behind one (howto/api#several)."
         )
     return model, _host(url, spec)
 

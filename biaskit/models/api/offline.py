@@ -1,4 +1,4 @@
-"""An endpoint that is not asked: requests go into a file, or answers come from files (docs/large-models.md).
+"""An endpoint that is not asked: requests go into a file, or answers come from files (howto/large-models).
 
 Scorer and generator do not know the difference: each call carries the key of the row that comes of it.
 """

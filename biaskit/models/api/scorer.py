@@ -1,4 +1,4 @@
-"""Probabilities from an API, by the strongest estimator that it passed (docs/methods.md#estimators)."""
+"""Probabilities from an API, by the strongest estimator that it passed (methods/estimators#estimators)."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ class ApiScorer(ApiModel):
 
 
 def bound_form(expression: Expression, text: str, listing: Listing, k: int, hides: bool = False) -> LogProb:
-    """Bound one form's log-probability by a list; groups have joint bounds (docs/methods.md#top-k-bounds).
+    """Bound one form's log-probability by a list; groups have joint bounds (methods/estimators#top-k-bounds).
 
     `hides`: a token may stand for another of the same text, which has any part of what is not listed.
     """

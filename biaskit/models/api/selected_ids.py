@@ -1,4 +1,4 @@
-"""`selected-ids`: log-probabilities of chosen ids at every trie node (docs/methods.md#selected-ids)."""
+"""`selected-ids`: log-probabilities of chosen ids at every trie node (methods/estimators#selected-ids)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SelectedIds:
         """Ask for the ids of a prompt and those of its continuations.
 
         The tokens of prompt and continuation must begin with the prompt's own
-        (docs/methods.md#word-boundary). Raises `BadAnswer`, `GaveUp` or `Refused`.
+        (methods/probabilities#word-boundary). Raises `BadAnswer`, `GaveUp` or `Refused`.
         """
         before, *both = await gather_all(
             map(self._tokenize, [prompt, *(prompt + text for text in continuations)])

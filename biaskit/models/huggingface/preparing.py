@@ -1,4 +1,4 @@
-"""Requests as one model's tokens, with every check that needs no weights (docs/methods.md#word-boundary)."""
+"""Requests as a model's tokens, with checks that need no weights (methods/probabilities#word-boundary)."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def _leading_special_tokens(tokenizer: Any) -> TokenIds:
 
 
 def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:
-    """Return for each token id whether it ends the word before it (docs/methods.md#word-end)."""
+    """Return for each token id whether it ends the word before it (methods/probabilities#word-end)."""
     anchor = tokenizer("a", add_special_tokens=False)["input_ids"]
     shown = tokenizer.decode(anchor)
     special = set(tokenizer.all_special_ids)

@@ -1,4 +1,4 @@
-"""The exact scorer: one forward per prompt for all expressions (docs/methods.md#exact), or its top k."""
+"""The exact scorer: one forward per prompt for all expressions (methods/estimators#exact), or its top k."""
 
 from __future__ import annotations
 

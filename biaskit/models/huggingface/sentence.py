@@ -1,4 +1,4 @@
-"""Word vectors of a sentence encoder in a folder, `sentence:PATH` (docs/methods.md#sentence-vectors)."""
+"""Word vectors of a sentence encoder in a folder, `sentence:PATH` (methods/srb#sentence-vectors)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64
     Missing or empty input: a row of NaN for a word without a known token.
     Errors: ModelError if the folder is not a whole safetensors encoder with its tokenizer;
         MissingExtraError if torch or transformers is not installed.
-    Reference: docs/methods.md#sentence-vectors (GAS(P) C.3.1 takes BAAI/bge-m3); checked against a padded
+    Reference: methods/srb#sentence-vectors (GAS(P) C.3.1 takes BAAI/bge-m3); checked against a padded
     batch with its mask.
     """
     require_transformers()

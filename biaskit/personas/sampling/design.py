@@ -1,4 +1,4 @@
-"""What a study asks: series of draws, prompts, keys, seeds (docs/methods.md#persona-prompts)."""
+"""What a study asks: series of draws, prompts, keys, seeds (methods/texts#persona-prompts)."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSer
 
 
 def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:
-    """Map a draw's number to its key, the digest of all its text depends on (docs/methods.md#keys)."""
+    """Map a draw's number to its key, the digest of all its text depends on (methods/index#keys)."""
     # What all draws of the series share is written out once.
     shared = canonical_json(
         {

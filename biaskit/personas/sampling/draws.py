@@ -68,7 +68,7 @@ def gender_of(design: PersonasDesign) -> Callable[[Mapping[str, Any]], str | Non
 def _forms(
     design: PersonasDesign, generators: Mapping[str, TextGenerator], session: Session[TextGenerator]
 ) -> dict[str, PromptForm]:
-    """Each model's own form: a personas run has one form per model (docs/methods.md#completion-forms)."""
+    """Each model's own form: a personas run has one form per model (methods/texts#completion-forms)."""
     forms: dict[str, PromptForm] = {}
     for label, generator in generators.items():
         try:
@@ -199,7 +199,7 @@ class DrawWork(Work[str | None]):
         return f"{self.label}, batch {self._round + 1}", self._written, self._missing
 
     def row(self, answer: Draw) -> dict[str, Any]:
-        """A row of generations.jsonl (docs/reading.md#rows)."""
+        """A row of generations.jsonl (reference/run-folder#rows)."""
         series, request = self.draws.of_key[answer.key]
         return {
             "key": answer.key,

@@ -1,4 +1,4 @@
-"""Clusters of marked words: what is said of women and of men in many occupations (docs/methods.md#clusters).
+"""Clusters of marked words: what is said of women and of men in many occupations (methods/srb#clusters).
 
 A cluster is counted by the occupations whose women's (men's) list holds a word of it. Women against men
 alone; lists of other genders are passed over.
@@ -120,7 +120,7 @@ def find_clusters(
     Missing or empty input: a word without a row, or whose row is zero or not finite, is named in
         `without_vector` and left out; fewer than 4 words, fewer than `k`, or nothing but equal vectors: no
         clusters, and every model's row has the reason.
-    Reference: docs/methods.md#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
+    Reference: methods/srb#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
     """
     wanted = words_to_cluster(lists, drop_words=drop_words)
     rows_of_words, row_of = np.asarray(matrix), {word: i for i, word in enumerate(words)}

@@ -296,7 +296,7 @@ def _as_read(
 ) -> tuple[TextDocument, ...]:
     """Mark copies, and texts in a language that the rules cannot read, and hold genders out.
 
-    Under `hold_out` part of each model, occupation and gender loses its gender (docs/methods.md#hold-out).
+    Under `hold_out` part of each model, occupation and gender loses its gender (methods/srb#hold-out).
     """
     hold_out = study.hold_out or 0.0
     groups: dict[tuple[str, str, str], list[int]] = {}

@@ -1,4 +1,4 @@
-"""Whether texts are in English: the rules of association read no other language (docs/methods.md#english)."""
+"""Whether texts are in English: the rules of association read no other language (methods/texts#english)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Anybody's texts as rows of generations.jsonl (docs/methods.md#imported-texts).
+"""Anybody's texts as rows of generations.jsonl (methods/texts#imported-texts).
 
 Every record is checked and counted before a row is written.
 """
@@ -115,8 +115,9 @@ def _notes(
     for role, names in _USUAL.items():
         usual = [name for name in source.header if name.strip().casefold() in names]
         if role not in source.columns and usual and usual[0] not in source.columns.values():
-            how = f"--{role}-col {shlex.quote(usual[0])}"
-            yield f"the column {shown(usual[0])} was not used: {how} uses it"
+            when = "uses it" if role != "gender" else "takes it as the gender requested in the prompt"
+            how = f"--{role}-col {shlex.quote(usual[0])} {when}"
+            yield f"the column {shown(usual[0])} was not used: {how}"
     if "gender" in source.columns:
         readings = [
             f"{shown(code)} as {reading[code] or 'no gender'} ({codes[code]:,})" for code in sorted(codes)

@@ -25,7 +25,7 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
     Returns: the words that the file has, in alphabetical order, with the file's digest; a word whose
         vector is all zeros has none.
     Errors: UsageError for a file that is cut, broken or in another format; a pickle is never loaded.
-    Reference: docs/methods.md#word-vectors.
+    Reference: methods/srb#word-vectors.
     """
     from gensim.models import KeyedVectors
 

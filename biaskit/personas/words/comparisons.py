@@ -1,6 +1,6 @@
 """Which texts are compared with which: eligibility, the first n of each prompt and gender.
 
-See docs/methods.md#eligibility.
+See methods/texts#eligibility.
 """
 
 from __future__ import annotations

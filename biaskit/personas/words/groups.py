@@ -1,6 +1,6 @@
 """Which words mark the groups of a user's own column, alone and crossed with gender.
 
-See docs/methods.md#groups; Marked Personas (Cheng et al. 2023). A group is held against the unmarked ones, or
+See methods/words#groups; Marked Personas (Cheng et al. 2023). A group is held against the unmarked ones, or
 against all others where none is; a crossed one (Black women) also against the other gender.
 """
 

@@ -63,7 +63,7 @@ def prior_of(study: PersonasStudy) -> Prior:
 def make_lists(
     documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], progress: Progress
 ) -> RunLists:
-    """Make the lists of every comparison, in study order (docs/methods.md#marked-words)."""
+    """Make the lists of every comparison, in study order (methods/words#marked-words)."""
     counts, words = documents.tokens.counts(), documents.tokens.words
     names = names_of(documents, study)
     left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}

@@ -1,4 +1,4 @@
-"""How well women's and men's texts can be told apart by words that name no gender (docs/methods.md#transfer).
+"""How well women's and men's texts can be told apart by words that name no gender (methods/srb#transfer).
 
 In texts that were asked for without a gender (associated), in texts asked for with one (specified), and
 carried over: learnt in one, tested in the other. That transfer is what SRB is meant to measure; unlike srb_z,

@@ -1,6 +1,6 @@
 """From a stored row to mass, coverage and share of each group, by its estimator.
 
-See docs/methods.md#estimators and docs/methods.md#mass-coverage-share.
+See methods/estimators#estimators and methods/probabilities#mass-coverage-share.
 """
 
 from __future__ import annotations

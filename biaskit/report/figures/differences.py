@@ -1,4 +1,4 @@
-"""Draw how models differ: a forest of differences (docs/methods.md#verdicts), or a row for each of many."""
+"""Draw how models differ: a forest of differences (methods/tests#verdicts), or a row for each of many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw forests of differences, such as what each instruction changes (docs/methods.md#contrasts)."""
+"""Draw forests of differences, such as what each instruction changes (methods/tests#contrasts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw the gaps of both engines (docs/methods.md#gaps) against each other."""
+"""Draw the gaps of both engines (methods/comparisons#gaps) against each other."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Draw shares item by item, from women's jobs to men's, beside labour statistics and parity.
 
-The first figure of one model, and the jobs of several (docs/methods.md#cells-to-tables,
-docs/methods.md#representation).
+The first figure of one model, and the jobs of several (methods/averages#cells-to-tables,
+methods/representation#representation).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draw answers and texts against labour statistics: each item, the diagonal, the line that fits best.
 
-See docs/methods.md#cells-to-tables (level, slope, distance) and docs/methods.md#representation.
+See methods/averages#cells-to-tables (level, slope, distance) and methods/representation#representation.
 """
 
 from __future__ import annotations

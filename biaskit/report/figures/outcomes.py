@@ -1,4 +1,4 @@
-"""What answers come to: a target word, unknown, both, a refusal, … (docs/methods.md#outcomes)."""
+"""What answers come to: a target word, unknown, both, a refusal, … (methods/probabilities#outcomes)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draw shares of groups of jobs, and where they vary (docs/methods.md#cells-to-tables)."""
+"""Draw shares of groups of jobs, and where they vary (methods/averages#cells-to-tables)."""
 
 from __future__ import annotations
 

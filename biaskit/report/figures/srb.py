@@ -16,7 +16,7 @@ PER_FIGURE = 4
 
 
 def scores(view: View) -> Iterator[Figure]:
-    """Draw a figure per vector model, since their scores do not compare (docs/methods.md#vector-models)."""
+    """Draw a figure per vector model, since their scores do not compare (methods/srb#vector-models)."""
     rows = defined(view.rows("srb"), "srb")
     vectors = [v for v in distinct(rows, "vectors") if v]
     for i, vector in enumerate(vectors or [""], 1):

@@ -1,4 +1,4 @@
-"""Draw how well texts are told apart by words that name no gender (docs/methods.md#transfer)."""
+"""Draw how well texts are told apart by words that name no gender (methods/srb#transfer)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of a content in one prompt form (docs/methods.md#prompt-forms)."""
+    """A part of a content in one prompt form (methods/prompts#prompt-forms)."""
 
     part: Part
     content: Content
@@ -61,7 +61,7 @@ class View:
 
     @property
     def weak(self) -> str:
-        """Say in a caption which answers are weak evidence (docs/methods.md#coverage-floor)."""
+        """Say in a caption which answers are weak evidence (methods/probabilities#coverage-floor)."""
         rows = grouped(self.plain("probe_groups"), "model", "bias_type").items()
         weak = [f"{cut(m, 18)} {asked(way)}" for (m, way), own in rows if is_under(coverage_of(own), WEAK)]
         held = f"coverage under {percent(WEAK)} %"

@@ -1,6 +1,6 @@
 """Draw the words that mark women and men, beyond gender words and names, a panel for each list.
 
-Only lists that are longer than chance (docs/methods.md#word-list-null): the others are noise.
+Only lists that are longer than chance (methods/words#word-list-null): the others are noise.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What stored numbers say in plain words, and what they cannot show (docs/methods.md#verdicts)."""
+"""What stored numbers say in plain words, and what they cannot show (methods/tests#verdicts)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def say(content: Content) -> Iterator[Said]:
                 claimed = claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
                 yield claimed
                 yield from _drawn(block, model, (row["group_a"], row["group_b"]), claimed, row)
-    # Lists of jobs are said under a question that has an answer alone (docs/methods.md#verdicts).
+    # Lists of jobs are said under a question that has an answer alone (methods/tests#verdicts).
     answered = is_answered(content, "say")
     for block in blocks:
         for model in block.models:

@@ -1,6 +1,6 @@
 """Say whether answers and texts agree: the headline of both engines, and gaps that go together.
 
-See docs/methods.md#headline and docs/methods.md#relations.
+See methods/comparisons#headline and methods/comparisons#relations.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def agree(content: Content) -> Iterator[Said]:
 
 
 def of_texts(part: Part, model: str) -> Verdict:
-    """Take the verdict of what leads the question how a model writes (docs/methods.md#verdicts)."""
+    """Take the verdict of what leads the question how a model writes (methods/tests#verdicts)."""
     leads = where(part.tables.get("tests", ()), question="how", lead=True, model_a=model)
     lead = first([*defined(leads, "p_value"), *leads])
     below = outcome_of(lead) == "lower" and lead is not None and lead["quantity"] in AREAS

@@ -1,4 +1,4 @@
-"""Say whether instructions help, and whether a dialogue matters (docs/methods.md#contrasts).
+"""Say whether instructions help, and whether a dialogue matters (methods/tests#contrasts).
 
 What an instruction changes of the gap between groups of jobs comes first; what it changes in each group is
 said where that is clear.

@@ -1,4 +1,4 @@
-"""Say whether shares of women mirror, flatten or exaggerate the labour force (docs/methods.md#labour-words).
+"""Say whether shares mirror, flatten or exaggerate the workforce (methods/representation#labour-words).
 
 tests.csv tests a slope against 0, no relation. Here it is tested against 1, the labour force itself: claims
 of their own, adjusted among themselves over the whole page.
@@ -76,7 +76,7 @@ def against_labour_force(content: Content) -> list[AgainstLabour]:
         within ± `SHARE_MARGIN`, and the distance's lies below it. Else under 0.05:
         exaggerates above 1, flattens below 1, reverses where the slope's interval lies below 0 and the page
         names the difference between the groups of jobs lower.
-    Reference: docs/methods.md#labour-words.
+    Reference: methods/representation#labour-words.
     """
     if content.reference not in ("labour", "both"):
         return []

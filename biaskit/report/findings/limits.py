@@ -1,6 +1,6 @@
 """What the numbers of a report cannot show, what an interval means, and what the page does not hold.
 
-See docs/methods.md#cannot-show.
+See methods/index#cannot-show.
 """
 
 from __future__ import annotations

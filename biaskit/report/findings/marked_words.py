@@ -1,7 +1,7 @@
 """Say which words mark women and men, or a user's own groups, beside what shuffled labels give.
 
 Gender words and names are left out: they mark a gender whatever the texts describe
-(docs/methods.md#gender-words, #word-list-null, #groups).
+(methods/words#gender-words, #word-list-null, #groups).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond")
 
 def words(content: Content) -> Iterator[Said]:
     """Say which word lists are longer than chance, judged together, and their first words."""
-    # Under a question that has an answer, or that nothing else can answer (docs/methods.md#verdicts).
+    # Under a question that has an answer, or that nothing else can answer (methods/tests#verdicts).
     listed = is_answered(content, "how") or not defined(leads_of(content, "how"), "p_value")
     for part in parts_of(content, "personas"):
         yield from _genders(part, listed=listed)

@@ -119,7 +119,7 @@ def _pairs(row: Row) -> dict[str, Piece]:
 
 
 def _srb(part: Part, model: str) -> Iterator[Said]:
-    """Claim women's SRB against men's, without gender words (docs/methods.md#srb-content)."""
+    """Claim women's SRB against men's, without gender words (methods/srb#srb-content)."""
     rows = where(part.tables.get("srb", ()), model=model)
     known, test = defined(rows, "srb"), women_against_men(part, model, "srb_content")
     notes = [*vectors_of(known), "without gendered words"]

@@ -1,6 +1,6 @@
 """Render content, findings and figures as one HTML file that shows everything without its script.
 
-Jinja escapes every expression; hidden characters are shown as escapes (docs/reading.md#foreign-text). Figures
+Jinja escapes every expression; hidden characters show as escapes (reference/reasons#foreign-text). Figures
 are images in the page, so nothing in them can run or reach it.
 """
 

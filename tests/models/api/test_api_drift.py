@@ -1,6 +1,6 @@
 """An API can change under its name: noticed, said, and only mixed where that was asked for.
 
-See docs/reading.md#drift.
+See reference/run-folder#drift.
 """
 
 from __future__ import annotations

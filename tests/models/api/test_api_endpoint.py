@@ -1,6 +1,6 @@
 """Which host a spec names, which key goes there, what of both may be shown.
 
-See docs/apis.md#keys-and-hosts, Keys and hosts.
+See howto/api#keys-and-hosts, Keys and hosts.
 """
 
 from __future__ import annotations

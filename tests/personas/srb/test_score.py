@@ -210,7 +210,7 @@ def test_pronouns_leave_both_sides_or_as_released_the_candidates() -> None:
 
 
 def test_the_pronoun_lists_hold_what_was_published() -> None:
-    # docs/methods.md#srb-pronouns; the list in the released notebook.
+    # methods/srb#srb-pronouns; the list in the released notebook.
     assert {"she", "he", "they", "them", "hers", "his", "their", "theirs"} == PRONOUNS["released"]
     assert 20 == len(PRONOUNS["all"])
     assert {"him", "themself", "theyd"} < PRONOUNS["all"]

@@ -1,6 +1,6 @@
 """Texts as people have them: marks, avoided genders, acronyms, copies, files, and what messages name.
 
-See docs/methods.md#marks, docs/methods.md#copies, docs/methods.md#gender-association.
+See methods/texts#marks, methods/texts#copies, methods/texts#gender-association.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ WORDS = [f"w{a}{b}{c}" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdef"
 
 
 def by_all_pairs(texts: Sequence[str], prompts: Sequence[str]) -> list[int]:
-    """docs/methods.md#copies, word for word."""
+    """methods/texts#copies, word for word."""
     shingles, unit = [], list[int]()
     for text in texts:
         words = re.findall(r"\w+", text.lower())

@@ -1,0 +1,168 @@
+"""Write the pages of the reference that code and data already say."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+import biaskit.tables.schema as schema
+from biaskit.study.config import describe_keys, read_study_file, study_names
+from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
+
+HERE = Path(__file__).resolve().parent
+MEANINGS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(schema.__file__).with_name("columns.toml").read_text(encoding="utf-8")
+)
+ENGINES = {"probe": "Studies of `biaskit probe`", "personas": "Studies of `biaskit personas`"}
+
+
+def _table(heads: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def _values(study: type[BaseModel], name: str) -> str:
+    """Name the values that a key takes: the words of a choice, or the ends of a range."""
+    whole = study.model_json_schema()
+    found: Any = whole
+    for part in name.split("."):
+        found = found["properties"][part]
+        found = whole["$defs"][found["$ref"].rpartition("/")[2]] if "$ref" in found else found
+    found = next((one for one in found.get("anyOf", ()) if one.get("type") in ("integer", "number")), found)
+    if "enum" in found:
+        return ", ".join(f"`{value}`" for value in found["enum"])
+    low = found.get("minimum", found.get("exclusiveMinimum"))
+    high = found.get("maximum", found.get("exclusiveMaximum"))
+    if low is None:
+        return ""
+    return f"{'over ' * ('minimum' not in found)}{low:,} to {'under ' * ('maximum' not in found)}{high:,}"
+
+
+def keys() -> str:
+    """Name the shipped studies, and describe every key of a study: default, values, meaning."""
+    shipped = [(name, read_study_file(name)) for name in study_names()]
+    studies = ((f"`{name}`", study.get("engine", "probe"), study["summary"]) for name, study in shipped)
+    text = KEYS + _table(("study", "engine", "what it is"), studies)
+    for engine, study in STUDIES.items():
+        rows = (
+            (
+                f'<a id="{engine}-{key.replace(".", "-")}"></a>`{key}`'
+                + " ¹" * (key.partition(".")[0] in ANALYSIS_KEYS[engine]),
+                {"(required)": "required", "(none)": "unset", "": "empty", "{}": "empty"}.get(
+                    default, f"`{default}`"
+                ),
+                _values(study, key),
+                meaning,
+            )
+            for key, default, meaning in describe_keys(study)
+        )
+        text += f"\n## {ENGINES[engine]}\n\n{_table(('key', 'default', 'values', 'meaning'), rows)}"
+    return text
+
+
+def columns_of(table: schema.TableSchema) -> Iterator[tuple[str, str]]:
+    """Yield the columns of a table in their order, and the kind of each."""
+    for part in table.parts:
+        if isinstance(part, schema.Column):
+            yield part.name, part.kind
+        elif isinstance(part, schema.PerGroup):
+            yield from ((f"GROUP{suffix}", "number") for suffix in part.suffixes)
+        else:
+            yield "FIRST_minus_SECOND", "number"
+
+
+def meaning(table: str, column: str) -> str:
+    """Find what a column of a table means; a column that nobody described is a `KeyError`."""
+    return MEANINGS[table].get(column) or MEANINGS["shared"][column]
+
+
+def tables() -> str:
+    """Describe every table: what a row is, its keys, its columns."""
+    text = TABLES
+    for name, table in schema.SCHEMAS.items():
+        rows = ((f"`{column}`", kind, meaning(name, column)) for column, kind in columns_of(table))
+        text += (
+            f'\n<a id="table-{name.replace("_", "-")}"></a>\n## {name}.csv\n\nOne row for each '
+            f"{MEANINGS[name]['rows']}\nKeys: {', '.join(f'`{key}`' for key in table.keys)}.\n\n"
+            + _table(("column", "kind", "meaning"), rows)
+        )
+    return text
+
+
+def servers() -> str:
+    """Describe what to expect of each server, and what was tried."""
+    data = tomllib.loads((HERE / "servers.toml").read_text(encoding="utf-8"))
+    of_servers = ("name", "url", "key", "routes", "estimators", "tried", "source")
+    heads = ("server", "base URL", "key variable", "routes", "estimators to expect", "tried", "source")
+    rows = [[one.get(part, "no" if part == "tried" else "") for part in of_servers] for one in data["server"]]
+    of_providers = ("name", "models", "variables", "package", "also")
+    text = SERVERS + _table(heads, iter(rows)) + PROVIDERS
+    heads = ("provider", "models", "variables: key; address", "package", "also by")
+    return text + _table(heads, ([one.get(part, "") for part in of_providers] for one in data["provider"]))
+
+
+KEYS = """# Studies and their keys
+
+`biaskit corpora STUDY` prints these with the study's own values; `--set KEY=VALUE` sets one. Keys marked ¹
+change the analysis only: `biaskit analyze RUN --set KEY=VALUE` applies them to stored answers.
+
+## Shipped studies
+
+"""
+TABLES = """# Tables and columns
+
+The tables of a run are CSV files in its folder `tables/`: UTF-8, comma, one header line. Shares,
+probabilities, coverages and differences of shares are fractions, p- and q-values are in [0, 1], `n_…` are
+counts, booleans are `yes` and `no`, and an undefined value is an empty field. GROUP is each gender group of
+the study, by default male, female and diverse. The keys name a row: no two rows have the same.
+"""
+SERVERS = """# Servers
+
+What to expect of a server, by its documentation and by bug reports. We tried only those marked **tried**;
+`biaskit doctor` measures yours. Base URLs and key variables go into `api:MODEL@URL` and `--api-key-env`.
+
+"""
+PROVIDERS = """
+<a id="inspect"></a>
+## Providers through Inspect
+
+`inspect:PROVIDER/MODEL` sends prompts through Inspect, which gives texts only (`sampling`).
+`openai-api/SERVICE/MODEL` is any other server with OpenAI's interface. How it is used: [models behind an
+API](../howto/api.md).
+
+"""
+COMMANDS = """# Commands
+
+```{eval-rst}
+.. click:: biaskit.cli:cli
+   :prog: biaskit
+   :nested: full
+```
+"""
+FACE = """# Python
+
+```{eval-rst}
+.. automodule:: biaskit
+   :members:
+   :imported-members:
+
+.. autoclass:: biaskit.workflow.result.RunResult
+   :members:
+
+.. autoclass:: biaskit.workflow.compare.ComparisonResult
+   :members:
+```
+"""
+
+
+def write(folder: Path) -> None:
+    """Write every page that is generated into a folder, if it changed."""
+    pages = {"cli": COMMANDS, "python": FACE, "keys": keys(), "tables": tables(), "servers": servers()}
+    for name, text in pages.items():
+        path = folder / f"{name}.md"
+        if not path.is_file() or text != path.read_text(encoding="utf-8"):
+            path.write_text(text, encoding="utf-8")
