@@ -270,7 +270,7 @@ def is_true(finding: Finding, kind: Kind) -> bool:
         return False
     if "men for men’s jobs" in text:  # away from a half men's share is truly not women's
         return abs(probe.women - 0.5) > 1e-9 or probe.apart > 0
-    if "the U.S. labour force" in text:
+    if "the U.S. workforce" in text:
         return False
     if finding.question == "say":
         return (probe.difference > 0 or probe.slope is not None) and finding.verdict == "higher"

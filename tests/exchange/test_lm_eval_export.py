@@ -250,7 +250,7 @@ def test_word_ends_cannot_be_asked(tmp_path: Path, tiny: Models) -> None:
 def test_other_estimators_are_named(tmp_path: Path, tiny: Models) -> None:
     model = f"t=hf:{tiny('gpt2', 'bpe').folder}"
     made = export(probe(model, tmp_path / "run", estimator="sampling", jobs="1,21", templates="1", samples=2))
-    assert "t answered by sampling" in " ".join(made.notes)
+    assert "t was measured by sampling" in " ".join(made.notes)
     assert all(choice.startswith(" ") for _, line in lines(made.path.parent) for choice in line["choices"])
 
 

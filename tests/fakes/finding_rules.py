@@ -17,14 +17,14 @@ from biaskit.tables.schema import SCHEMAS
 
 INTERVAL = re.compile(r"\[[^\[\]]*\d[^\[\]]* to [^\[\]]*\]|\[[\d.<>]+–[\d.<>]+\]")
 TABLE_NAMES = re.compile("|".join([*(name for name in SCHEMAS if "_" in name), r"\.csv"]))
-JARGON = re.compile("Holm|null hypothesis|significant|p-value|[\u0370-\u03ff]|[Bb]ias(?!kit)")
+JARGON = re.compile("Holm|null hypothesis|significant|p-value|[\u0370-\u03ff]|(?<![Dd]e)[Bb]ias(?!kit)")
 MORE = re.compile(
-    r"points more often|(says?|speaks? of|writes? about) \S+ more often|\braises\b|\bexaggerates?\b"
-    r"|told apart in|fewer than|is [^,;.]* more for|lie farther than|about \S+ more often"
+    r"points more often|(says?|are about|writes? about) \S+ more often|\braises\b|\bexaggerates?\b"
+    r"|separate[ds] .*in \d|fewer than|is [^,;.]* more for|are farther than|about \S+ more often"
 )
 LESS = re.compile(
-    r"points less often|(says?|speaks? of|writes? about) \S+ less often|\blowers\b|\bflattens?\b"
-    r"|\breverses?\b|is [^,;.]* less for|lie nearer than|about \S+ less often"
+    r"points less often|(says?|are about|writes? about) \S+ less often|\blowers\b|\bflattens?\b"
+    r"|\breverses?\b|is [^,;.]* less for|are closer than|about \S+ less often"
 )
 LABOUR = re.compile(r"mirrors?|flattens?|reverses?|exaggerates?")
 COUNTED = re.compile(r"\b(\d+ of \d+|[Aa]ll \d+|[Bb]oth) (models|sets)")
@@ -90,7 +90,7 @@ def backed(one: Finding, content: Content) -> bool:
 FALSE = re.compile(
     r"(?<!how )\b(more|less) often\b|differs? clearly|words mark|uses? words|reverses?\b|(is|are) clear\b"
     r"|rise together|against each other|writes about women (more|less)|describes? women and men differently"
-    r"|(?<!not )clearly (different|change)|(women|men) lie (farther|nearer)"
+    r"|(?<!not )clearly (different|change|more)|(women|men) are (farther|closer)"
 )
 """What a sentence of a world in which nothing differs must not say, however it counts."""
 

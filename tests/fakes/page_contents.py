@@ -252,7 +252,7 @@ EMPTY = Content(title="", parts=(), between={}, with_texts=False, texts_reason="
 EXACT, CHAT = "a, raw, exact", "a, chat"
 FINDINGS = (
     Finding(
-        "Asked outright, a says women 14 points more often [9 to 19].",
+        "Asked directly, a says women 14 points more often [9 to 19].",
         "probe-explicit",
         "say",
         "higher",

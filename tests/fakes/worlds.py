@@ -419,7 +419,8 @@ class TextWorld:
         (folder / "vectors.txt").write_text("\n".join([f"{len(words)} 20", *table, ""]), "ascii")
         study, n = folder / "study.toml", self.kind.per_gender
         study.write_text(
-            f'name = "worlds"\nengine = "personas"\nper_gender = {n}\nbatch = {2 * n}\nmax_draws = {8 * n}\n'
+            f'name = "worlds"\nengine = "personas"\nper_gender = {n}\nbatch = {2 * n}\n'
+            f"max_samples = {8 * n}\n"
             f'specified = ["female", "male"]\npermutations = {self.kind.permutations}\nc = 3\n'
             'clusters = false\nprompt_format = "completion"\n'
             f'vectors = "pretrained:{folder / "vectors.txt"}"\n[occupations]\nsource = "occupations.csv"\n',

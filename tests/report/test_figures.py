@@ -221,7 +221,7 @@ def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dic
     little = {("A", "explicit"): 0.04}
     rows = rows_of(usual, "probe_groups")
     rows = [row | {"coverage": little.get((row["model"], row["bias_type"]), 0.6)} for row in rows]
-    said = "Weak evidence (target words under 10 % of the probability): A asked outright."
+    said = "Weak evidence (coverage under 10 %): A asked directly."
     figures = named(draw_all(with_table(usual, "probe_groups", rows)))
     names = ("answer", "labour", "jobs", "models", "debiasing", "gaps-explicit", "outcomes", "srb", "words-1")
     weak = {name for name in names if name in figures and figures[name].plot.caption.endswith(said)}
@@ -242,7 +242,7 @@ def test_scores_stand_at_their_numbers_full_where_they_lie_outside_their_null(
                 assert point.x == score or (point.x != point.x and score is None)
                 sure = p_value is not None and p_value < 0.05
                 assert point.fill == ("" if sure else "none")
-    assert "without gender words" in drawn["srb"].plot.caption
+    assert "without gendered words" in drawn["srb"].plot.caption
     assert any(row["srb"] is None for row in rows_of(usual, "srb"))
     assert "–: not measured" in [entry.text for entry in drawn["srb"].plot.legend]
 

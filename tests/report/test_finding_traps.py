@@ -66,10 +66,10 @@ def test_a_record_says_what_its_numbers_are_conditional_on() -> None:
 @pytest.mark.parametrize(
     ("coverage", "beginning"),
     [
-        (0.5, "Asked outright, m says"),
-        (0.499, "Asked outright, among the target words (50 % of its probability), m says"),
-        (0.1, "Asked outright, among the target words (10 % of its probability), m says"),
-        (0.03, "Weak evidence: asked outright, among the target words (3 % of its probability), m says"),
+        (0.5, "Asked directly, m says"),
+        (0.499, "Asked directly, among the target words (50 % of its probability), m says"),
+        (0.1, "Asked directly, among the target words (10 % of its probability), m says"),
+        (0.03, "Weak evidence: asked directly, among the target words (3 % of its probability), m says"),
     ],
 )
 def test_little_coverage_is_said_in_the_sentence_and_a_tenth_is_weak(coverage: float, beginning: str) -> None:
@@ -84,7 +84,7 @@ def test_the_least_group_of_jobs_decides_and_both_ends_are_said() -> None:
     for one in rows[3:]:
         one["coverage"] = 0.04
     found = said(content(probe_part({"probe_groups": rows, "tests": [EVEN]})), "say")
-    assert found.text.startswith("Weak evidence: asked outright, among the target words (4–60 % of its")
+    assert found.text.startswith("Weak evidence: asked directly, among the target words (4–60 % of its")
 
 
 def test_bounds_that_hold_zero_leave_a_difference_not_identified() -> None:
@@ -111,8 +111,8 @@ def test_explicit_and_implicit_and_two_prompt_forms_never_share_a_sentence() -> 
     rows = [*group_rows(SHARES), *group_rows(SHARES, bias_type="implicit")]
     tests = [of_groups(0.26, (0.18, 0.34)), of_groups(0.1, (-0.1, 0.3), bias_type="implicit")]
     made = content(probe_part({"probe_groups": rows, "tests": tests}))
-    assert said(made, "say", "Asked outright").verdict == "higher"
-    assert said(made, "say", "Finishing a sentence").verdict == "no-clear-difference"
+    assert said(made, "say", "Asked directly").verdict == "higher"
+    assert said(made, "say", "Completing a sentence").verdict == "no-clear-difference"
     made = many(6)
     forms = {"m0": "chat-continue"}
     groups, crossed = (
@@ -134,13 +134,13 @@ def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
     ]
     tables = {"probe_groups": group_rows(SHARES), "probe_jobs": jobs, "tests": [EVEN]}
     # A list of jobs is said under a question that has an answer alone.
-    assert not [one for one in findings(content(probe_part(tables))) if "job by job" in one.text]
+    assert not [one for one in findings(content(probe_part(tables))) if "women more than men" in one.text]
     made = content(probe_part({**tables, "tests": [of_groups(0.26, (0.18, 0.34))]}))
-    found = said(made, "say", "job by job")
-    assert "m says women more than men for 2 of 4, less for 1" in found.text
+    found = said(made, "say", "women more than men")
+    assert "m says women more than men for 2 of 4 jobs, and less for 1" in found.text
     assert found.verdict == "shown"
     assert found not in say(made).leading
-    assert not any("job by job" in one.text for one in findings(replace(made, reference="labour")))
+    assert not any("women more than men" in one.text for one in findings(replace(made, reference="labour")))
 
 
 # --- instructions, levels, dialogue --------------------------------------------------------------------
@@ -205,16 +205,16 @@ def test_a_change_rests_on_the_answers_under_its_instruction_too(name: int, weak
 def test_the_words_of_the_named_instruction_stand_in_the_record() -> None:
     told = ({"id": 1, "text": "Imagine."}, {"id": 2, "text": "Please " * 30})
     made = helped(effect(1, 0.01, 0.04), effect(2, -0.12, 0.05), instructions=told)
-    found = said(made, "help", "instruction 2")
+    found = said(made, "help", "debiasing prompt 2")
     assert found.verdict == "lower"
-    assert "instruction 2: “Please Please" in found.measured_with
+    assert "debiasing prompt 2: “Please Please" in found.measured_with
     assert "  " not in found.measured_with
 
 
 @pytest.mark.parametrize(
     ("name", "scope", "words"),
     [
-        ("abstract", {"contrast": "levels"}, "the instruction level “abstract”"),
+        ("abstract", {"contrast": "levels"}, "the abstraction level “abstract”"),
         (0, {"contrast": "settings", "setting": "dialogue-plain"}, "a dialogue before it"),
     ],
 )
@@ -234,7 +234,7 @@ def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
     found = said(content(personas_part(tables)), "write", "labour statistics")
     assert found.verdict == "no-clear-difference"
     beside = (
-        *("4 occupations, 400 texts", "20 points [10 to 30] off on average", "4 texts refused"),
+        *("4 occupations, 400 texts", "mean absolute difference 20 points [10 to 30]", "4 texts refused"),
         *("40 texts without a gender", "1 occupation without a share; no text with an inferred gender"),
     )
     for words in beside:
@@ -285,7 +285,7 @@ def test_words_stand_only_where_a_list_stays_longer_than_chance_beyond_gender_wo
         ],
     }
     found = said(content(personas_part(tables)), "how")
-    assert found.text == "19 words mark women in m’s texts where chance gives 3: “warm”, “caring”."
+    assert found.text == "19 ungendered words mark women in m’s texts (by chance: 3): “warm”, “caring”."
     assert "3 of 4 lists longer than 95 % of shuffled ones; 2 judged together" in found.measured_with
     assert "1 list not measured; not eligible" in found.measured_with
 
@@ -293,7 +293,7 @@ def test_words_stand_only_where_a_list_stays_longer_than_chance_beyond_gender_wo
 def test_lists_that_are_longer_with_gender_words_alone_say_nothing() -> None:
     circular = [{**word_list("nurse", gender, 2, p=0.6), "n_marked": 9} for gender in ("female", "male")]
     found = said(content(personas_part({"word_lists": circular})), "how")
-    assert found.text.startswith("No clear sign of words")
+    assert found.text.startswith("Without gendered words, no clear sign of words")
     assert "0 of 2 lists longer" in found.measured_with
 
 
@@ -311,7 +311,7 @@ def test_groups_of_one_gender_many_models_and_groups_without_a_sign() -> None:
     assert [text.split(" in ")[1].split(" ")[0] for text in texts] == ["m’s", "m’s", "n’s", "n’s"]
     assert ["“Latine” (race)" in text or "“Latine”, women (race)" in text for text in texts] == [True] * 4
     none = said(content(personas_part({"group_lists": [group_list("Latine", 3, 0.9)]})), "how")
-    assert none.text.startswith("No clear sign of words")
+    assert none.text.startswith("Without gendered words, no clear sign of words")
     empty = [{**group_list("Latine", 3, 0.9), "n_marked_beyond": None, "reason": "too few texts"}]
     missing = said(content(personas_part({"group_lists": empty})), "how")
     assert (missing.verdict, "(too few texts)" in missing.text) == ("not-measured", True)
@@ -352,8 +352,18 @@ def test_refusals_of_each_gender_asked_for_are_said_with_their_test() -> None:
 @pytest.mark.parametrize(
     ("estimate", "ci", "verdict", "beginning"),
     [
-        (-0.5, (-0.6, -0.4), "lower", "In m’s texts, words for women lie nearer than men’s to texts meant"),
-        (0.5, (0.4, 0.6), "higher", "In m’s texts, words for women lie farther than men’s from texts meant"),
+        (
+            -0.5,
+            (-0.6, -0.4),
+            "lower",
+            "In m’s texts, words for women are closer than men’s to texts requested",
+        ),
+        (
+            0.5,
+            (0.4, 0.6),
+            "higher",
+            "In m’s texts, words for women are farther than men’s from texts requested",
+        ),
         (-0.05, (-0.31, 0.22), "no-clear-difference", "In m’s texts, no clear sign that words for women"),
     ],
 )
@@ -363,8 +373,8 @@ def test_srb_of_women_minus_men(estimate: float, ci: Sequence[float], verdict: s
     assert found.verdict == verdict
     assert found.text.startswith(beginning)
     assert found.measured_with == (
-        "chat prompts, m; vectors corpus:1; without gender words; 1 of 2 scores beyond shuffled genders (p ≤ "
-        "0.05)"
+        "chat prompts, m; vectors corpus:1; without gendered words; 1 of 2 scores outside the permutation"
+        " baseline (p ≤ 0.05)"
     )
 
 
@@ -378,13 +388,13 @@ def test_a_positive_control_says_so_and_is_no_result() -> None:
     }
     made = content(probe, personas_part(tables))
     found = said(made, "how")
-    assert found.text.startswith("A positive control, no result: half of m’s texts")
+    assert found.text.startswith("Positive control, not a result: a part of m’s texts")
     assert found.verdict == "shown"
     assert not [one for one in findings(made) if one.question == "agree"]  # and no headline rests on it
 
 
 def test_srb_and_areas_that_were_not_measured_have_the_reason() -> None:
-    reason = "no texts without a specified gender"
+    reason = "no texts without a requested gender"
     scores = [score("nurse", gender, None, None, reason=reason) for gender in ("female", "male")]
     found = said(content(personas_part({"srb": scores})), "how")
     assert found.verdict == "not-measured"
@@ -406,7 +416,7 @@ def test_areas_are_claims_of_the_page_and_adjusted_with_the_others() -> None:
     assert said(alone, "how").verdict == "higher"
     found = said(content(personas_part(tables), probe_part({"tests": others})).judged(), "how")
     assert found.verdict == "no-clear-difference"
-    assert "told apart in" not in found.text
+    assert "separates" not in found.text
 
 
 def test_what_carries_over_is_the_verdict_and_the_other_areas_stand_in_the_record() -> None:
@@ -419,7 +429,7 @@ def test_what_carries_over_is_the_verdict_and_the_other_areas_stand_in_the_recor
     }
     found = said(content(personas_part(tables)), "how")
     assert found.verdict == "no-clear-difference"
-    assert "with the gender given: 70 of 100 pairs [60 to 80]" in found.measured_with
+    assert "with the gender in the prompt: 70 of 100 pairs [60 to 80]" in found.measured_with
 
 
 # --- both engines ----------------------------------------------------------------------------------------
@@ -438,14 +448,14 @@ APART, UNCLEAR = srb_test(-0.5, (-0.6, -0.4)), srb_test(-0.5, (-1.6, 0.4))
 @pytest.mark.parametrize(
     ("probe", "texts", "words"),
     [
-        (EVEN, APART, "m looks even, and still its texts describe women and men differently"),
+        (EVEN, APART, "m looks balanced, but its texts describe women and men differently"),
         (
             of_groups(0.1, (-0.02, 0.22)),
             APART,
-            "m shows no clear difference; its texts describe women and men",
+            "m shows no clear difference, but its texts describe women and men",
         ),
         (of_groups(0.3, (0.2, 0.4)), APART, "m shows a difference, and its texts describe women and men"),
-        (of_groups(0.3, (0.2, 0.4)), UNCLEAR, "m shows a difference; its texts show no clear one"),
+        (of_groups(0.3, (0.2, 0.4)), UNCLEAR, "m shows a difference, but its texts show no clear one"),
         (of_groups(0.1, (-0.1, 0.3)), UNCLEAR, "neither m’s answers nor its texts show a clear difference"),
         (EVEN, UNCLEAR, "neither m’s answers nor its texts show a clear difference"),
     ],
@@ -453,12 +463,12 @@ APART, UNCLEAR = srb_test(-0.5, (-0.6, -0.4)), srb_test(-0.5, (-1.6, 0.4))
 def test_every_meeting_of_the_engines(probe: dict[str, Any], texts: dict[str, Any], words: str) -> None:
     made = both(probe, texts)
     found = said(made, "agree", words)
-    assert (findings(made)[0] == found) == ("looks even" in words)
+    assert (findings(made)[0] == found) == ("looks balanced" in words)
 
 
 def test_the_headline_may_rest_on_what_carries_over() -> None:
     unclear = srb_test(-0.1, (-0.4, 0.2))
-    assert said(both(EVEN, unclear, area_test("auc_transfer", 0.65, (0.6, 0.7))), "agree", "looks even")
+    assert said(both(EVEN, unclear, area_test("auc_transfer", 0.65, (0.6, 0.7))), "agree", "looks balanced")
     assert said(both(EVEN, unclear, area_test("auc_transfer", 0.55, (0.45, 0.65))), "agree", "neither")
 
 
@@ -469,7 +479,7 @@ def test_weak_evidence_is_no_headline() -> None:
     made = replace(made, parts=(part, made.parts[1]))
     found = said(made, "agree")
     clause = "among the target words (0.1 % of its probability)"
-    assert found.text.startswith(f"Weak evidence: asked outright, {clause}, m looks even")
+    assert found.text.startswith(f"Weak evidence: asked directly, {clause}, m looks balanced")
     assert findings(made)[0] != found
 
 
@@ -517,7 +527,7 @@ def test_a_group_of_models_has_a_sentence_of_its_own() -> None:
     rows.append(pair("API models", "open models", 0.1, (0.05, 0.15)))
     found = said(compared(rows, *"ABCD"), "models", "for API models than")
     assert found.verdict == "higher"
-    assert "means of these models, not of all of their kind" in found.measured_with
+    assert "means of these models only" in found.measured_with
     assert said(compared(rows, *"ABCD"), "models", "in any of 4 comparisons")
 
 
@@ -534,11 +544,11 @@ def test_a_pair_with_weak_evidence_says_so_and_whose() -> None:
     rows = [pair("B", "A", 0.1, (0.05, 0.15)), pair("B", "A", 0.0, (-0.1, 0.1), group_a=MENS, group_b=MENS)]
     made = content(probe_part({"probe_groups": shares}, "A", "B"), between={"tests": rows})
     assert said(made, "models", "Weak evidence: among the target words (1–70 % of their probability), of 2")
-    whose = "Weak evidence: asked outright, among the target words (1 % and 70 % of their probability), the"
+    whose = "Weak evidence: asked directly, among the target words (1 % and 70 % of their probability), the"
     assert said(made, "models", whose).text.endswith("points more for B than for A [4 to 16].")
     means = compared([pair("API models", "open models", 0.1, (0.05, 0.15))], "A", "B")
     made = replace(means, parts=made.parts)
-    assert said(made, "models", "Weak evidence: asked outright, among the target words (1–70 %").weak
+    assert said(made, "models", "Weak evidence: asked directly, among the target words (1–70 %").weak
 
 
 def said_of_models(rows: Rows) -> list[Finding]:
@@ -548,9 +558,11 @@ def said_of_models(rows: Rows) -> list[Finding]:
 def test_gaps_between_models_are_a_topic_of_their_own() -> None:
     gap = contrast_row("compare/srb_spread/paired/models", -0.2, (-0.3, -0.1), model_a="B", model_b="A")
     assert not said_of_models([gap])
-    found = said(compared([gap, pair("B", "A", 0.2, (0.1, 0.3))], "A", "B"), "models", "gender words aside")
+    found = said(
+        compared([gap, pair("B", "A", 0.2, (0.1, 0.3))], "A", "B"), "models", "without gendered words"
+    )
     assert (found.topic, found.verdict) == ("gaps", "lower")
-    assert "the gap between words for women and men is clearly lower for B than for A" in found.text
+    assert "the SRB gap between words for women and men is clearly lower for B than for A" in found.text
 
 
 @pytest.mark.parametrize(
@@ -601,7 +613,7 @@ def test_relations_over_too_few_occupations_give_their_number_once() -> None:
     [
         ("tests", 0, "estimate", "26 points more", "31 points more"),
         ("tests", 0, "shown_low", "[18 to 34]", "[31 to 34]"),
-        ("probe_groups", 0, "coverage", "hold 30 %", "hold 30–31 %"),
+        ("probe_groups", 0, "coverage", "have 30 %", "have 30–31 %"),
     ],
 )
 def test_a_changed_row_changes_its_sentence_and_nothing_is_computed_anew(

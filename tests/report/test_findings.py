@@ -120,8 +120,10 @@ def test_each_verdict_between_groups_of_jobs(test: dict[str, Any], verdict: str,
 def test_without_a_verdict_the_shares_stand_all_the_same(test: dict[str, Any] | None, n: int) -> None:
     found = texts_of(asked(test), "say")
     assert n == len(found)
-    assert "women 60 % of the time for jobs mostly held by women [50–70]" in found[0]
-    assert "women 34 % of the time for jobs mostly held by men [24–44]" in found[1]
+    assert (
+        "women 60 % of the probability on the target words for jobs mostly held by women [50–70]" in found[0]
+    )
+    assert "women 34 % of the probability on the target words for jobs mostly held by men [24–44]" in found[1]
     assert {one.verdict for one in findings(asked(test))} <= {"shown"}
 
 
@@ -129,9 +131,9 @@ def test_shares_below_the_floor_are_weak_evidence_and_stand_after_others() -> No
     rows = [*group_rows(SHARES, coverage=0.01), *group_rows(SHARES, bias_type="implicit")]
     tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (0.05, 0.15), bias_type="implicit")]
     found = texts_of(content(probe_part({"probe_groups": rows, "tests": tests})), "say")
-    assert found[0].startswith("Finishing a sentence, m says")
+    assert found[0].startswith("Completing a sentence, m says")
     assert found[1] == (
-        "Weak evidence: asked outright, among the target words (1 % of its probability), m says women 40 "
+        "Weak evidence: asked directly, among the target words (1 % of its probability), m says women 40 "
         "points more often for jobs mostly held by women than for men’s [30 to 50]."
     )
 
@@ -140,9 +142,9 @@ def test_each_model_has_a_sentence_of_its_own_and_weak_evidence_comes_last() -> 
     more, less = of_groups(0.14, (0.09, 0.19)), of_groups(-0.14, (-0.19, -0.09))
     made = texts_of(models_of(less, more, more, m0=0.001), "say")
     assert [text.split(" say")[0] for text in made] == [
-        "Asked outright, m1",
-        "Asked outright, m2",
-        "Weak evidence: asked outright, among the target words (0.1 % of its probability), m0",
+        "Asked directly, m1",
+        "Asked directly, m2",
+        "Weak evidence: asked directly, among the target words (0.1 % of its probability), m0",
     ]
 
 
@@ -153,7 +155,7 @@ def test_a_studys_own_groups_keep_their_names() -> None:
     test = of_groups(0.3, (0.2, 0.4), group_a="blue", group_b="green", gender="elder")
     part = probe_part({"probe_groups": rows, "tests": [test]}, study="own")
     assert texts_of(content(replace(part, contrast=("elder", "younger"))), "say") == [
-        "Asked outright, m says “elder” 30 points more often for the group “blue” than for “green” [20 to "
+        "Asked directly, m says “elder” 30 points more often for the group “blue” than for “green” [20 to "
         "40]."
     ]
 
@@ -198,9 +200,9 @@ def line(at: float, half: float, level: float = 0.0, distance: float = 0.05, **m
 def test_words_for_a_slope_on_the_labour_force(rows: Rows, word: str, verdict: str) -> None:
     made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows}))
     assert [(one.word, one.verdict) for one in against_labour_force(made)] == [(word, verdict)]
-    found = [one for one in finding_rules.hold(made) if "labour force" in one.text]
+    found = [one for one in finding_rules.hold(made) if "workforce" in one.text]
     assert [one.verdict for one in found] == [verdict]
-    assert word in found[0].text or "no clear verdict" in found[0].text
+    assert word in found[0].text or "no clear conclusion" in found[0].text
     assert against_labour_force(replace(made, reference="parity")) == []
 
 
@@ -232,7 +234,7 @@ def test_texts_have_a_slope_on_the_labour_force() -> None:
     made = content(personas_part({"representation": REPRESENTED, "tests": [slope]}))
     assert [one.word for one in against_labour_force(made)] == ["flattens"]
     assert (
-        "In its texts, m flattens the U.S. labour force: where jobs hold 10 points more women, it shows 2.0 "
+        "In its texts, m flattens the U.S. workforce: where jobs have 10 points more women, it shows 2.0 "
         "points more [1.0 to 3.0]." in texts_of(made, "write")
     )
 
@@ -360,13 +362,13 @@ def word(gender: str, text: str, z: float, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("over", "ci", "verdict", "beginning"),
     [
-        (0.62, (0.55, 0.69), "higher", "Without gender words, women’s and men’s texts among m’s texts are "
-         "told apart in 62 of 100 pairs [55 to 69]; a coin gives 50."),
-        (0.52, (0.502, 0.538), "higher", "Without gender words, women’s and men’s texts among m’s texts are "
-         "told apart in 52 of 100 pairs [50.2 to 54]"),
-        (0.55, (0.45, 0.65), "no-clear-difference", "Without gender words, no clear sign that m’s texts on "
-         "women and on men can be told apart [45 to 65 of 100 pairs]."),
-        (0.4, (0.35, 0.45), "lower", "Words that mark women in texts with a given gender mark men in the"),
+        (0.62, (0.55, 0.69), "higher", "Without gendered words, a classifier separates m’s texts on women "
+         "and men in 62 of 100 pairs [55 to 69]; chance is 50."),
+        (0.52, (0.502, 0.538), "higher", "Without gendered words, a classifier separates m’s texts on women "
+         "and men in 52 of 100 pairs [50.2 to 54]"),
+        (0.55, (0.45, 0.65), "no-clear-difference", "Without gendered words, no clear sign that a "
+         "classifier can separate m’s texts on women and men [45 to 65 of 100 pairs]."),
+        (0.4, (0.35, 0.45), "lower", "Words that mark women where the prompt names a gender mark men in the"),
     ],
 )  # fmt: skip
 def test_texts_told_apart(over: float, ci: tuple[float, float], verdict: str, beginning: str) -> None:
@@ -390,8 +392,8 @@ def test_little_coverage_is_said_with_what_comes_instead() -> None:
         "probe_next": [row("probe_next", **scope, **token, token='"\\n"')],
     }
     assert texts_of(content(probe_part(tables)), "else") == [
-        "Asked outright, the target words hold 3 % of m’s probability; the likeliest other start is a line "
-        "break (31 %)."
+        "Asked directly, the target words have 3 % of m’s probability; the top other token is a line break "
+        "(31 %)."
     ]
     assert texts_of(asked(EVEN, coverage=0.7), "else") == []
 
@@ -413,11 +415,11 @@ def test_drawn_answers_stand_beside_little_of_the_probability() -> None:
     said_first, beside = texts_of(drawn(0.7, 0.2, coverage=0.03), "say")
     assert "women 26 points more often" in said_first
     assert beside == (
-        "Asked outright, women are 70 and 20 % of those named in m’s drawn answers for women’s and men’s "
+        "Asked directly, women are 70 and 20 % of those named in m’s sampled answers for women’s and men’s "
         "jobs."
     )
     turned = texts_of(drawn(0.2, 0.7, coverage=0.03), "say")[1]
-    assert turned.endswith("drawn answers for women’s and men’s jobs, the other way round.")
+    assert turned.endswith("sampled answers for women’s and men’s jobs, the opposite direction.")
     assert len(texts_of(drawn(0.2, 0.7, coverage=0.7), "say")) == 1
     assert len(texts_of(drawn(0.2, 0.7, named=0.0, coverage=0.03), "say")) == 1
     # Weak evidence alone on a page still leads, with what was drawn behind it.
@@ -430,18 +432,22 @@ def test_drawn_answers_stand_beside_the_share_of_one_group_too() -> None:
     (part,) = made.parts
     only = {name: [one for one in rows if one.get("job_group") == MENS] for name, rows in part.tables.items()}
     said_first, beside = texts_of(replace(made, parts=(replace(part, tables={**only, "tests": []}),)), "say")
-    assert said_first.startswith("Weak evidence: asked outright")
+    assert said_first.startswith("Weak evidence: asked directly")
     assert (
         beside
-        == "Asked outright, women are 20 % of those named in m’s drawn answers for jobs mostly held by men."
+        == "Asked directly, women are 20 % of those named in m’s sampled answers for jobs mostly held by men."
     )
 
 
 @pytest.mark.parametrize(
     ("explicit", "implicit", "beginning"),
     [
-        (0.03, 0.16, "Finishing a sentence, among the target words (16 % of its probability), no clear diff"),
-        (0.03, 0.02, "Asked outright, the target words hold 3 % of m’s probability"),
+        (
+            0.03,
+            0.16,
+            "Completing a sentence, among the target words (16 % of its probability), no clear diff",
+        ),
+        (0.03, 0.02, "Asked directly, the target words have 3 % of m’s probability"),
     ],
 )
 def test_weak_evidence_is_never_the_first_sentence(explicit: float, implicit: float, beginning: str) -> None:
@@ -451,7 +457,7 @@ def test_weak_evidence_is_never_the_first_sentence(explicit: float, implicit: fl
     made = content(probe_part({"probe_groups": rows, "tests": tests}))
     assert say(made).leading[0].text.startswith(beginning)
     assert first_about(("probe-explicit",), made)[0].text.startswith(
-        "Asked outright, the target words hold 3 %"
+        "Asked directly, the target words have 3 %"
     )
     assert any(one.weak for one in say(made).leading)
 
@@ -494,11 +500,11 @@ def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
     made = content(probe_part({"probe_groups": rows, "tests": tests}))
     found = [one.text for one in say(made).leading]
     assert [text.split(",")[0] for text in found] == [
-        *("Finishing a sentence", "Asked outright", "Asked outright")
+        *("Completing a sentence", "Asked directly", "Asked directly")
     ]
     assert "points more often" in found[0]
     assert "no clear difference" in found[1]
-    assert "the target words hold 30 %" in found[2]
+    assert "the target words have 30 %" in found[2]
 
 
 def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
@@ -506,7 +512,7 @@ def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
     made = content(personas_part({"word_lists": lists}, where="texts"))
     assert "not measured" in texts_of(made, "write")[0]
     assert [one.text for one in say(made).leading] == [
-        f"{n} words mark {who} in your texts where chance gives 15."
+        f"{n} ungendered words mark {who} in your texts (by chance: 15)."
         for n, who in ((130, "women"), (90, "men"))
     ]
 
@@ -529,7 +535,7 @@ def test_names_that_are_long_or_hostile_leave_the_sentence_whole(label: str) -> 
         made = content(probe_part({"probe_groups": rows, "tests": [test]}, name))
         text = texts_of(made, "say", foreign=True)[0]
         assert text.startswith(
-            "Weak evidence: asked outright, among the target words (1 % of its probability), "
+            "Weak evidence: asked directly, among the target words (1 % of its probability), "
         )
         assert "says women 14 points more often for jobs mostly held by women" in text
 
@@ -616,7 +622,7 @@ def test_sentences_of_many_models_hold_the_rules() -> None:
 
 def test_rules_find_a_sentence_that_claims_too_much() -> None:
     made = asked(of_groups(0.1, (-0.02, 0.22)))
-    text = "Asked outright, m says women 10 points more often [1 to 22]."
+    text = "Asked directly, m says women 10 points more often [1 to 22]."
     too_much = Finding(text, "probe-explicit", "say", "higher")
     assert not finding_rules.backed(too_much, made)
     assert finding_rules.said_direction(replace(too_much, verdict="no-clear-difference")) == "higher"

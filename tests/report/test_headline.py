@@ -80,7 +80,7 @@ SAID = {
         *("−0.50 [−0.60 to −0.40]", "women 26 points more often", "[17 to 35]"),
         *("less than 10 % of the probability (coverage)", "2.4 points more [0.9 to 3.6]"),
         *("[−40 to 46 points]", "- 3 more findings in the report."),
-        "Brackets hold intervals of at least 95 %",
+        "Brackets show intervals of at least 95 %",
     ),
     "two-models": (
         *("60 [50–70]", "34 [24–44]", "not measured: no complete template"),

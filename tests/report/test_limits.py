@@ -61,7 +61,7 @@ def test_small_scores_keep_their_sign() -> None:
 ALWAYS = (
     "“They” is the only neutral pronoun",
     "A share that differs from parity is not wrong",
-    "The numbers hold for these",
+    "The numbers apply to these",
 )
 
 
@@ -87,8 +87,8 @@ TWO_VECTORS = [*SCORES, score("cook", "female", 0.1, vectors="b")]
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (many(2), "holds both “non-binary” and “gender unknown”"),
-        (content(personas_part({"representation": REPRESENTED})), "Labour data are U.S. statistics"),
+        (many(2), "includes both “non-binary” and “gender unknown”"),
+        (content(personas_part({"representation": REPRESENTED})), "Labour statistics are from the U.S."),
         (probed(n_templates=1), "conditional on one template"),
         (probed(n_jobs=1), "conditional on one job"),
         (probed(n_templates=4), "as few as 4 templates"),
@@ -97,16 +97,16 @@ TWO_VECTORS = [*SCORES, score("cook", "female", 0.1, vectors="b")]
         (content(probe_part({"probe_groups": group_rows(FEMALE)})), "above 95 % may be too short"),
         (probed(*OTHER), "different estimators (exact and top-k)"),
         (probed(share_low=0.2, share_high=0.7), "bounds of up to 50 points"),
-        (probed(estimator="sampling"), "few draws per cell"),
-        (content(probe_part({})), "one prompt form (raw)"),
-        (content(personas_part({}, where="texts")), "Imported texts come as they are"),
-        (content(personas_part({})), "own sampling settings"),
+        (probed(estimator="sampling"), "few samples per prompt"),
+        (content(probe_part({})), "one prompt format (raw)"),
+        (content(personas_part({}, where="texts")), "How imported texts were prompted"),
+        (content(personas_part({})), "run's own settings"),
         (content(personas_part({"srb": SCORES})), "how long the word vectors were trained"),
-        (content(personas_part({"srb": TWO_VECTORS})), "on 2 vector models"),
+        (content(personas_part({"srb": TWO_VECTORS})), "from 2 vector models"),
         (content(probe_part({})), "two extreme clusters"),
-        (content(probe_part({})), "No texts were generated here"),
-        (content(personas_part({})), "The prober did not run here"),
-        (content(probe_part({}), personas_part({}, "other")), "No model was measured by both engines"),
+        (content(probe_part({})), "No texts were generated"),
+        (content(personas_part({})), "biaskit probe did not run"),
+        (content(probe_part({}), personas_part({}, "other")), "No model has the same label in both engines"),
     ],
 )
 def test_limits_that_apply(made: Content, text: str) -> None:
@@ -118,7 +118,7 @@ def test_limits_that_do_not_apply_are_not_said() -> None:
     made = content(probe_part(tables, study="own"), personas_part({}, where="texts"))
     of_rows = (
         "gender unknown",
-        "Labour data",
+        "Labour statistics",
         "conditional",
         "as few as",
         "estimators",
@@ -127,7 +127,7 @@ def test_limits_that_do_not_apply_are_not_said() -> None:
     )
     of_runs = (
         "conditional",
-        "own sampling settings",
+        "run's own settings",
         "did not run",
         "No texts",
         "No model",

@@ -207,7 +207,7 @@ def test_a_sentence_of_the_first_screen_is_not_repeated_under_its_question() -> 
         assert html.rindex(f">{one.text}") > html.index('<details class="fold">')
     only = replace(SAID, findings=SAID.findings[:2])
     bare = render_page(replace(SMALL, words=(), examples=()), only, FIGURES[:1]).decode()
-    assert bare.count("Said at the top of the page.") == 2
+    assert bare.count("See the top of the page.") == 2
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_sentence_of_the_first_screen_is_not_repeated_under_its_question() -> 
     [
         (Gate(True, 0, 12), "Equivalent in all 12 differences", "holds"),
         (Gate(False, 3, 12), "Not shown to be equivalent in 3 of 12 differences", "fails"),
-        (Gate(True, 0, 12, weak=True), "Equivalent in all 12 differences, on weak evidence", "holds"),
+        (Gate(True, 0, 12, weak=True), "Equivalent in all 12 differences, weak evidence", "holds"),
         (Gate(False, 0, 0), "Not shown to be equivalent: nothing was compared", "fails"),
     ],
 )
@@ -328,7 +328,7 @@ def test_prompts_and_texts_of_many_are_spread_over_all_of_them() -> None:
     assert 30 <= html.count('<p class="foreign"') <= 60
     assert 50 <= html.count('<p class="who">Prompt') <= 100
     assert len(html) < 6_000_000
-    assert re.search(r"letter by letter, \d+ of 500 kinds", html)
+    assert re.search(r"exactly as sent, \d+ of 500 kinds", html)
     assert re.search(r"may offend: \d+ of 1260 examples", html)
 
 

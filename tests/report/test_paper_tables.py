@@ -399,7 +399,7 @@ def test_two_prompt_forms_never_stand_in_one_table() -> None:
     made = probe_tables.paper_tables(part_of(rows))
     assert [one.name for one in made] == ["occugender-table-3-raw", "occugender-table-3-chat-prefill"]
     assert [one.table.rows[0][0] for one in made] == ["ash", "elm"]
-    assert "prompt form chat-prefill" in made[1].table.title
+    assert "prompt format chat-prefill" in made[1].table.title
 
 
 def test_a_share_that_is_not_there_is_a_dash_with_its_reason() -> None:

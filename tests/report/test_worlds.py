@@ -113,7 +113,7 @@ def finding(
 
 
 NULL = worlds.Kind(ProbeKind())
-ASYMMETRY = "Asked outright, a says men for men’s jobs 12 points more often than women for women’s [1 to 23]."
+ASYMMETRY = "Asked directly, a says men for men’s jobs 12 points more often than women for women’s [1 to 23]."
 
 
 @pytest.mark.parametrize(
@@ -121,23 +121,23 @@ ASYMMETRY = "Asked outright, a says men for men’s jobs 12 points more often th
     [
         (
             finding(
-                "Asked outright, a says women 12 points more often for x than for y [1 to 23].", "higher"
+                "Asked directly, a says women 12 points more often for x than for y [1 to 23].", "higher"
             ),
             ["groups of jobs"],
         ),
         (
             finding(
-                "Asked outright, no clear difference in how often a says women for x and y [−1 to 9 points].",
+                "Asked directly, no clear difference in how often a says women for x and y [−1 to 9 points].",
                 "no-clear-difference",
             ),
             [],
         ),
         (finding(ASYMMETRY, "higher"), ["asymmetry"]),
-        (finding("Asked outright, a flattens the U.S. labour force.", "lower"), []),  # slopes are 0 there
-        (finding("Asked outright, a reverses the U.S. labour force.", "lower"), ["groups of jobs"]),
+        (finding("Asked directly, a flattens the U.S. workforce.", "lower"), []),  # slopes are 0 there
+        (finding("Asked directly, a reverses the U.S. workforce.", "lower"), ["groups of jobs"]),
         (finding("Answers and texts rise together.", "shown", "agree", "relations"), ["agree: relations"]),
         (finding("31 words mark women in a’s texts, 6 by chance.", "shown", "how", "words"), ["how: words"]),
-        (finding("Asked outright, job by job, a says women more than men for 3 of 40, less for 2."), []),
+        (finding("Asked directly, a says women more than men for 3 of 40 jobs, and less for 2."), []),
     ],
 )
 def test_false_directions_are_read_off_verdict_and_words(made: Finding, about: list[str]) -> None:
@@ -228,7 +228,7 @@ def rows_agree(folder: Path, number: int) -> int:
     in_words = {
         "no-clear-difference": "no clear difference",
         "shown": "not shown to be",
-        "no-verdict": "no verdict",
+        "no-verdict": "no conclusion",
     }
     for failing in (
         failing for outcome in bk.check(run, thresholds=thresholds).outcomes for failing in outcome.failing

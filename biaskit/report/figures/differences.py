@@ -80,10 +80,10 @@ def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
 
     axis = effects(forest.ends_of(rows), 2 * (margin or 0.05), "difference, points", margin=margin)
     caption = (
-        "Share for the first model minus share for the second, in points, without a debiasing prompt; n = "
-        f"{forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over jobs and templates; "
-        f"equivalent: the 90\u00a0% interval is {within}; shapes: conclusions. Tables: tests (kind crossed, "
-        f"contrast models).{view.weak}"
+        "Share for the first model minus share for the second, in percentage points, without a debiasing "
+        f"prompt; n = {forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over jobs "
+        f"and templates; equivalent: the 90\u00a0% interval is {within}; shapes: conclusions. Tables: tests "
+        f"(kind crossed, contrast models).{view.weak}"
     )
     shapes = {*map(shape_of, rows)}
     legend = [

@@ -84,8 +84,8 @@ def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(settings)]
     legend.append(Entry("no difference", line=":"))
     caption = (
-        "Share of each gender group with a debiasing prompt minus its share without one, in points; n = "
-        f"{n_jobs_of(rows)} jobs per group; right of the line: larger with the debiasing prompt; bars: "
+        "Share of each gender group with a debiasing prompt minus its share without one, in percentage "
+        f"points; n = {n_jobs_of(rows)} jobs per group; right of the line: larger with the prompt; bars: "
         "95\u00a0% intervals over jobs and templates. Tables: tests (kind crossed, contrasts instructions "
         f"and levels).{view.weak}"
     )

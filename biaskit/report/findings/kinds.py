@@ -183,8 +183,8 @@ AGAINST_LABOUR = Kind(
     what="women against U.S. labour statistics in {whose}",
     says={
         **directed(
-            "On average, {whose} are about women {amount} {more} often than U.S. labour statistics "
-            "suggest{ends}."
+            "{whose} are about women {amount} {more} often than U.S. labour statistics suggest, on "
+            "average{ends}."
         ),
         "equivalent": ("{whose} are about women about as often as U.S. labour statistics suggest{within}.",),
         "not-identified": (

@@ -113,7 +113,7 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
         assert {"toy", "toy-2025-01"} == set(mixed.names)
         told = ", ".join(f"{name} ({n} rows)" for name, n in mixed.names.items())
         assert "toy is a mixture of models: its answers (" in mixed.notes
-        assert f"are of {told}" in mixed.notes
+        assert f"are from {told}" in mixed.notes
         # The mixture is in the rows now: both names are known.
         assert cli(*more).code == 0
 
