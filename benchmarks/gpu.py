@@ -4,7 +4,7 @@
 
 Log-probabilities in float32 and bfloat16 beside those of the CPU in float32, by batch size; a batch that
 is too large for the memory, asked in halves; texts of two batch sizes; tokens a second, and those of vLLM
-on the same prompt where it is installed. It prints a table for docs/models.md and leaves with 1 where a
+on the same prompt where it is installed. It prints a table for howto/models and leaves with 1 where a
 check failed, with 2 where there is no such device. `--device cpu` runs the same logic anywhere.
 """
 
@@ -193,7 +193,7 @@ def name_of(device: str) -> str:
 
 
 def table(lines: Sequence[Line], device: str, model: str) -> str:
-    """As docs/models.md takes it."""
+    """As howto/models takes it."""
     said = {True: "yes", False: "NO", None: "–"}
     rows = [f"| {line.what} | {line.found} | {said[line.ok]} |" for line in lines]
     head = f"{model} on {name_of(device)}, torch {torch.__version__}, {time.strftime('%Y-%m-%d')}"

@@ -1,4 +1,4 @@
-"""How often the intervals of docs/methods.md#crossed-intervals hold the mean that they are intervals of.
+"""How often the intervals of methods/averages#crossed-intervals hold the mean that they are intervals of.
 
     python benchmarks/interval_coverage.py
 

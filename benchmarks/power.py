@@ -1,4 +1,4 @@
-"""How often the promised 80 % of docs/methods.md#power is kept: designs are drawn, the house's test judges.
+"""How often the promised 80 % of methods/averages#power is kept: designs are drawn, the house's test judges.
 
     python benchmarks/power.py [RUN]
 

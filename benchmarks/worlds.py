@@ -146,7 +146,7 @@ KINDS: Mapping[str, Kind] = {
     "sampling, coverage 0.05": _sampled(0.05),
     "sampling, coverage 0.05 follows": _sampled(0.05, 1.0),
     "sampling, three models, follows": _sampled(0.3, 1.0, models=3),
-    # The world of docs/methods.md#sampling-estimator: true mean 0.500, 20 jobs, 25 templates.
+    # The world of methods/estimators#sampling-estimator: true mean 0.500, 20 jobs, 25 templates.
     "sampling, true mean 0.500": Kind(
         ProbeKind(estimator="sampling", coverage=0.3, follows=1.0, templates=25, women=0.5 / (1 - DIVERSE)),
         truths=("null",),

@@ -1,14 +1,44 @@
-"""Measures how a language model treats gender, and how sure that is.
+"""Measure how a language model treats gender, and how sure that is.
 
-    import biaskit as bk
+>>> import biaskit as bk
+>>> bk.associate_gender("She is a nurse.").gender
+'female'
 
-    result = bk.probe("demo", study="occugender", jobs="nurse,plumber")
-    result.groups  # a DataFrame: share, interval and coverage per group of jobs
+Query models::
 
-    texts = bk.analyze_texts(df, text="text", gender="gender", occupation="job")
-    texts.srb  # a DataFrame: Subset Representational Bias per occupation and gender
+    probe                probabilities of words for women, men and neither in prompts about jobs
+    personas             texts about people: who is represented, and in which words
+    score_continuations  log-probabilities of your continuations of your prompts
+    doctor               what a model can answer, and with which estimator
+    prompt_formats       which prompt format reaches the target words
+    model, writer        a model in memory, or a callable, as a model
+    import_answers       the answers of a batch service as rows of a run
 
-Names load when they are first used, so that importing the package costs nothing.
+Read texts and stored runs; no model is loaded, except by verify::
+
+    analyze_texts        your own texts: genders, marked words, SRB
+    load                 the tables of a stored run, made again from its rows
+    compare              models side by side, with tests between them
+    check                whether runs stay within thresholds
+    verify               whether a stored run is what it says
+    report               a page with figures and tables for a paper
+    export, cite         files for other tools; signature and BibTeX
+    calibrate            C and alpha of Calibrated Marked Words for your texts
+    runs, corpora        what a folder stores, and what biaskit ships
+
+Compute on plain lists::
+
+    associate_gender     the gender that a text speaks of
+    marked_words         words that mark women's or men's texts
+    srb                  Subset Representational Bias of a list of words
+    chamfer_distance     how far a set of vectors is from another
+
+Classes: `ProbeResult` and `PersonasResult` (a run, its tables as DataFrames), `BiaskitError` (the error to
+catch), `Silent` (a `watcher` that shows nothing), `ModelCallback` (probes in training; needs transformers).
+
+Each command is a function of its name, but `biaskit analyze` is `load` and `analyze_texts`, `biaskit import`
+is `import_answers`, and `biaskit doctor` is also `prompt_formats`. Examples continue those of `probe`,
+`analyze_texts` and `compare`, whose results are `probed`, `written` and `compared`.
 """
 
 from __future__ import annotations
@@ -25,7 +55,9 @@ if TYPE_CHECKING:
     from biaskit.personas.srb.score import srb as srb
     from biaskit.personas.texts.association import associate_gender as associate_gender
     from biaskit.progress import Silent as Silent
+    from biaskit.workflow.analyze import corpora as corpora
     from biaskit.workflow.analyze import load as load
+    from biaskit.workflow.analyze import runs as runs
     from biaskit.workflow.batch_answers import import_answers as import_answers
     from biaskit.workflow.calibrate import calibrate as calibrate
     from biaskit.workflow.callback import ModelCallback as ModelCallback
@@ -49,27 +81,26 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _COMMANDS = (
-    *("calibrate", "check", "cite", "compare", "doctor", "export", "marked_words", "personas"),
-    *("probe", "prompt_formats", "report", "verify"),
+    *("calibrate", "check", "cite", "compare", "doctor", "export", "marked_words"),
+    *("prompt_formats", "report", "verify"),
 )
-"""Functions whose module is called as they are."""
-_FACE = {
-    **{name: f"biaskit.workflow.{name}" for name in _COMMANDS},
-    "BiaskitError": "biaskit.errors",
-    "ModelCallback": "biaskit.workflow.callback",
-    "PersonasResult": "biaskit.workflow.personas",
-    "ProbeResult": "biaskit.workflow.probe",
-    "Silent": "biaskit.progress",
-    "analyze_texts": "biaskit.workflow.own_texts",
-    "associate_gender": "biaskit.personas.texts.association",
-    "chamfer_distance": "biaskit.personas.srb.score",
-    "import_answers": "biaskit.workflow.batch_answers",
-    "load": "biaskit.workflow.analyze",
-    "model": "biaskit.workflow.objects",
-    "score_continuations": "biaskit.workflow.probe",
-    "srb": "biaskit.personas.srb.score",
-    "writer": "biaskit.models.writer",
+_NAMES = {
+    "errors": "BiaskitError",
+    "models.writer": "writer",
+    "personas.srb.score": "chamfer_distance srb",
+    "personas.texts.association": "associate_gender",
+    "progress": "Silent",
+    "workflow.analyze": "corpora load runs",
+    "workflow.batch_answers": "import_answers",
+    "workflow.callback": "ModelCallback",
+    "workflow.objects": "model",
+    "workflow.own_texts": "analyze_texts",
+    "workflow.personas": "PersonasResult personas",
+    "workflow.probe": "ProbeResult probe score_continuations",
+    **{f"workflow.{name}": name for name in _COMMANDS},
 }
+_FACE = {name: f"biaskit.{module}" for module, names in _NAMES.items() for name in names.split()}
+"""Name → module; names load when they are first used, so that importing the package costs nothing."""
 
 __all__ = sorted(_FACE.keys() - {"ModelCallback"})  # its base is transformers': `import *` needs none
 
@@ -81,14 +112,14 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_FACE])
+    return [*__all__, "__version__"]
 
 
 class _Face(ModuleType):
-    """Keeps `biaskit.probe` and the like the functions.
+    """Keeps `biaskit.probe`, `biaskit.runs` and the like the functions.
 
-    Importing a package writes its module to that name; `from biaskit.probe.design import ...` does not need
-    the write, and it is ignored.
+    Importing a package writes its module to that name; neither `from biaskit.probe.design import ...` nor
+    `import biaskit.runs.store` needs the write, and it is ignored.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

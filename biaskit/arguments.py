@@ -18,7 +18,7 @@ from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
 from biaskit.common.wording import short
-from biaskit.errors import BiaskitError, UsageError
+from biaskit.errors import BiaskitError, UsageError, nearest
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,23 +71,33 @@ _BY_NAME: Mapping[str, str] = {
 }
 
 
-def checked(**kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def checked(*records: type, **kinds: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Refuse arguments that do not fit; `kinds`: of parameters whose kind is not that of their name.
 
     A value that is the parameter's default always fits. Several values (`*models`) are checked one by one.
+    `records`: the TypedDicts of the function's `**options`, whose keys are described below its docstring.
     """
+    known = [name for record in records for name in record.__annotations__]
+    groups = [inspect.cleandoc(record.__doc__ or "").partition("\n\n")[2] for record in records]
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         signature = inspect.signature(function)
+        function.__doc__ = "\n\n".join([inspect.cleandoc(function.__doc__ or ""), *groups])
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            for name, value in signature.bind(*args, **kwargs).arguments.items():
-                parameter = signature.parameters[name]
+            given = signature.bind(*args, **kwargs).arguments
+            options = given.pop("options", {}) if records else {}
+            for name in options.keys() - {*known}:
+                near = nearest(name, [*signature.parameters, *known])
+                raise TypeError(f"{function.__name__}() has no argument {name!r}.{near}")
+            for name, value in (given | options).items():
+                parameter = signature.parameters.get(name)  # None: an option, by default None
                 kind = kinds.get(name) or _BY_NAME.get(name)
-                if kind is None or value is parameter.default:
+                if kind is None or value is (parameter and parameter.default):
                     continue
-                for argument in value if parameter.kind is parameter.VAR_POSITIONAL else [value]:
+                several = parameter and parameter.kind is parameter.VAR_POSITIONAL
+                for argument in value if several else [value]:
                     if not fits(argument, kind):
                         raise UsageError(f"{name} is {short(repr(argument))}: give {kind}.")
             try:

@@ -7,9 +7,15 @@ from collections.abc import Iterable
 
 
 class BiaskitError(Exception):
-    """Something the user can act on: the message says what, where, and what to do.
+    """Says what the user can act on: what is wrong, where, and what to do.
 
-    Caught once, in `cli`: one line on stderr, no traceback, and the class's exit code.
+    A command shows the message in one line and ends with `exit_code`.
+
+    >>> try:
+    ...     bk.load("nowhere")
+    ... except bk.BiaskitError as error:
+    ...     print(error)
+    nowhere is not a run: it has no manifest.json. `biaskit runs` lists the runs of this folder.
     """
 
     exit_code = 1

@@ -34,7 +34,7 @@ class ModelPlan:
     prompt_tokens: int
     seconds: float | None
     notes: tuple[str, ...] = ()
-    unit: str = "cells"
+    unit: str = "prompts"
     n_cells_most: int | None = None  # where the run itself decides how many: at most so many
     new_tokens: int = 0
     seconds_most: float | None = None
@@ -42,10 +42,10 @@ class ModelPlan:
     calls: int | None = None  # requests over the network; None: nothing is sent
     cost: float | None = 0.0  # USD at most; None: the price is unknown
     cost_most: float | None = None  # where the run itself decides how many
-    draws: tuple[int, int] | None = None  # sampling: texts of all cells to ask, at least and at most
+    draws: tuple[int, int] | None = None  # sampling: texts of all prompts to send, at least and at most
     prompt_tokens_most: int | None = None
     calls_most: int | None = None
-    n_taken: int = 0  # of n_cells: answered in other runs of the folder, and taken over
+    n_taken: int = 0  # of n_cells: answered in other runs of the folder, and reused
     taken_from: tuple[str, ...] = ()  # those runs
     shows: str = ""  # which differences such a run would show
 
@@ -55,14 +55,23 @@ class ModelPlan:
         return self.n_cells - self.n_stored - self.n_taken
 
 
-class Watcher:
-    """Sees a run as it goes: `Silent`, `LineWatcher`, the command's own, or yours; here nothing is shown."""
+class Silent:
+    """Shows nothing; by default a call shows its progress on stderr. Subclass it to see what you want.
+
+    >>> class Percent(bk.Silent):
+    ...     def progress(self, label, done, total):
+    ...         print(label, f"{done / total:.0%}")
+    >>> _ = bk.probe(mine, jobs="nurse", templates="1", reuse=False, out="percent", watcher=Percent())
+    mine 0%
+    mine 50%
+    mine 100%
+    """
 
     def planned(self, plan: ModelPlan, *, dry_run: bool) -> None:
-        """Take a model's plan; raise to stop before it starts (a question answered with no)."""
+        """Take a model's plan; an error raised here stops it before it starts."""
 
     def progress(self, label: str, done: int, total: int) -> None:
-        """Take how many of a model's missing cells are stored."""
+        """Take how many of a model's missing prompts or texts are stored."""
 
     def confirm(self, text: str) -> None:
         """Ask for a yes before something happens; raise where it is refused."""
@@ -71,15 +80,14 @@ class Watcher:
         """Take a note to show now, such as on a model that failed its checks."""
 
     def detail(self, text: str) -> None:
-        """Take a detail that only --verbose shows, such as a request that is asked again."""
+        """Take a detail that only --verbose shows, such as a repeated request."""
 
 
-class Silent(Watcher):
-    """Shows nothing, as in `bk.probe("demo", watcher=bk.Silent())`; by default a call shows its progress."""
+Watcher = Silent  # `Silent`, `LineWatcher`, the command's own, or yours
 
 
 class LineWatcher(Silent):
-    """Plan, notes and progress in lines on stderr; nothing is asked, since calling from Python is a yes.
+    """Plan, notes and progress in lines on stderr; a call from Python needs no confirmation.
 
     There is a line of progress every ten seconds and one at the end; details are for `biaskit ... --verbose`.
     """
@@ -150,7 +158,7 @@ def tell(text: str) -> None:
 
 @contextmanager
 def sign_of_life(text: str) -> Iterator[None]:
-    """Tell a line where nothing else was told for a second: loading libraries alone can take ten."""
+    """Write a line if nothing else was written for a second: loading libraries alone can take ten."""
     _TOLD.clear()
 
     def sign() -> None:
@@ -167,28 +175,27 @@ def sign_of_life(text: str) -> Iterator[None]:
 
 
 def plan_line(plan: ModelPlan) -> str:
-    """Write a plan in one line: what is stored, what will be asked, and what it takes at most.
+    """Write a plan in one line: what is stored, what will be sent, and what it costs at most.
 
-    Where a run itself decides how many draws it needs, numbers are ranges.
+    Where a run itself decides how many samples it needs, numbers are ranges.
     """
     missing = plan.n_missing
     most = missing + (plan.n_cells_most or plan.n_cells) - plan.n_cells
-    what = "cells (prompts)" if plan.unit == "cells" else plan.unit
-    line = f"{plan.label}: {plan.n_cells:,} {what}, {plan.n_stored:,} stored"
+    line = f"{plan.label}: {plan.n_cells:,} {plan.unit}, {plan.n_stored:,} stored"
     if plan.n_taken:
-        line += f", {plan.n_taken:,} taken over from {first_words(plan.taken_from, 2, ', ')}"
-    line += f", {_span(missing, most)} to ask"
+        line += f", {plan.n_taken:,} reused from {first_words(plan.taken_from, 2, ', ')}"
+    line += f", {_span(missing, most)} to run"
     if missing:
-        draws = "" if plan.draws is None else f"{_span(*plan.draws)} draws, "
+        draws = "" if plan.draws is None else f"{_span(*plan.draws)} samples, "
         sent = "" if plan.draws is not None or not plan.n_batches else f" in {plan.n_batches:,} batches"
         if plan.calls is not None:
             sent = f" in {_span(plan.calls, plan.calls_most)} calls"
         about = "" if plan.calls is None else "about "
         tokens = f"{about}{_span(plan.prompt_tokens, plan.prompt_tokens_most)} tokens{sent}"
-        new = f", at most {plan.new_tokens:,} new ones" if plan.unit == "draws" else ""
+        new = f", at most {plan.new_tokens:,} new ones" if plan.unit == "texts" else ""
         line += f"; {draws}{tokens}{new}, {_cost(plan)}, {_time(plan)}"
     how = "" if plan.estimator == "exact" else f", estimator {plan.estimator}"
-    return f"{line}; prompt form {plan.form}{how}."
+    return f"{line}; prompt format {plan.form}{how}."
 
 
 def _span(least: int, most: int | None) -> str:

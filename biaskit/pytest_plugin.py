@@ -1,4 +1,4 @@
-"""A check as a test: fixture `biaskit_check` and the option `--biaskit-thresholds` (docs/reading.md#gate).
+"""A check as a test: fixture `biaskit_check`, option `--biaskit-thresholds` (howto/compare-and-check#check).
 
     def test_the_new_model_treats_jobs_as_the_old_one(biaskit_check):
         biaskit_check("runs/old", "runs/new")
@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--biaskit-thresholds FILE`."""
     group = parser.getgroup("biaskit")
     group.addoption(
-        "--biaskit-thresholds", metavar="FILE", help="Those of `biaskit_check`, where a test names none."
+        "--biaskit-thresholds", metavar="FILE", help="Thresholds of `biaskit_check`, if a test names none."
     )
 
 

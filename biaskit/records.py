@@ -102,7 +102,7 @@ class Prompt:
     `raw` and `completion`: `text` is the whole prompt. Chat forms: `turns` precede, `text` is the last
     user turn and `prefill` the beginning of the answer (`chat`: empty, the answer is open). `system` must
     reach the system role or the model is refused; `preamble` goes there too where the template has one,
-    else it is the first line of the first user turn (docs/methods.md#prompt-forms).
+    else it is the first line of the first user turn (methods/prompts#prompt-forms).
     """
 
     text: str
@@ -123,7 +123,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """How a probability is obtained, as far as a cell's key depends on it (docs/methods.md#estimators)."""
+    """How a probability is obtained, as far as a cell's key depends on it (methods/estimators#estimators)."""
 
     name: EstimatorName = "exact"
     k: int | None = None  # top-k: how many of the most probable tokens are listed
@@ -210,7 +210,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class DrawRequest:
-    """One text to be sampled: it depends on its prompt, sampling and seed alone (docs/methods.md#draws)."""
+    """One text to be sampled: it depends on its prompt, sampling and seed alone (methods/texts#draws)."""
 
     key: str
     prompt: Prompt
@@ -276,7 +276,7 @@ class Plan(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One (model, bias type, template, job, instruction, setting) of the product (docs/methods.md#cells)."""
+    """One (model, bias type, template, job, instruction, setting) of the product (methods/prompts#cells)."""
 
     model: str
     bias_type: BiasType
@@ -294,7 +294,7 @@ class CellShares:
     """A cell with what its stored row says; `None` with a reason where it says nothing.
 
     Estimators that give no point also have ends, (low, high) in the order of the masses: bounds of `top-k`
-    (docs/methods.md#top-k-bounds), Wilson intervals of `sampling`.
+    (methods/estimators#top-k-bounds), Wilson intervals of `sampling`.
     """
 
     cell: Cell

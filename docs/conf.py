@@ -24,13 +24,19 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 autodoc_member_order = "groupwise"
 autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"  # else once more below each group of options
+napoleon_custom_sections = [
+    *[(f"{kind} models", "params_style") for kind in ("Local", "API")],
+    *[(title, "params_style") for title in ("The run", "What is measured", "What is sampled")],
+    *[(title, "params_style") for title in ("Other columns and groups", "Reading and analysis")],
+]
 smartquotes = False  # else an option loses a hyphen
 REPOSITORY = "https://github.com/biaskit/biaskit/blob/main/"
 linkcheck_ignore = [re.escape(REPOSITORY)]  # files of this checkout: tests/documents looks whether they exist
 
 _ANCHOR = re.compile(r'^<a id="([\w-]+)"></a>$', re.M)
 _LINK = re.compile(r"\]\(([^)\s#:]*)(?:#([\w-]+))?\)")
-_CITED = re.compile(r"\bdocs/([\w/-]+)\.md(?:#([\w-]+))?")
+_CITED = re.compile(r"\b((?:methods|howto|concepts|reference)/[\w-]+)(?:#([\w-]+))?")
 
 
 def _label(page: str, anchor: str) -> str:

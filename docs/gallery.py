@@ -35,6 +35,7 @@ class Shown:
 SHOWN = (
     Shown("figures.answer", "answer", ("occugender",)),
     Shown("figures.answer", "answer-both", ("gasp", "texts"), "answer"),
+    Shown("figures.answer", "base-and-chat", ("pair",), "answer"),
     Shown("figures.answer", "answer-models", ("scripted/probe", "scripted/personas"), "answer"),
     Shown("probe.groups", "groups", ("occugender",)),
     Shown("labour.labour", "labour", ("occugender",)),

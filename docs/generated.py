@@ -149,6 +149,12 @@ FACE = """# Python
 .. automodule:: biaskit
    :members:
    :imported-members:
+
+.. autoclass:: biaskit.workflow.result.RunResult
+   :members:
+
+.. autoclass:: biaskit.workflow.compare.ComparisonResult
+   :members:
 ```
 """
 

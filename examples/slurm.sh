@@ -4,7 +4,7 @@
 # Each task asks its part of the plan and stores every answer at once. A task that is stopped, by its time limit
 # or by a node that fails, is queued again and goes on where it was. When all are done:
 #
-#     biaskit analyze biaskit-runs/probe-occugender-*-shard-*-of-8 --out whole
+#     biaskit analyze biaskit-runs/occugender-*-shard-*-of-8 --out whole
 #
 # One task of an array alone: SHARDS=8 sbatch --array=3 examples/slurm.sh ...
 #

@@ -105,7 +105,7 @@ def tiny(saved_models: Callable[..., Tiny], own_cache: Path, one_thread: None) -
 def _asks_every_question(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs that a test makes side by side are both asked, unless it is about answers taken over."""
     if request.node.get_closest_marker("reuse") is None:
-        monkeypatch.setattr("biaskit.runs.reuse.list_runs", lambda parent: [])
+        monkeypatch.setattr(import_module("biaskit.runs.reuse"), "list_runs", lambda parent: [])
 
 
 @pytest.fixture(autouse=True)

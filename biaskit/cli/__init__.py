@@ -19,30 +19,30 @@ from biaskit.errors import BiaskitError, nearest
 from biaskit.progress import sign_of_life, tell
 
 COMMANDS = {
-    "probe": "measure the probability that a model says he, she or they of a job",
-    "personas": "see whom a model writes about when the prompt names no gender, and how",
-    "analyze": "rebuild every table from stored rows, or analyze your own texts",
-    "compare": "set models side by side, with tests between them",
-    "check": "check runs against thresholds; exit code 4 if any fails",
-    "verify": "hold a run against itself, and ask its model some of its cells again",
-    "report": "write one HTML page about stored runs, with figures and LaTeX tables",
-    "export": "write runs in the format of another tool: a log, a task, a card",
-    "import": "put in the answers that a batch service gave to --write-requests",
-    "calibrate": "find C and alpha of Calibrated Marked Words for your own texts",
-    "doctor": "measure what a model or an API can answer, and with which estimator",
-    "runs": "list the runs in this folder: rows done of planned, last write",
-    "corpora": "list the shipped corpora and studies, with source and keys",
-    "cite": "print a signature line and BibTeX of the papers whose instruments were used",
+    "probe": "measure how likely a model is to say he, she or they about a job",
+    "personas": "sample texts without a gender in the prompt: who are they about, and how?",
+    "analyze": "rebuild all tables from stored answers, or analyze your own texts",
+    "compare": "compare models, with tests between them",
+    "check": "check runs against thresholds; exit 4 if any fails",
+    "verify": "check a stored run and query a random sample of its answers again",
+    "report": "write an HTML page about stored runs, with figures and LaTeX tables",
+    "export": "convert runs for other tools: logs, tasks, model cards",
+    "import": "load batch answers (--write-requests) into a run",
+    "calibrate": "choose C and alpha of Calibrated Marked Words for your own texts",
+    "doctor": "find out what a model or an API supports, and which estimator fits",
+    "runs": "list the runs in this folder: rows done, rows planned, last write",
+    "corpora": "list the shipped corpora and studies, with sources and keys",
+    "cite": "print a run's signature and the BibTeX of the papers it uses",
 }
 
 FIRST_HOUR = """\
-biaskit measures how a language model treats gender, and how sure that is.
+biaskit measures how a language model treats gender, and how certain the result is.
 
   biaskit probe demo --jobs nurse,plumber   a first result on a small real model
-  biaskit analyze recorded:demo-base        who is represented in recorded texts, and how
-  biaskit probe hf:ORG/NAME --dry-run       your model: what a run will take
+  biaskit analyze recorded:demo-base        who recorded texts are about, and how
+  biaskit probe hf:ORG/NAME --dry-run       your model: estimated prompts, tokens and time
   biaskit report                            the newest run as a page, with figures
-  biaskit --help                            every command
+  biaskit --help                            all commands
 """
 
 _TWINS = {("probe", "--occupations"): "--jobs", ("personas", "--jobs"): "--occupations"}
@@ -83,7 +83,7 @@ class _Lazy(click.Group):
 @click.version_option(package_name="biaskit")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Measure how a language model treats gender, and how sure that is."""
+    """Measure how a language model treats gender, and how certain the result is."""
     ctx.call_on_close(partial(BY_COMMAND.reset, BY_COMMAND.set(True)))
     if ctx.invoked_subcommand is None:
         click.echo(FIRST_HOUR, nl=False)
@@ -116,7 +116,7 @@ def _run() -> int:
         command = error.ctx.command.name if error.ctx else None
         option = error.option_name if isinstance(error, click.NoSuchOption) else ""
         twin = _TWINS.get((command or "", option))
-        here = f" Here it is {twin}." if twin else ""
+        here = f" This command calls it {twin}." if twin else ""
         status = _say(f"{error.format_message()}{here}{where}", 2)
     except click.ClickException as error:
         status = _say(error.format_message(), 2)
@@ -126,9 +126,9 @@ def _run() -> int:
         # click meets `| head` by replacing stdout and leaving with 1; a reader that has enough is no failure.
         status = error.code if sys.stdout is stdout else 0
     except MemoryError:
-        status = _say("Memory ran out: take a smaller --batch-size. Rows that are stored stay.", 1)
+        status = _say("Out of memory: use a smaller --batch-size. Stored rows are kept.", 1)
     except OSError as error:
-        # A refusal that no room foresaw is still no bug of the user's to read a traceback of.
+        # An error of the system that nothing foresaw needs no traceback.
         status = _say(f"{error.filename or 'Output'} failed: {error.strerror or error}.", 1)
     return status if isinstance(status, int) else 0
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from biaskit.cli.options import examples, option, with_format, with_settings
+from biaskit.cli.options import examples, option, with_format, with_settings, with_verbose
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.common.inputs import expanded
@@ -21,10 +21,11 @@ from biaskit.workflow.result import RunResult
 
 TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
 VARIANTS = click.Choice(["exact", "released"])
-ENCODING = "How --texts is written: cp1252 is that of Windows in Western Europe."
-SEPARATOR = "Parts the columns of --texts; default: commas, or semicolons or tabs where the header says so."
-UNMARKED = "A group that the others are held against; repeatable. Default: all others together."
-HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: a positive control."
+ENCODING = "Encoding of --texts; cp1252: Windows in Western Europe."
+SEPARATOR = "Column separator of --texts; default: commas, or semicolons or tabs if the header uses them."
+UNMARKED = "Reference group; repeatable. Default: all other groups together."
+GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
+HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
 
 
 @click.command(
@@ -39,22 +40,23 @@ HOLD_OUT = "Treat this fraction of the texts with a gender as if they had none: 
 )
 @click.argument("runs", nargs=-1, metavar="[RUN | recorded:demo-base]...")
 @option("--texts", "FILE", "Your own texts: .csv, .tsv, .jsonl, .parquet or .xlsx (FILE.xlsx#SHEET).")
-@option("--text-col", "COLUMN", "Holds the texts.", default="text", show_default=True)
-@option("--gender-col", "COLUMN", "Holds the gender that the text was asked to be about, if any.")
-@option("--occupation-col", "COLUMN", "Holds the occupation, or any other grouping.")
-@option("--model-col", "COLUMN", "Holds the model that wrote the text.")
-@option("--group-col", "COLUMN", "Holds groups to compare, such as race; crossed with gender.")
+@option("--text-col", "COLUMN", "The texts.", default="text", show_default=True)
+@option("--gender-col", "COLUMN", GENDER)
+@option("--occupation-col", "COLUMN", "The occupation, or any other grouping.")
+@option("--model-col", "COLUMN", "The model that wrote the text.")
+@option("--group-col", "COLUMN", "Groups to compare, such as race; also by gender.")
 @option("--unmarked", "VALUE", UNMARKED, multiple=True)
 @option("--encoding", None, ENCODING, type=click.Choice(["utf-8", "cp1252"]), default="utf-8")
 @option("--separator", "CHARACTER", SEPARATOR)
-@option("--variant", None, "released: as GAS(P)'s scripts define it.", type=VARIANTS)
+@option("--variant", None, "released: as in GAS(P)'s scripts.", type=VARIANTS)
 @option("--hold-out", "PART", HOLD_OUT, type=click.FloatRange(0, 1, min_open=True, max_open=True))
-@option("--vectors", "SOURCE", "corpus, pretrained:PATH or marked-lists.")
+@option("--vectors", "SOURCE", "Word vectors: corpus, pretrained:PATH or marked-lists.")
 @option("--srb-seeds", "SEEDS", "Seeds of the word vectors, such as 1-5.")
-@option("--no-clusters", None, "Leave out the clusters of marked words.", is_flag=True)
-@option("--study", "PATH", "A study file whose analysis keys are used.")
-@option("--out", "RUN", "The folder for imported or merged rows.")
+@option("--no-clusters", None, "Do not cluster the marked words.", is_flag=True)
+@option("--study", "PATH", "Take the analysis keys from this study file.")
+@option("--out", "RUN", "Folder for imported or merged rows.")
 @with_settings()
+@with_verbose
 @with_format()
 def command(
     runs: tuple[str, ...],
@@ -64,10 +66,11 @@ def command(
     no_clusters: bool,
     unmarked: tuple[str, ...],
     settings: dict[str, Any],
+    verbose: bool,
     output_format: str,
     **options: Any,
 ) -> None:
-    """Rebuild every table from stored rows, or analyze your own texts. No model is loaded.
+    """Rebuild all tables from stored rows, or analyze your own texts. No model is loaded.
 
     Without RUN, the newest run in this folder is used. Several runs of one study, such as the shards of a
     job array, are merged into --out.
@@ -77,7 +80,7 @@ def command(
     chosen = {name: value for name, value in keys.items() if value is not None}
     chosen |= {"clusters": False} if no_clusters else {}
     chosen |= {"unmarked": list(unmarked)} if unmarked else {}
-    with closing(TerminalWatcher(assume_yes=False)) as watcher:
+    with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
         if texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
@@ -95,19 +98,19 @@ def command(
             for name, value in options.items():
                 if value is not None and name not in ("text_col", "encoding"):
                     flag = f"--{name.replace('_', '-')}"
-                    raise UsageError(f"{flag} names a column of --texts FILE: give one.")
+                    raise UsageError(f"{flag} names a column of --texts FILE: give the file too.")
             merged = expanded(out) if out is not None else None
             if len(runs) > 1 and merged is None:
-                raise click.UsageError("Several runs need --out: the folder their merged rows go to.")
+                raise click.UsageError("Several runs need --out: a folder for their merged rows.")
             if runs and runs[0].startswith(RECORDED):
                 if len(runs) > 1:
-                    raise UsageError(f"{runs[0]} is analysed by itself, not merged with other runs.")
+                    raise UsageError(f"{runs[0]} cannot be merged with other runs: analyze it alone.")
                 path, merged = recorded_run(runs[0], out), None
             else:
                 for run in runs:
                     if Path(run).suffix.lower() in TEXT_FILES and not Path(run).is_dir():
                         raise UsageError(
-                            f"{run} is no run. For texts of your own: biaskit analyze --texts {run}"
+                            f"{run} is not a run. To analyze your own texts: biaskit analyze --texts {run}"
                         )
                 paths = named_or_newest(runs)
                 path = paths[0]
@@ -116,4 +119,4 @@ def command(
                 lock, skip_bad = keys.get("lock", "os"), bool(keys.get("skip_bad_lines", False))
                 path = merge(paths, merged, lock=lock, skip_bad=skip_bad, watcher=watcher)
             result = result_of(path, analyse(path, keys, watcher=watcher))
-    print_result(result, output_format)
+    print_result(result, output_format, verbose=verbose)

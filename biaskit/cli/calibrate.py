@@ -20,13 +20,13 @@ from biaskit.workflow.calibrate import calibrate
     ),
 )
 @click.argument("run", required=False)
-@option("--occupation", "NAME", "Whose texts to use; default: the occupation with most texts.")
-@option("--model", "LABEL", "Whose texts to use; needed if the run has several models.")
-@option("--out", "FILE", "The study file; default calibrated.toml in the run's folder.")
+@option("--occupation", "NAME", "Use the texts of this occupation; default: the one with the most texts.")
+@option("--model", "LABEL", "Use the texts of this model; required if the run has several.")
+@option("--out", "FILE", "The study file; default: calibrated.toml in the run's folder.")
 @with_settings()
-@with_format("How the result is printed.", ("text", "json"))
+@with_format("Output format.", ("text", "json"))
 def command(run: str | None, output_format: str, **chosen: Any) -> None:
-    """Find C and alpha of Calibrated Marked Words on a RUN's own texts, and write a study file.
+    """Choose C and alpha of Calibrated Marked Words from a RUN's texts, and write a study file.
 
     Without RUN, the newest run in this folder is used.
     """

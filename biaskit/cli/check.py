@@ -25,10 +25,10 @@ from biaskit.workflow.check import check
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--thresholds", "FILE", "What is required: a TOML file with [[require]] tables.", required=True)
-@option("--junit junit_file", "FILE", "Also write the outcome as JUnit's XML.")
+@option("--thresholds", "FILE", "Thresholds: a TOML file with [[require]] tables.", required=True)
+@option("--junit junit_file", "FILE", "Also write the result as JUnit XML.")
 @with_sides
-@with_format("What is printed; github: Markdown for a step summary.", ("text", "json", "github"))
+@with_format("Output format; github: Markdown for a step summary.", ("text", "json", "github"))
 def command(
     runs: tuple[str, ...],
     thresholds: str,
@@ -37,11 +37,10 @@ def command(
     groups: tuple[str, ...],
     aliases: str | None,
 ) -> None:
-    """Hold one or several RUNs against thresholds, for a build that must not ship a model that fails them.
+    """Check RUNs against thresholds, for a build that must not ship a model that fails them.
 
-    Only stored tables are read, and nothing is written but what --junit names. Without RUN, the newest run
-    in this folder is taken. Exit codes: 0 all holds, 1 failed, 2 wrong use, 4 something required does not
-    hold, or was not measured.
+    Only stored tables are read; only --junit writes a file. Without RUN, the newest run in this folder is
+    used. Exit codes: 0 passed, 1 failed, 2 wrong use, 4 a requirement is not met, or was not measured.
     """
     paths = [find_run(run) for run in runs] or [find_run(None)]
     result = check(*paths, thresholds=thresholds, groups=groups, aliases=aliases)

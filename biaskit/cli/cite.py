@@ -11,9 +11,9 @@ from biaskit.workflow.cite import cite, references
 
 @click.command("cite")
 @click.argument("run", required=False)
-@with_format("How the references are printed.", ("text", "json"))
+@with_format("Output format.", ("text", "json"))
 def command(run: str | None, output_format: str) -> None:
-    """Print the signature line of a RUN and BibTeX of the papers it used; without RUN, of all papers."""
+    """Print the signature of a RUN and the BibTeX of the papers it uses; without RUN, of all papers."""
     if output_format == "json":
         signature, bibtex = references(run)
         emit_json({"signature": signature, "bibtex": bibtex})

@@ -22,7 +22,7 @@ MOST_LINES = 500  # of a file that is shown; lists of words have tens of thousan
 
 @click.command("corpora")
 @click.argument("name", required=False)
-@with_format("How it is printed.", ("text", "json"))
+@with_format("Output format.", ("text", "json"))
 def command(name: str | None, output_format: str) -> None:
     """List the shipped corpora and studies; with NAME, show everything in one of them."""
     corpora = {corpus.name: corpus for corpus in list_corpora()}
@@ -33,8 +33,8 @@ def command(name: str | None, output_format: str) -> None:
     elif name is None:
         about = [(c.name, str(c.year), ", ".join(f.path for f in c.files), c.title) for c in corpora.values()]
         shown = listed_table("Corpora", ("corpus", "year", "files", "title"), about, 4)
-        laid_out = listed_table("Studies", ("study", "what it lays out"), studies.items(), 2)
-        print_document(Document((shown, laid_out)))
+        described = listed_table("Studies", ("study", "summary"), studies.items(), 2)
+        print_document(Document((shown, described)))
         emit("\nbiaskit corpora NAME shows one of them.\n")
     elif name not in corpora and name not in studies:
         known = [*corpora, *studies]
@@ -65,7 +65,7 @@ def command(name: str | None, output_format: str) -> None:
 def _text_of(corpus: Corpus, file: CorpusFile) -> str:
     """Read what a file says; of recorded texts name the command that reads them."""
     if file.kind == "recorded":
-        return f"biaskit analyze recorded:{file.path.partition('/')[0]} makes every table of it"
+        return f"biaskit analyze recorded:{file.path.partition('/')[0]} makes its tables"
     return read_source(f"{SHIPPED}{corpus.name}/{file.path}", file.kind, ())[2]
 
 

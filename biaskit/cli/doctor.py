@@ -11,9 +11,9 @@ from biaskit.cli.options import examples, option, with_format, with_key, with_pr
 from biaskit.cli.output import print_document
 from biaskit.cli.terminal import TerminalWatcher, emit_json
 
-_PROMPT_FORMATS = "Ask a few cells in every way that MODEL takes: which question reaches it?"
-_PROMPTS = "With --prompt-formats: cells of each bias type."
-_STUDY = "With --prompt-formats: the study whose cells are used."
+_PROMPT_FORMATS = "Try a few prompts in each supported format; report coverage."
+_PROMPTS = "With --prompt-formats: prompts per bias type."
+_STUDY = "With --prompt-formats: take the prompts from this study."
 
 
 @click.command(
@@ -31,11 +31,11 @@ _STUDY = "With --prompt-formats: the study whose cells are used."
 @with_key
 @option("--endpoint-name", "NAME", "A name to use instead of the base URL.")
 @with_price
-@option("--yes", None, "With --prompt-formats: start without asking, whatever it costs.", is_flag=True)
+@option("--yes", None, "With --prompt-formats: start without confirmation.", is_flag=True)
 @with_verbose
-@with_format("How the result is printed.", ("text", "json"))
+@with_format("Output format.", ("text", "json"))
 def command(model: str, formats: bool, yes: bool, output_format: str, verbose: bool, **chosen: Any) -> None:
-    """Measure with some twenty short questions what MODEL can answer, and with which estimator.
+    """Send about twenty short prompts to find out what MODEL supports, and which estimator fits.
 
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     thousand tokens.

@@ -1,4 +1,4 @@
-"""The commands that ask models, `probe` and `personas`: what is the same for both engines."""
+"""The commands that query models, `probe` and `personas`: what both engines share."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from biaskit.workflow.result import RunResult
 
 _AUTO: dict[str, Any] = {"default": "auto", "show_default": True}
 _KEYS = "Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself."
-_MODEL_CHANGE = "Continue although a different model now answers under the same name."
-_NO_REUSE = "Ask again what other runs of the same folder have stored."
-_SHARD = "Ask the I-th of N parts of the plan; `analyze SHARD... --out RUN` puts them together."
-_WRITE = "Ask nothing: write what is still to ask of an API to FILE.jsonl, for a batch service."
-_DRY_RUN = "Print the plan and stop. An API is measured first, with about 40 short calls."
+_MODEL_CHANGE = "Continue even if a different model now answers under the same name."
+_NO_REUSE = "Do not reuse answers stored by other runs in the same folder."
+_SHARD = "Run only the I-th of N parts of the plan; `analyze SHARD... --out RUN` merges them."
+_WRITE = "Send nothing: write the open API requests to FILE.jsonl for a batch service."
+_DRY_RUN = "Print the plan and exit. An API is tested first, with about 40 short calls."
 _RUNNING = (
     option("--system-prompt", "FILE", "A file with the system prompt to test."),
     option("--batch-size", "auto|N", "Prompts or texts processed at once.", **_AUTO),
     option("--device", None, "cpu, cuda, cuda:N, mps, or map (several devices).", **_AUTO),
     option("--dtype", None, None, type=DTYPES, **_AUTO),
-    option("--out", "RUN", "The run's folder; by default biaskit-runs/ENGINE-STUDY-DIGEST."),
+    option("--out", "RUN", "The run's folder; by default biaskit-runs/STUDY-MODEL."),
     option("--api-key-env", "VAR", _KEYS, multiple=True),
-    option("--endpoint-name", "NAME", "Replaces the base URL in every key: a new port is the same model."),
-    option("--max-cost", "USD", "The most that the run may cost, repeated requests included.", type=float),
+    option("--endpoint-name", "NAME", "Use in keys instead of the base URL: a new port is the same model."),
+    option("--max-cost", "USD", "Cost limit of the run, retries included.", type=float),
     with_price,
     option("--accept-model-change", None, _MODEL_CHANGE, is_flag=True),
     option("--no-reuse reuse", None, _NO_REUSE, is_flag=True, flag_value=False, default=True),
@@ -46,16 +46,15 @@ _RUNNING = (
     option("--shard", "I/N", _SHARD),
     option("--write-requests", "FILE", _WRITE),
     option("--dry-run", None, _DRY_RUN, is_flag=True),
-    option("--yes", None, "Start without asking, however long it takes.", is_flag=True),
+    option("--yes", None, "Start without confirmation.", is_flag=True),
 )
-"""How and where models run, where rows go, what is asked before a start: the same for both engines."""
+"""How and where models run, where rows go, what is confirmed before a start: the same for both engines."""
 
 _ASKING = """
 
     MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL[,URL] or
-    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` shows what an API can do. Run the same
-    command again to continue where it stopped. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with
-    rows missing, 130 interrupted.
+    scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` shows what an API supports. Rerun the command
+    to resume. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with rows missing, 130 interrupted.
 """
 
 
@@ -88,6 +87,6 @@ def asking_command(
                 watcher=watcher,
                 **chosen,
             )
-        finish(result, output_format, dry_run=dry_run)
+        finish(result, output_format, dry_run=dry_run, verbose=verbose)
 
     return command

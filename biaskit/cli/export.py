@@ -29,16 +29,16 @@ from biaskit.workflow.export import FORMATS, export
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--to", "FORMAT", "The format, one of those below.", type=click.Choice(list(FORMATS)), required=True)
-@option("--out", "FOLDER", "Where the files go; by default exports/FORMAT in the run's folder.")
+@option("--to", "FORMAT", "One of the formats below.", type=click.Choice(list(FORMATS)), required=True)
+@option("--out", "FOLDER", "Output folder; default: exports/FORMAT in the run's folder.")
 @option(
-    "--no-texts texts", None, "For evidence: leave texts out.", is_flag=True, flag_value=False, default=None
+    "--no-texts texts", None, "For evidence: omit all texts.", is_flag=True, flag_value=False, default=None
 )
-@option("--dataset", "ORG/NAME", "For hf: the hub's data set that results are listed under.")
+@option("--dataset", "ORG/NAME", "For hf: the hub data set to list the results under.")
 @option("--url", "URL", "For hf: the page that shows these numbers.")
-@option("--organization", "NAME", "For every-eval-ever: who evaluated.")
+@option("--organization", "NAME", "For every-eval-ever: the evaluating organization.")
 def command(runs: tuple[str, ...], to: str, **chosen: Any) -> None:
-    """Write stored runs in the format of another tool: a log, a task, a card.
+    """Convert stored runs for other tools: logs, tasks, model cards.
 
     Several runs, of either engine, go into one export. Without RUN, the newest run in this folder is used. No
     model is loaded.

@@ -22,15 +22,15 @@ from biaskit.workflow.batch_answers import import_answers
 )
 @click.argument("run")
 @click.argument("answers", nargs=-1, required=True, metavar="ANSWERS...")
-@option("--accept-model-change", None, "Take answers of several models.", is_flag=True)
+@option("--accept-model-change", None, "Accept answers from several models.", is_flag=True)
 def command(run: str, answers: tuple[str, ...], accept_model_change: bool) -> None:
-    """Put ANSWERS to the requests of RUN in.
+    """Load batch ANSWERS to the requests of RUN.
 
-    ANSWERS are what a batch service made of --write-requests, as JSON Lines, also .gz: OpenAI's output and
-    error files, the output of vLLM's run-batch, rows of Ray's processors, or answers with custom_id beside
-    them. Every answer is checked as a live one is; importing again changes nothing.
+    ANSWERS are a batch service's answers to --write-requests, as JSON Lines, also .gz: OpenAI's output and
+    error files, the output of vLLM's run-batch, rows of Ray's processors, or answers with a custom_id. They
+    are checked like live answers; importing them twice changes nothing.
 
-    Exit codes: 0 all used, 1 failed, 2 wrong use, 3 some are no rows.
+    Exit codes: 0 all used, 1 failed, 2 wrong use, 3 some could not be used.
     """
     with closing(TerminalWatcher(assume_yes=False)) as watcher:
         imported = import_answers(run, *answers, accept_model_change=accept_model_change, watcher=watcher)

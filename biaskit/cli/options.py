@@ -38,14 +38,14 @@ def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...
 
 
 def with_settings(
-    text: str = "Any key of the study (biaskit corpora STUDY lists them); repeatable.",
+    text: str = "Set any study key (biaskit corpora STUDY lists them); repeatable.",
 ) -> Decorator:
     """Add --set KEY=VALUE, repeatable."""
     return option("--set settings", "KEY=VALUE", text, multiple=True, callback=_settings)
 
 
 def with_format(
-    text: str = "How the result is printed; the tables on disk are the same.",
+    text: str = "Output format; the tables on disk are the same.",
     formats: tuple[str, ...] = ("text", "json", "csv", "latex"),
 ) -> Decorator:
     """Add --format, by default text."""
@@ -53,15 +53,15 @@ def with_format(
     return option("--format output_format", None, text, type=kind, default="text", show_default=True)
 
 
-GROUPS = "Models, separated by commas; the mean of each group is compared with the others'. Repeatable."
+GROUPS = "A group of models, separated by commas; group means are compared. Repeatable."
 with_sides = several(
     option("--group groups", "NAME=LABELS", GROUPS, multiple=True),
-    option("--aliases", "FILE", "A file of two columns; each line holds two names of one occupation."),
+    option("--aliases", "FILE", "A file of two columns; each line gives two names of one occupation."),
 )
-"""What is held against what."""
+"""What is compared with what."""
 
 DTYPES = click.Choice(["auto", "float32", "bfloat16", "float16"])
 _KEY = "Environment variable with the key of an api: model. Never the key itself."
 with_key = option("--api-key-env", "VAR", _KEY, multiple=True)
-with_price = option("--price", "IN,OUT", "USD per million tokens, where no price is known.")
-with_verbose = option("--verbose", None, "Show every request that is repeated, and why.", is_flag=True)
+with_price = option("--price", "IN,OUT", "USD per million tokens, if no price is known.")
+with_verbose = option("--verbose", None, "Show all notes and repeated requests.", is_flag=True)

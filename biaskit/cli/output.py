@@ -5,13 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from biaskit.cli.terminal import emit, emit_json, emit_notes, width
+from biaskit.common.files import write_or_refuse
+from biaskit.common.wording import count
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
-from biaskit.report.render.text import render_text
+from biaskit.report.render.text import READABLE, fold, render_notes, render_text
+from biaskit.runs.folder import NOTES
 from biaskit.runs.store import find_run
 from biaskit.tables.sets import read_set
 from biaskit.workflow.report import stored_content
@@ -19,6 +23,7 @@ from biaskit.workflow.result import RunResult
 
 FINISHED_WITH_MISSING = 3
 N_FINDINGS = 3  # of a run that was just made; the page has all of them
+N_LINES = 6  # of notes and signature; a file in the run's folder has all of them
 
 
 def named_or_newest(runs: Sequence[str]) -> list[Path]:
@@ -35,8 +40,11 @@ def print_document(document: Document) -> None:
     emit(render_text(document, width()))
 
 
-def print_result(result: RunResult, output_format: str) -> None:
-    """Print the paper's tables as text or LaTeX, every table as JSON, or the group table as CSV."""
+def print_result(result: RunResult, output_format: str, *, verbose: bool = False) -> None:
+    """Print the paper's tables as text or LaTeX, every table as JSON, or the group table as CSV.
+
+    Of the notes under the text, which begin with the most important, a screen shows a few; `verbose`: all.
+    """
     if output_format == "json":
         emit_json(
             {
@@ -58,28 +66,52 @@ def print_result(result: RunResult, output_format: str) -> None:
         emit(render_latex(result.document()))
     else:
         # Not at the top: it is a third of what `report` of one run would import.
-        from biaskit.workflow.compare import BETWEEN, ComparisonResult
+        from biaskit.workflow.compare import ComparisonResult
 
         document = result.document()
         emit(render_text(Document(document.tables), width()) + "\n" if document.tables else "")
         if isinstance(result, ComparisonResult):
-            findings = first_findings(result.content, width=width(), first=BETWEEN)
+            findings = first_findings(result.content, width=width())
         else:
-            content = stored_content(result.path)
-            several = len({model.label for part in content.parts for model in part.models}) > 1
-            first = BETWEEN if several else ()
-            findings = first_findings(content, width=width(), most=N_FINDINGS, first=first)
-        emit(f"{findings}\n\n{render_text(Document((), document.notes, document.signature), width())}\n")
+            findings = first_findings(stored_content(result.path), width=width(), most=N_FINDINGS)
+        notes = replace(document, tables=())
+        write_or_refuse(result.path / NOTES, render_text(notes, READABLE).encode())
+        shown = render_text(notes, width()) if verbose else first_notes(notes, width())
+        emit(f"{findings}\n\n{shown}\n")
         emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
         emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
 
 
-def finish(result: RunResult, output_format: str, *, dry_run: bool) -> None:
-    """End a command that asks models: with the folder, the tables or the failures, and the exit code."""
+def first_notes(document: Document, columns: int) -> str:
+    """Render notes and signature, or the first notes and what is left out, in `N_LINES` lines at most."""
+    whole = render_text(document, columns)
+    if whole.count("\n") <= N_LINES:
+        return whole
+
+    def last(n_left: int) -> list[str]:
+        notes = f"{count(n_left, 'more note')} and " if n_left else ""
+        return fold(f"… {notes}the signature: with --verbose, or in {NOTES} of the run", columns)
+
+    shown: list[str] = []
+    n_left = len(document.notes)
+    room = N_LINES - len(last(n_left))
+    for note in document.notes:
+        lines = render_notes([note], columns).split("\n")
+        if len(shown) + len(lines) > room:
+            shown = shown or [*lines[: room - 1], f"{lines[room - 1]} …"]
+            break
+        shown += lines
+        n_left -= 1
+    return "\n".join([*shown, *last(n_left)]) + "\n"
+
+
+def finish(result: RunResult, output_format: str, *, dry_run: bool, verbose: bool) -> None:
+    """End a command that queries models: with the folder, the tables or the failures, and the exit code."""
     if dry_run:
+        emit_notes(result.warnings, err=True)
         emit(f"Run folder: {result.path}\n")
     elif (result.path / "tables").is_dir():
-        print_result(result, output_format)
+        print_result(result, output_format, verbose=verbose)
     else:
         emit_notes(result.warnings, err=True)
     if not result.complete:

@@ -13,21 +13,21 @@ _BIAS_TYPES = click.Choice(["explicit", "implicit", "both"])
 _CONTEXTS = click.Choice(["plain", "dialogue", "both"])
 _FORMATS = click.Choice(["auto", "raw", "chat-prefill", "chat-continue"])
 _ESTIMATORS = click.Choice(["auto", "exact", "selected-ids", "echo", "top-k", "sampling"])
-_ESTIMATOR = "How probabilities are obtained; auto: the best estimator that each model supports."
-_SAMPLES = "Sampling: texts of a round; each cell is drawn until three of its texts name a group."
-_CONTINUE = "Draw N texts of up to 24 tokens of each cell too: what is said, declined or left open."
-_MOST_SAMPLES = "Sampling: most texts of a cell, in whole rounds."
+_ESTIMATOR = "How probabilities are obtained; auto: the strongest estimator that each model supports."
+_SAMPLES = "Sampling: texts per batch; a prompt gets more batches until three of its texts name a group."
+_CONTINUE = "Also sample N texts of up to 24 tokens per prompt, to see what is said or declined."
+_MOST_SAMPLES = "Sampling: maximum texts per prompt, in whole batches."
 
 command = asking_command(
     probe,
-    "Measure the exact probability that each MODEL names each gender group for a job.",
+    "Measure the probability that each MODEL names each gender group for a job.",
     option("--study", None, "A shipped study or a path to a TOML file.", **_STUDY),
     option("--bias-type", None, "Which templates to use.", type=_BIAS_TYPES),
     option("--jobs", "LIST", "Names, ids or ranges of the study's jobs, or a .csv/.xlsx/.txt/.toml file."),
     option("--templates", "LIST", "Ids or ranges within each bias type, or a file."),
     option("--debiasing-prompts", "LIST", "none, all, ids such as 1,3, or a file."),
     option("--context", None, "The question alone, or after a dialogue.", type=_CONTEXTS),
-    option("--target-words", "LIST", "A file of expression sets, or one shipped set for all."),
+    option("--target-words", "LIST", "A file of target words, or one shipped set for all templates."),
     option("--prompt-format", None, None, type=_FORMATS),
     option("--estimator", None, _ESTIMATOR, type=_ESTIMATORS),
     option("--samples", "N", _SAMPLES, type=click.IntRange(min=2)),

@@ -24,18 +24,18 @@ from biaskit.cli.terminal import TerminalWatcher, emit, emit_json, width
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@option("--open open_it", None, "Show the page in the browser.", is_flag=True)
-@option("--out", "FILE", "Where the page goes; by default report.html in the run's folder.")
-@option("--title", "TEXT", "Of the page; by default it names the model.", default="")
-@option("--no-texts", None, "Leave out every generated or imported text.", is_flag=True)
+@option("--open open_it", None, "Open the page in the browser.", is_flag=True)
+@option("--out", "FILE", "Output file; default: report.html in the run's folder.")
+@option("--title", "TEXT", "Title of the page; by default it names the model.", default="")
+@option("--no-texts", None, "Omit all generated and imported texts.", is_flag=True)
 @with_sides
-@with_format("How the findings are printed; the page is the same.", ("text", "json"))
+@with_format("Format of the printed findings; the page is the same.", ("text", "json"))
 @with_settings()
 def command(runs: tuple[str, ...], open_it: bool, no_texts: bool, output_format: str, **chosen: Any) -> None:
     """Write one self-contained HTML page about stored runs, with figures (SVG, PNG) and LaTeX tables.
 
-    Several runs, of either engine, stand side by side. Without RUN, the newest run in this folder is used.
-    No model is loaded, and the page sends no request. Keys: report.pdf, reference.
+    Several runs, of either engine, can share one page. Without RUN, the newest run in this folder is used.
+    No model is loaded, and the page makes no network requests. Keys: report.pdf, reference.
     """
     from biaskit.report.render.headline import headline
     from biaskit.workflow.report import report

@@ -18,9 +18,9 @@ from biaskit.workflow.analyze import describe_run
 
 @click.command("runs")
 @click.argument("folder", default=str(DEFAULT_PARENT))
-@with_format("How the list is printed.", ("text", "json"))
+@with_format("Output format.", ("text", "json"))
 def command(folder: str, output_format: str) -> None:
-    """List the runs in FOLDER (default: biaskit-runs): rows done of planned, last write."""
+    """List the runs in FOLDER (default: biaskit-runs): rows done, rows planned, last write."""
     runs, broken = [], []
     for path in list_runs(Path(folder)):
         try:

@@ -77,14 +77,14 @@ class TerminalWatcher(LineWatcher):
         if self._assume_yes:
             return
         if not sys.stdin.isatty():
-            raise UsageError(f"{text} Give --yes to start without a question.")
+            raise UsageError(f"{text} Give --yes to start without confirmation.")
         self._say(text)
         click.echo("Type yes to start: ", nl=False, err=True)
         if sys.stdin.readline().strip().lower() != "yes":
             raise Interrupted("Not started.")
 
     def detail(self, text: str) -> None:
-        """Show a request that was asked again and the like, with --verbose; called from any thread."""
+        """Show a request that was repeated and the like, with --verbose; called from any thread."""
         if self._verbose:
             self._say(f"biaskit: {text}")
 

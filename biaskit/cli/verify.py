@@ -16,16 +16,14 @@ from biaskit.report.render.text import fold
 from biaskit.runs.store import find_run
 from biaskit.workflow.verify import PROMPTS, verify
 
-_UNSURE = "Nothing differs, and something could not be checked"
+_UNSURE = "Nothing differs, but something could not be checked"
 _OUTCOMES = {  # the exit code, the word beside a check, and the sentence about the run
     "agrees": (0, "agrees", "The run agrees"),
     "differs": (DOES_NOT_HOLD, "DIFFERS", "The run differs"),
     "not-checked": (FINISHED_WITH_MISSING, "not checked", _UNSURE),
 }
-_PROMPTS = "Cells or texts of each model to ask again."
-_MODEL = (
-    "A model that stands for the run's own, where that lies elsewhere; LABEL=MODEL of several. Repeatable."
-)
+_PROMPTS = "Prompts or texts of each model to query again."
+_MODEL = "Query this model instead of the run's, if it has moved; LABEL=MODEL if several. Repeatable."
 
 
 @click.command(
@@ -39,25 +37,25 @@ _MODEL = (
 )
 @click.argument("run", required=False, metavar="[RUN]")
 @option("--prompts", "N", _PROMPTS, type=click.IntRange(min=1), default=PROMPTS, show_default=True)
-@option("--seed", "N", "Of the random draw; by default another each time.", type=click.IntRange(min=0))
-@option("--no-model ask", None, "Ask no model.", is_flag=True, flag_value=False, default=True)
+@option("--seed", "N", "Seed of the sample; by default a new one each time.", type=click.IntRange(min=0))
+@option("--no-model ask", None, "Query no model.", is_flag=True, flag_value=False, default=True)
 @option("--model", "MODEL", _MODEL, multiple=True)
-@option("--out", "FILE", "Where verification.json goes; by default into the run's folder.")
+@option("--out", "FILE", "Output file; default: verification.json in the run's folder.")
 @option("--device", None, "cpu, cuda, cuda:N, mps, or map.", default="auto", show_default=True)
-@option("--dtype", None, "By default the run's own.", type=DTYPES, default="auto", show_default=True)
+@option("--dtype", None, "auto: the run's own.", type=DTYPES, default="auto", show_default=True)
 @with_key
 @option("--endpoint-name", "NAME", "The name that the run used instead of the base URL.")
-@option("--max-cost", "USD", "The most that asking may cost.", type=float)
+@option("--max-cost", "USD", "Cost limit of the queries.", type=float)
 @with_price
-@option("--yes", None, "Ask the models that the run names without a question.", is_flag=True)
+@option("--yes", None, "Query the run's models without confirmation.", is_flag=True)
 @with_verbose
-@with_format("How the result is printed.", ("text", "json"))
+@with_format("Output format.", ("text", "json"))
 def command(run: str | None, yes: bool, verbose: bool, output_format: str, **chosen: Any) -> None:
-    """Hold a stored RUN against itself, and ask its model some of its cells again.
+    """Check a stored RUN, and query a random sample of its answers again.
 
-    Rows, lists, signature and tables are checked without a model; then cells drawn at random are asked again
-    on this machine. No row is touched or added; what is found goes to verification.json. Exit codes: 0 all
-    agrees, 1 failed, 2 wrong use, 3 nothing differs but something could not be checked, 4 something differs.
+    Rows, lists, signature and tables are checked without a model; then random prompts are sent again from
+    this machine. Rows stay as they are; the result goes to verification.json. Exit codes: 0 all agrees,
+    1 failed, 2 wrong use, 3 nothing differs but something could not be checked, 4 something differs.
     """
     path = find_run(run)
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:
@@ -68,7 +66,7 @@ def command(run: str | None, yes: bool, verbose: bool, output_format: str, **cho
     else:
         lines: list[str] = []
         for check in verification.checks:
-            first = f"{_OUTCOMES[check.outcome][1]:11}  {f'{check.name} {check.model}'.strip():12}  "
+            first = f"{_OUTCOMES[check.outcome][1]:11}  {check.shown:12}  "
             lines += fold(check.text, width(), first=first, then=" " * len(first))
         lines += fold(f"{verdict} (seed {verification.seed}).", width())
         emit("\n".join(lines) + "\n")

@@ -50,7 +50,7 @@ def cache_dir() -> Path:
         return Path.home() / ".cache" / "biaskit"
     except RuntimeError:
         raise UsageError(
-            "This user has no home: set XDG_CACHE_HOME to a folder that can be written, with 2 GB of room."
+            "This user has no home folder: set XDG_CACHE_HOME to a writable folder with 2 GB of free space."
         ) from None
 
 
@@ -74,7 +74,7 @@ def check_folder(path: Path) -> None:
     """Refuse a place of a folder that is a link or anything but a folder. Raises `RunError`."""
     refuse_link(path)
     if path.exists() and not path.is_dir():
-        raise RunError(f"{path} is no folder: move it away, or choose another --out.")
+        raise RunError(f"{path} is not a folder: move it away, or choose another --out.")
 
 
 def check_replaceable(
@@ -99,13 +99,13 @@ def check_replaceable(
     except OSError as error:
         raise _cannot_write(path, error) from error
     if not is_ours(_IN_PLACE.content(path)):
-        raise RunError(f"{path} is there and is no {what} of biaskit's, so it stays: choose another --out.")
+        raise RunError(f"{path} exists and is not a {what} written by biaskit: choose another --out.")
 
 
 def _check_target(path: Path) -> None:
     refuse_link(path)
     if path.exists() and not path.is_file():
-        raise RunError(f"{path} is no file: move it away, or choose another --out.")
+        raise RunError(f"{path} is not a file: move it away, or choose another --out.")
 
 
 def _cannot_write(path: Path, error: OSError) -> RunError:
@@ -269,7 +269,7 @@ def _keep(path: Path) -> str:
     while os.path.lexists(aside := path.with_name(f"{path.name}.changed-{n}")):
         n += 1
     path.rename(aside)
-    return f"{path} was changed by somebody else and is kept as {aside.name}"
+    return f"{path} was edited and is kept as {aside.name}"
 
 
 def _as_record(content: Mapping[str, object]) -> bytes:

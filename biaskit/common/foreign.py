@@ -1,4 +1,4 @@
-"""Foreign text: what may be shown of it, wherever it is shown (docs/reading.md#foreign-text).
+"""Foreign text: what may be shown of it, wherever it is shown (reference/reasons#foreign-text).
 
 Labels, words, texts, reasons and server messages are written by others. Terminal, tables of text, figures
 and the page show them through `visible`; files that a spreadsheet may open ask `is_formula`.

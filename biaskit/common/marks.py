@@ -1,6 +1,6 @@
 """What stands in a text and is no word of it: written line marks, HTML, character codes.
 
-See docs/methods.md#marks.
+See methods/texts#marks.
 """
 
 from __future__ import annotations

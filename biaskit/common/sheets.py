@@ -73,7 +73,7 @@ def _read(path: Path, where: str, wanted: str | None) -> tuple[list[str], str, l
             warnings.simplefilter("ignore")  # of styles and checks of input, which no text depends on
             names = [str(name) for name in book.sheet_names]
             if not names:
-                raise CorpusError(f"{where} holds no sheet with cells. Save a table in it.")
+                raise CorpusError(f"{where} has no sheet with cells. Save a table in it.")
             name = names[0] if wanted is None else wanted
             if name not in names:
                 listed = ", ".join(map(repr, names[:12]))
@@ -87,7 +87,7 @@ def _read(path: Path, where: str, wanted: str | None) -> tuple[list[str], str, l
         ) from error
     except zipfile.BadZipFile:
         raise CorpusError(
-            f"{where} is no .xlsx workbook. Save it as .xlsx without a password, or as .csv."
+            f"{where} is not an .xlsx workbook. Save it as .xlsx without a password, or as .csv."
         ) from None
     except Exception as error:  # files of strangers, read by a library: what it raises has no end
         why = " ".join(f"{type(error).__name__}: {error}".split())[:200]

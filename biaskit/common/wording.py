@@ -11,7 +11,7 @@ MINUS = "−"
 PEOPLE: Mapping[str, str] = MappingProxyType(
     {"female": "women", "male": "men", "nonbinary": "non-binary people", "diverse": "diverse"}
 )
-"""The prober's `diverse` (or unknown) and the texts' `nonbinary` differ (docs/methods.md#gender-groups)."""
+"""The prober's `diverse` (or unknown) and the texts' `nonbinary` differ (methods/index#gender-groups)."""
 
 
 def people(gender: str) -> str:

@@ -1,4 +1,4 @@
 """Hold models and engines against each other, from the stored tables of their runs; nothing is asked anew.
 
-See docs/methods.md#both-engines.
+See methods/comparisons#both-engines.
 """

@@ -1,4 +1,4 @@
-"""Which names of the two engines mean one occupation (docs/methods.md#joining-engines)."""
+"""Which names of the two engines mean one occupation (methods/comparisons#joining-engines)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Judge whether thresholds hold, in the same words for the CLI, Python and build servers.
 
-See docs/methods.md#gate.
+See methods/comparisons#gate.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.common.wording import listed, percent
+from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, Thresholds, short_thresholds
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
@@ -19,14 +19,14 @@ from biaskit.tables.query import Row, contrast_of, grouped, in_main_setting, und
 Pair = tuple[str, str, str]
 """(engine, later, earlier): two models to be compared."""
 Coverage = Mapping[tuple[str, str], float | None]
-"""(model, bias type) → the part of the probability that the target words hold; None where unknown."""
+"""(model, bias type) → probability on the target words; None where unknown."""
 SHOWN = 5
 """At most so many failing rows are printed."""
 CI90 = ("ci90_low", "ci90_high")
 NO_DIRECTION = {
     "no-clear-difference": "no clear difference",
     "not-identified": "not identified (the bounds are too wide; an exact estimator would decide)",
-    "no-verdict": "no verdict (see its reason)",
+    "no-verdict": "no conclusion (see its reason)",
     "shown": "not shown to be equivalent",
 }
 
@@ -52,7 +52,7 @@ class Outcome:
     n_rows: int
     failing: tuple[Failing, ...] = ()
     not_compared: tuple[str, ...] = ()  # models, or pairs of them, without such a row
-    weak: tuple[str, ...] = ()  # models whose rows are weak evidence (docs/methods.md#coverage-floor)
+    weak: tuple[str, ...] = ()  # models whose rows are weak evidence (methods/probabilities#coverage-floor)
 
     @property
     def holds(self) -> bool:
@@ -62,22 +62,24 @@ class Outcome:
     @property
     def text(self) -> str:
         """The outcome in one sentence."""
-        title = self.require.title
+        return f"{'Passed' if self.holds else 'Failed'}: {self.require.title}: {self.result}."
+
+    @property
+    def result(self) -> str:
+        """How many rows pass or fail."""
         if self.holds:
-            return f"Required: {title} holds in all {self.n_rows} rows{self.on_weak_evidence}."
-        problems = [f"{len(self.failing)} of {self.n_rows} rows"] if self.failing else []
+            return f"all {count(self.n_rows, 'row')}{self.on_weak_evidence}"
+        problems = [f"{len(self.failing)} of {count(self.n_rows, 'row')}"] if self.failing else []
         if missing := len(self.not_compared):
             what = "pairs of models" if self.require.contrast == "models" else "models"
             problems.append(f"{missing} {what} were not compared")
-        problem = ", ".join(problems) or "nothing was compared"
-        return f"Required: {title} does not hold: {problem}{self.on_weak_evidence}."
+        return (", ".join(problems) or "nothing was compared") + self.on_weak_evidence
 
     @property
     def on_weak_evidence(self) -> str:
-        """Whose target words hold too little; "" where it rests on no weak evidence."""
-        say = f"{listed(self.weak)} {'says' if len(self.weak) == 1 else 'say'}"
-        held = f"the target words hold less than {percent(WEAK)} % of what {say}"
-        return f", on weak evidence ({held})" if self.weak else ""
+        """Whose coverage is too low; "" if there is no weak evidence."""
+        why = f"coverage of {listed(self.weak)} is below {percent(WEAK)} %"
+        return f", weak evidence ({why})" if self.weak else ""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -187,12 +189,12 @@ def _why_not(require: Require, row: Row, coverage: Coverage) -> str:
         return f"not measured ({row['reason'] or 'no interval'})"
     sizes = [n for n in (row.get("n_a"), row.get("n_b")) if n is not None]
     if require.min_n is not None and (not sizes or min(sizes) < require.min_n):
-        return f"rests on {min(sizes, default=0):,}, fewer than {require.min_n:,}"
+        return f"based on {min(sizes, default=0):,}, fewer than {require.min_n:,}"
     if require.min_coverage is not None and (why := _low_coverage(require.min_coverage, row, coverage)):
         return why
     if require.limit is not None:
         beyond = row["ci_low"] > require.limit or row["ci_high"] < -require.limit
-        return f"{numbers(row, 95)}, beyond ±{require.limit:g}" if beyond else ""
+        return f"{numbers(row, 95)}, outside ±{require.limit:g}" if beyond else ""
     margin = row["margin"] if require.margin is None else require.margin
     if require.margin is None:
         holds = verdict_of(row) == "equivalent"
@@ -205,10 +207,9 @@ def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
     """Say which model of a row has too little coverage; "" where none has."""
     for label, part in _held(row, coverage):
         if part is None:
-            return f"the coverage of {label} is not known"
+            return f"coverage of {label} is unknown"
         if part < least:
-            shown = f"{percent(part)} % of what {label} says, less than {percent(least)} %"
-            return f"the target words hold {shown}"
+            return f"coverage of {label} is {percent(part)} %, below {percent(least)} %"
     return ""
 
 
@@ -222,7 +223,7 @@ def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
 
 
 def verdict_in_words(row: Row) -> str:
-    """Write a row's verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (docs/methods.md#verdicts)."""
+    """Write a row's verdict with its numbers: "higher by 0.12 [0.05, 0.19]" (methods/tests#verdicts)."""
     verdict = verdict_of(row)
     if verdict == "not-measured":
         return f"not measured ({row['reason'] or 'no interval'})"
@@ -238,7 +239,7 @@ def named(row: Row) -> str:
     """Name the comparison of a row: models, quantity, gender and what else tells it from others."""
     columns = ("quantity", "gender", "bias_type", "setting", "prompt_form", "group_a", "kind")
     where = ", ".join(str(row[name]) for name in columns if row[name])
-    by = f", instruction {row['instruction_a']}" if row["instruction_a"] not in ("", None, "0") else ""
+    by = f", debiasing prompt {row['instruction_a']}" if row["instruction_a"] not in ("", None, "0") else ""
     models = row["model_a"] if row["model_a"] == row["model_b"] else f"{row['model_a']} - {row['model_b']}"
     return f"{models}, {where}{by}"
 

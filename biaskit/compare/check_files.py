@@ -30,14 +30,13 @@ def junit(result: CheckResult) -> bytes:
 
 def summary(result: CheckResult) -> str:
     """Write Markdown for a build's summary: a line for each requirement, and the rows that do not hold."""
-    verdict = "holds" if result.holds else "does not hold"
-    lines = [f"### biaskit check {verdict}", "", "| Requirement | Rows | Outcome |", "|---|---|---|"]
+    outcome_of_all = "passed" if result.holds else "failed"
+    lines = [f"### biaskit check: {outcome_of_all}", "", "| Requirement | Rows | Outcome |", "|---|---|---|"]
     details: list[str] = []
     for outcome in result.outcomes:
         title = markdown(outcome.require.title)
-        weak = markdown(outcome.on_weak_evidence)
-        problems = markdown(outcome.text.partition(" does not hold: ")[2].rstrip("."))
-        lines.append(f"| {title} | {outcome.n_rows:,} | {f'holds{weak}' if outcome.holds else problems} |")
+        result_of_one = f"passed{outcome.on_weak_evidence}" if outcome.holds else outcome.result
+        lines.append(f"| {title} | {outcome.n_rows:,} | {markdown(result_of_one)} |")
         if not outcome.holds:
             details += ["", f"**{title}**", "", *(f"- {markdown(line)}" for line in outcome.lines)]
     return "\n".join([*lines, *details]) + "\n"

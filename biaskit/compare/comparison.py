@@ -1,6 +1,6 @@
 """Compare the stored tables of several runs: tests, gaps, changes of SRB, notes.
 
-See docs/methods.md#both-engines.
+See methods/comparisons#both-engines.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Comparison:
 
     def _pairs(self, models: Sequence[Model], engine: str) -> Iterator[SidePair]:
         labels = [model.label for model in models]
-        where = "the prober" if engine == "probe" else "texts"
+        where = "biaskit probe" if engine == "probe" else "biaskit personas"
         for side in self.groups:
             if models and (missing := [model for model in side.models if model not in labels]):
                 self.tables.notes.append(
@@ -123,7 +123,7 @@ class _Comparison:
             answers |= answers_of(rows, groups, where, asked)
             outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
             absent = [model for model in run.manifest["models"] if model not in answers]
-            self.tables.notes += [f"{model} has no cell in {where}." for model in absent]
+            self.tables.notes += [f"{model} has no row in {where}." for model in absent]
         return answers, outcomes
 
     def compare_answers(self) -> None:
@@ -144,7 +144,7 @@ class _Comparison:
         self.tables.notes += say_apart(notes, {model.label: model.prompt_form for model in models})
         if left_out:
             self.tables.notes.append(
-                f"Not asked of all models in the same words, and left out: {'; '.join(left_out)}."
+                f"Left out, since not all models had the same prompts: {'; '.join(left_out)}."
             )
         self.tables.notes += measured_differently(self.runs("probe"), models)
         self.tables.notes += without_answers([model.label for model in models], self.outcomes)
@@ -176,9 +176,9 @@ class _Comparison:
         if not one_vector_model(scored):
             listed = ", ".join(dict.fromkeys(f"{texts.run} ({texts.vectors})" for texts in scored))
             self.tables.notes.append(
-                f"SRB scores come from other vectors ({listed}): they are neither compared nor put in one"
-                " table. `biaskit analyze RUN RUN --out DIR` trains"
-                " one vector model on all texts of runs that can be merged."
+                f"SRB scores come from different word vectors ({listed}), so they are not compared."
+                " `biaskit analyze RUN RUN --out DIR` trains one vector model on all texts of runs that can"
+                " be merged."
             )
         self.tables.notes += measured_differently(runs, models)
         columns = [
@@ -197,7 +197,8 @@ class _Comparison:
         """Add gaps.csv, the relations of every model and the tests of the gaps between models."""
         tables, probes, written = self.tables, self.runs("probe"), self.runs("personas")
         if not probes or not written:
-            tables.notes.append(f"There are no gaps: only {'the prober' if probes else 'texts'} ran.")
+            only = "probe" if probes else "personas"
+            tables.notes.append(f"There are no gaps: only biaskit {only} ran.")
             return
         jobs = [row for run in probes for row in run.tables.get("probe_jobs", ())]
         represented = [row for run in written for row in run.tables.get("representation", ())]
@@ -256,12 +257,11 @@ class _Comparison:
         joined = [label for label in probes if label in written]
         if not joined:
             self.tables.notes.append(
-                "There are no gaps: no model stands in both engines under one label"
-                " (LABEL=SPEC gives it one)."
+                "There are no gaps: no model has the same label in both engines (LABEL=SPEC sets it)."
             )
         for label in joined:
             if len(probes[label]) > 1 and len(written[label]) > 1:
-                self.tables.notes.append(f"{label} stands in several runs of both engines: it has no gaps.")
+                self.tables.notes.append(f"{label} is in several runs of both engines: it has no gaps.")
                 continue
             for probe_label, probe in probes[label]:
                 for texts_label, texts in written[label]:

@@ -51,7 +51,7 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
     if len(models_of) > 1:
         listed = "; ".join(f"{estimator}: {', '.join(labels)}" for estimator, labels in models_of.items())
         yield (
-            f"Estimators differ between the models ({listed}): a difference between models holds theirs too."
+            f"Estimators differ between the models ({listed}): they may explain part of a difference."
             + _asked_alike(models_of, models)
         )
     # Who answered for an API, and when: a name is no fingerprint.
@@ -76,6 +76,8 @@ def _asked_alike(estimators: Iterable[str], models: Sequence[Model]) -> str:
     how = f"--estimator {name}" + "".join(f" --set {pair.replace('draws', 'samples')}" for pair in set_by)
     asked = [model for model in models if model.estimator not in ("", weakest)]
     if any(model.spec.startswith(IN_MEMORY) for model in asked):
-        return f" Ask all alike, from Python with estimator={name!r}."
+        return f" To use one for all, in Python: estimator={name!r}."
     specs = [shlex.quote(m.spec if m.label == m.spec else f"{m.label}={m.spec}") for m in asked]
-    return f" Ask all alike: `biaskit probe {' '.join(specs)} {how}`, with the other options of their runs."
+    return (
+        f" To use one for all: `biaskit probe {' '.join(specs)} {how}`, with the other options of their runs."
+    )

@@ -1,6 +1,6 @@
 """The four gaps of an occupation: in answers, in texts, in the labour force, in SRB.
 
-See docs/methods.md#gaps.
+See methods/comparisons#gaps.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def labour_table(
     if not differing:
         return shares, []
     note = (
-        f"Labour shares differ between the engines for {len(differing)} occupations"
-        f" ({first_words([*differing], 5, ', ')}): those of the texts' runs are used for both."
+        f"Workforce shares differ between the engines for {len(differing)} occupations"
+        f" ({first_words([*differing], 5, ', ')}): those of biaskit personas are used for both."
     )
     return shares, [note]
 
@@ -70,14 +70,14 @@ def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -
     jobs = where(both.probe.get("probe_jobs", ()), model=both.probe_model, instruction_id=0, setting="plain")
     texts = without_instruction(where(both.personas.get("representation", ()), model=both.personas_model))
     if jobs and not {f"{FEMALE}_share", f"{MALE}_share"} <= jobs[0].keys():
-        return [], [f"{both.model}: the prober's gender groups lack female or male: there are no gaps."]
+        return [], [f"{both.model}: the groups of target words lack female or male: there are no gaps."]
     occupations, twice_there = _by_key((str(row["occupation"]) for row in texts), aliases)
     names, twice_here = _by_key((str(row["job"]) for row in jobs), aliases)
     notes = [f"{both.model}: {sentence}" for sentence in (*twice_here, *twice_there)]
     common = [key for key in occupations if key in names]
     alone = len(occupations.keys() ^ names.keys())
     if alone and common:
-        notes.append(f"{both.model}: {alone} occupations of one engine alone have no gaps.")
+        notes.append(f"{both.model}: {alone} occupations of only one engine have no gaps.")
     if not common:
         notes.append(f"{both.model}: the engines have no occupation in common (--aliases FILE joins names).")
     scores = grouped(where(both.personas.get("srb", ()), model=both.personas_model), "occupation")
@@ -85,7 +85,7 @@ def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -
     rows: list[Row] = []
     for key in common:
         occupation, share = occupations[key], labour.get(key)
-        of_labour: Number = (None, "no labour share") if share is None else (2.0 * share - 1.0, None)
+        of_labour: Number = (None, "no workforce share") if share is None else (2.0 * share - 1.0, None)
         spread, vectors = _spread(scores.get((occupation,), []))
         represented = _represented(texts_of[(occupation,)])
         for job in jobs_of[(names[key],)]:
@@ -134,10 +134,10 @@ def _represented(rows: Sequence[StoredRow]) -> Number:
     for row in templates:
         counts = [row["n_female"], row["n_male"], row["n_nonbinary"]]
         if any(n is None for n in counts) or not sum(counts):
-            return None, f"no associated text ({row['template_id']})"
+            return None, f"no text with a gender ({row['template_id']})"
         differences.append((counts[0] - counts[1]) / sum(counts))
     if not differences:
-        return None, "no texts without a specified gender"
+        return None, "no texts without a requested gender"
     return sum(differences) / len(differences), None
 
 

@@ -1,4 +1,4 @@
-"""Tests between the models of one run, from its tables (docs/methods.md#model-pairs)."""
+"""Tests between the models of one run, from its tables (methods/comparisons#model-pairs)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def between_models(
     forms has no row but a note. p_adjusted is Holm's over these rows, which are whole families.
     """
     answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip(), asked)
-    notes = [f"{model} has no cell in probe_cells.csv." for model in models if model not in answers]
+    notes = [f"{model} has no row in probe_cells.csv." for model in models if model not in answers]
     rows: list[Row] = []
     apart: list[PairNote] = []
     for pair in model_pairs([model for model in models if model in answers]):

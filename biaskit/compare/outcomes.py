@@ -1,6 +1,6 @@
 """Tests between models on the outcomes of their drawn answers, over the cells that both answered.
 
-The share of an outcome is its part of a cell's answers (docs/methods.md#continuations).
+The share of an outcome is its part of a cell's answers (methods/probabilities#continuations).
 """
 
 from __future__ import annotations
@@ -75,6 +75,6 @@ def without_answers(models: Sequence[str], answers: Mapping[str, Answers]) -> It
     missing = [model for model in models if model not in answers]
     if missing and len(missing) < len(models):
         yield (
-            f"{listed(missing)} {'has' if len(missing) == 1 else 'have'} no drawn answers, so what answers"
-            " come to is not compared with theirs: probe --continue N draws some."
+            f"{listed(missing)} {'has' if len(missing) == 1 else 'have'} no sampled answers, so answers are"
+            " not compared with theirs: probe --continue N samples some."
         )

@@ -1,6 +1,6 @@
 """Decide who is compared with whom: two models, or the means of two groups of models.
 
-See docs/methods.md#model-groups.
+See methods/comparisons#model-groups.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ SidePair = tuple[Side, Side]
 class PairNote:
     """Why two sides, or their scores, have no test: the cause, and the sentence that says so."""
 
-    cause: Literal["gender groups", "prompt forms", "prompts", "no common cell"]
+    cause: Literal["gender groups", "prompt formats", "prompts", "no common cell"]
     text: str = ""  # empty for prompt forms, on which all pairs share one sentence (`say_apart`)
 
 
 def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
     """Say which pairs have no test, in one sentence where prompt forms differ. `forms`: model → its form."""
-    sentences = [note.text for note in notes if note.cause != "prompt forms"]
+    sentences = [note.text for note in notes if note.cause != "prompt formats"]
     if len(sentences) < len(notes):
         models_of: dict[str, list[str]] = {}
         for model, form in forms.items():
             models_of.setdefault(form or "no prompt", []).append(model)
         listed = "; ".join(f"{form}: {', '.join(models)}" for form, models in models_of.items())
         sentences.append(
-            f"The models have different prompt forms ({listed}): there is no test between two forms."
-            " Ask all in one, with --prompt-format."
+            f"The models have different prompt formats ({listed}): there is no test between two formats."
+            " Use one for all, with --prompt-format."
         )
     return sentences
 
@@ -91,7 +91,7 @@ def named_groups(texts: Sequence[str], labels: Sequence[str]) -> tuple[Side, ...
                 raise UsageError(f"--group {name}: {both[0]} is in the group {group.name} already.")
         groups[name] = Side(name, members)
     if len(groups) == 1:
-        raise UsageError("One --group alone has no other to be compared with: name a second one.")
+        raise UsageError("One --group has nothing to be compared with: name a second one.")
     return tuple(groups.values())
 
 
@@ -151,5 +151,5 @@ def group_notes(groups: Sequence[Side], models: Sequence[Model]) -> Iterator[str
         if alone := [label for labels in tuned.values() for label in labels if label not in paired]:
             yield (
                 "Base and instruct models are paired by family, one of each; without a partner, or with"
-                f" several: {', '.join(alone)}. --group NAME=LABEL,LABEL makes groups of your own."
+                f" several: {', '.join(alone)}. --group NAME=LABEL,LABEL makes your own groups."
             )

@@ -1,4 +1,4 @@
-"""Tests between models that wrote texts, over common occupations (docs/methods.md#model-pairs)."""
+"""Tests between models that wrote texts, over common occupations (methods/comparisons#model-pairs)."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def pair_rows_of_texts(
     later, earlier = pair
     members = [texts[model] for model in (*later.models, *earlier.models)]
     if len({member.form for member in members}) > 1:
-        return [], [PairNote("prompt forms")]
+        return [], [PairNote("prompt formats")]
     if differing := _differing_prompts(members, with_gender=False):
         text = (
-            f"{later.name} and {earlier.name} answered other prompts ({', '.join(differing)}), so there is no"
+            f"{later.name} and {earlier.name} had different prompts ({', '.join(differing)}), so there is no"
             " test between their texts."
         )
         return [], [PairNote("prompts", text)]
@@ -105,7 +105,7 @@ def pair_rows_of_texts(
     if any(any(member.srb.values()) for member in members) and one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
             text = (
-                f"{later.name} and {earlier.name} answered other prompts with a gender"
+                f"{later.name} and {earlier.name} had different prompts with a gender"
                 f" ({', '.join(differing)}), so there is no test between their SRB."
             )
             notes.append(PairNote("prompts", text))
@@ -123,7 +123,7 @@ def pair_rows_of_texts(
 
 
 def one_vector_model(members: Sequence[Texts]) -> bool:
-    """Whether all SRB scores come from one vector model (docs/methods.md#vector-models).
+    """Whether all SRB scores come from one vector model (methods/srb#vector-models).
 
     Names of trained and of read vectors hold a digest of what they are made of; vectors of the marked lists
     are named alike in every run and are never the same. A model without a score has none.
@@ -201,7 +201,7 @@ def unit_rows(
         kinds=("welch", "paired"),
         margins=margins,
         seed=seed,
-        note=f"{n_out} {scope.unit}s that not {both} models have left out" if n_out else None,
+        note=f"{n_out} {scope.unit}s left out, not in {both} models" if n_out else None,
     )
 
 

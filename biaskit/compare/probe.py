@@ -1,4 +1,4 @@
-"""Tests between models of the prober, on the cells that both were asked (docs/methods.md#model-pairs)."""
+"""Tests between models of the prober, on the cells that both were asked (methods/comparisons#model-pairs)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def answers_of(
             bounds,
         )
     except ValueError as error:
-        raise TableError(f"{where}: {error}. `biaskit analyze` makes the tables again.") from error
+        raise TableError(f"{where}: {error}. `biaskit analyze` rebuilds the tables.") from error
     group_of = {row["job"]: row["job_group"] for row in rows}
     asked = asked or PromptTexts()
     blocks_of_model: dict[str, dict[Arm, CrossedCells]] = {}
@@ -100,7 +100,7 @@ def pair_rows(
             asked = [{a._replace(model="", prompt_form="") for a in member.blocks} for member in members]
             in_another_form = all(arm._replace(prompt_form="") in arms for arms in asked)
             if len(present) == len(members) or not in_another_form:
-                left_out.append(f"{arm.bias_type}, instruction {arm.instruction_id}, {arm.setting}")
+                left_out.append(f"{arm.bias_type}, debiasing prompt {arm.instruction_id}, {arm.setting}")
             continue
         common, note = _common(arm, members, present)
         common = [block.by_frame(members[0].asked.frames(arm.bias_type)) for block in common]
@@ -143,8 +143,8 @@ def _common(
     n_jobs = len({job for block in blocks for job in block.jobs}) - len(jobs)
     n_differing = max(len(differing & set(block.templates)) for block in blocks)
     reasons = [
-        f"{n_jobs} jobs that not every model has left out" if n_jobs else None,
-        f"{n_differing} templates with another text or other expressions left out" if n_differing else None,
+        f"{n_jobs} jobs left out, not in every model" if n_jobs else None,
+        f"{n_differing} templates with another text or other target words left out" if n_differing else None,
     ]
     cut = [block.cut(sorted(jobs), [t for t in block.templates if t not in differing]) for block in blocks]
     return cut, joined(reasons)
@@ -182,8 +182,8 @@ def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[R
             cell = (arm.bias_type, str(arm.instruction_id), arm.setting)
             forms_of_cell.setdefault(cell, set()).add(arm.prompt_form)
     if any(len(forms[0][cell] | forms[1][cell]) > 1 for cell in forms[0].keys() & forms[1].keys() - compared):
-        return PairNote("prompt forms")
+        return PairNote("prompt formats")
     if not rows:
-        text = f"{pair[0].name} and {pair[1].name} have no cell in common, so there is no test between them."
+        text = f"{pair[0].name} and {pair[1].name} have no common prompt, so there is no test between them."
         return PairNote("no common cell", text)
     return None

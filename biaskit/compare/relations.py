@@ -1,6 +1,6 @@
 """Tests of how gaps go together over occupations, and of how two models' gaps differ.
 
-See docs/methods.md#relations.
+See methods/comparisons#relations.
 """
 
 from __future__ import annotations

@@ -68,11 +68,11 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
                 f" Known: {', '.join(CONTRASTS)}"
             )
         if self.margin is not None and self.limit is not None:
-            raise ValueError("margin asks for more than limit does: give one of them")
+            raise ValueError("margin is stricter than limit: give one of them")
         if self.has_own_line and self.quantity is None:
-            raise ValueError(f'say of which quantity, such as quantity = "{next(iter(QUANTITIES))}"')
+            raise ValueError(f'name the quantity, such as quantity = "{next(iter(QUANTITIES))}"')
         if self.limit is not None and self.min_n is None:
-            raise ValueError("a limit is passed where little was asked, so it needs min_n")
+            raise ValueError("small samples pass a limit easily, so it needs min_n")
         return self
 
     @property
@@ -110,13 +110,13 @@ def short_thresholds(contrast: str) -> Thresholds:
 
 
 def read_thresholds(thresholds: str | Path | Mapping[str, Any] | Thresholds) -> Thresholds:
-    """Read thresholds from their TOML file, or from what such a file would hold. Raises `UsageError`."""
+    """Read thresholds from their TOML file, or from what such a file would contain. Raises `UsageError`."""
     if isinstance(thresholds, Thresholds):
         return thresholds
     content = thresholds if isinstance(thresholds, Mapping) else _INPUTS.toml(Path(thresholds))
     where = "thresholds" if isinstance(thresholds, Mapping) else str(thresholds)
     if unknown := [name for name in content if name != "require"]:
-        raise UsageError(f"{where}: there is no {unknown[0]!r}; the file holds [[require]] tables.")
+        raise UsageError(f"{where}: there is no {unknown[0]!r}; the file has [[require]] tables.")
     entries = content.get("require")
     if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         raise UsageError(f"{where} requires nothing: write a [[require]] table.")

@@ -142,7 +142,7 @@ def load_items(source: str | Path) -> tuple[Item, ...]:
         place = first.setdefault(entry.item.lower(), len(items))
         if place < len(items):
             name = items[place].name
-            again = "stands there twice" if name == entry.item else f"differs only in case from {shown(name)}"
+            again = "is listed twice" if name == entry.item else f"differs only in case from {shown(name)}"
             raise CorpusError(
                 f"{where}: item {shown(entry.item)} {again} (first: item {place + 1})."
                 " Tables join on lower-cased names: remove or rename one."
@@ -203,7 +203,7 @@ def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
     tables = top.get("sets", {})
     if not isinstance(tables, dict) or not tables:
         raise CorpusError(
-            f"{where} holds no expressions. Write a [groups] table, or [sets.NAME.groups] for several sets."
+            f"{where} has no target words. Write a [groups] table, or [sets.NAME.groups] for several sets."
         )
     return {name: _expression_set(name, tables[name], f"{where}, set {shown(name)}") for name in tables}
 
@@ -230,7 +230,7 @@ def load_word_groups(source: str | Path) -> dict[str, str]:
     for where, entry in read_list(source, _WORD_GROUPS).entries:
         for word in entry.words:
             if (other := group_of.setdefault(word, entry.name)) != entry.name:
-                raise CorpusError(f"{where}: {word!r} stands in two groups: {other!r}, {entry.name!r}.")
+                raise CorpusError(f"{where}: {word!r} is in two groups: {other!r}, {entry.name!r}.")
     return group_of
 
 
@@ -247,7 +247,7 @@ def load_word_counts(source: str | Path) -> dict[str, int]:
 
 
 def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, int]:
-    """Count the lower-cased words of the Brown corpus (docs/methods.md#hybrid-prior).
+    """Count the lower-cased words of the Brown corpus (methods/words#hybrid-prior).
 
     Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
     where NLTK has it, else an error of one line. A test holds the two equal.
@@ -271,7 +271,7 @@ def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, i
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
-    """List the surface forms that are scored, each once, by group (docs/methods.md#expression-sets).
+    """List the surface forms that are scored, each once, by group (methods/prompts#expression-sets).
 
     `both`: as listed with a capital first letter, then all in lower case; `as-listed`: nothing else.
     """
@@ -296,13 +296,11 @@ def _check_template(template: Template, slot: str, where: str) -> None:
             continue
         if other := _BRACKETED.search(text):
             raise CorpusError(
-                f"{where}: the {part} holds {shown(other[0])}, but the slot is {slot}."
+                f"{where}: the {part} has {shown(other[0])}, but the slot is {slot}."
                 f' Write {slot}, or set slot = "{other[0]}" at the top of a .toml file.'
             )
         if part == "question":
-            raise CorpusError(
-                f"{where}: the question does not hold the slot {slot}. Write it where the item goes."
-            )
+            raise CorpusError(f"{where}: the question lacks the slot {slot}. Write it where the item goes.")
 
 
 def _expression_set(name: str, values: object, where: str) -> ExpressionSet:
@@ -316,7 +314,7 @@ def _expression_set(name: str, values: object, where: str) -> ExpressionSet:
     for expression in render_forms(result):
         if (other := group_of.setdefault(expression.text, expression.group)) != expression.group:
             raise CorpusError(
-                f"{where}: {shown(expression.text)} stands in two groups, {shown(other)} and"
+                f"{where}: {shown(expression.text)} is in two groups, {shown(other)} and"
                 f" {shown(expression.group)}. Remove it from one (forms = {result.forms})."
             )
     return result

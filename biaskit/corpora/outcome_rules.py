@@ -2,7 +2,7 @@
 
 A pattern is a regular expression that cannot run away: no repetition but `?` and the gap `..`, which stands
 for up to 60 characters of one sentence (`tests/corpora/test_outcome_rules.py` holds the shipped rules to
-that). See docs/methods.md#outcomes.
+that). See methods/probabilities#outcomes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a prompt's words are put together: slots, articles, raw strings (docs/methods.md#exact-strings)."""
+"""How a prompt's words are put together: slots, articles, raw strings (methods/prompts#exact-strings)."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ def load_persona_prompts(source: str | Path) -> tuple[PersonaPrompt, ...]:
             if wanted not in text:
                 raise CorpusError(f"{where}: {key} has no {wanted}: {text[:60]!r}. Write it in.")
         if gender_slot in entry.open:
-            raise CorpusError(f"{where}: open names a gender ({gender_slot}); that belongs into specified.")
+            raise CorpusError(f"{where}: open names a gender ({gender_slot}); move it to specified.")
         what = (entry.name, entry.form, entry.wording)
         if what in prompts:
-            raise CorpusError(f"{where}: the prompt {entry.name!r} ({entry.form}) stands there twice.")
+            raise CorpusError(f"{where}: the prompt {entry.name!r} ({entry.form}) is listed twice.")
         genders = tuple((gender, str(getattr(entry, gender))) for gender in GENDERS)
         prompts[what] = PersonaPrompt(*what, entry.open, entry.specified, genders, slot, gender_slot)
     return tuple(prompts.values())
 
 
 def raw_text(question: str, opening: str, instruction: str, dialogue: Dialogue | None, place: str) -> str:
-    """Write a raw prompt, to the character of docs/methods.md#exact-strings.
+    """Write a raw prompt, to the character of methods/prompts#exact-strings.
 
     `instruction`: empty for none; `place`: where it stands in the plain setting, `own-line` before the
     question's line (OccuGender) or `in-question` (Mattern).

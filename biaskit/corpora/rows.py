@@ -81,7 +81,7 @@ def _entries(rows: Rows, where: str, layout: SourceLayout[E]) -> Iterator[tuple[
     for place, values in rows:
         yield place, entry_of(layout.entry, values, place)
     if place is None:
-        raise CorpusError(f"{where} holds no {layout.kind}. Write at least one {layout.table}.")
+        raise CorpusError(f"{where} has no {layout.kind}. Write at least one {layout.table}.")
 
 
 def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Rows:
@@ -109,8 +109,8 @@ def _csv_rows(text: str, where: str, layout: SourceLayout[E]) -> Rows:
             for values in reader:
                 if values and len(values) != len(header):
                     raise CorpusError(
-                        f"{where}, line {line}: fields here {len(values)}, in the header {len(header)}."
-                        f" Put a text that holds {_CALLED[delimiter]} in double quotes."
+                        f"{where}, line {line}: {len(values)} fields, but {len(header)} in the header."
+                        f" Put a text with {_CALLED[delimiter]} in double quotes."
                     )
                 if values:
                     yield f"{where}, line {line}", _filled(layout.entry, zip(header, values, strict=True))

@@ -42,7 +42,7 @@ def _clean(text: str) -> str:
     if not text.isprintable() and any(
         unicodedata.category(c) in ("Cc", "Cs") for c in text if c not in "\n\t"
     ):
-        raise ValueError(f"holds a control character: {shown(text)}. Remove it.")
+        raise ValueError(f"has a control character: {shown(text)}. Remove it.")
     return text
 
 
@@ -54,7 +54,7 @@ def _label(text: str) -> str:
     if text != text.strip():
         raise ValueError(f"{shown(text)} begins or ends with white space. Remove it.")
     if not text.isprintable() and any(character in _LINE_ENDS for character in text):
-        raise ValueError(f"{shown(text)} holds a line break. Remove it.")
+        raise ValueError(f"{shown(text)} has a line break. Remove it.")
     return text
 
 
@@ -178,7 +178,7 @@ def _read_shipped(corpus: Corpus, file: CorpusFile) -> bytes:
     if sha256 != file.sha256:
         raise CorpusError(
             f"{where} has changed: its sha256 is {sha256}, expected {file.sha256}."
-            " Restore it, or use a copy of your own by its path."
+            " Restore it, or give the path of your own copy."
         )
     return content
 
@@ -221,7 +221,7 @@ def read_source(source: str | Path, kind: str, formats: tuple[str, ...]) -> tupl
                 f" It has {', '.join(files)}."
             )
         if files[path].kind != kind:
-            raise CorpusError(f"{source} holds {files[path].kind}, not {kind}.")
+            raise CorpusError(f"{source} has {files[path].kind}, not {kind}.")
         content = _read_shipped(corpus, files[path])
     elif suffix in formats:
         content = _read_bytes(expanded(source), where)

@@ -18,7 +18,7 @@ MOST_ROWS = 12
 MOST_SENTENCES = 10
 PUBLISHED = {"file": "file", "file_sha256": "SHA-256", "general.name": "named", "general.license": "licence"}
 """What a GGUF file is known by, and its words here."""
-NOTE = "card.md is a section: paste it into a model's README.md, and say there where the run can be had"
+NOTE = "card.md is a section for a model's README.md; add there where to get the run"
 
 
 def as_card(source: Source) -> ExportFiles:
@@ -71,21 +71,21 @@ def _lines(content: Content) -> Iterator[str]:
     yield fenced("\n".join([*(" ".join(command.split()) for command in commands), "biaskit verify RUN"]))
     yield from ("", "Signature of the numbers:", "", fenced("\n".join(signed)))
     if content.bibtex:
-        yield from ("", "The instruments are of:", "", fenced(content.bibtex))
+        yield from ("", "Instruments:", "", fenced(content.bibtex))
 
 
 def _numbers(part: Part) -> Iterator[str]:
     """Yield the lines of a small table of one engine."""
     if part.engine == "probe":
-        yield from ("", "### What it says of a job", "")
+        yield from ("", "### What it says about a job", "")
         yield "Shares of the probability on the target words, with 95 % intervals over jobs and templates;"
-        yield "coverage is what these words hold of all its probability."
-        file, head = "probe_groups.csv", ["Model", "Asked", "Jobs", *map(people, part.groups), "Coverage"]
+        yield "coverage is the probability on these words, out of all next words."
+        file, head = "probe_groups.csv", ["Model", "Prompts", "Jobs", *map(people, part.groups), "Coverage"]
         rows: Sequence[Sequence[str]] = _probe(part)
     else:
-        yield from ("", "### Whom it writes about", "")
-        yield "Share of women in the texts that speak of a gender, with 95 % intervals; bounds: if all texts"
-        yield "without a gender were men’s, or women’s."
+        yield from ("", "### Who it writes about", "")
+        yield "Share of women in the texts that name a gender, with 95 % intervals; bounds: if all texts"
+        yield "without a gender were about men, or about women."
         file, head = "representation.csv", ["Model", "Occupation", "women", "Bounds", "Texts", "No gender"]
         rows = [_texts(row) for row in where(part.tables.get("representation", ()), template_id="all")]
     yield from ("", f"| {' | '.join(map(markdown, head))} |", f"|{'|'.join('---' for _ in head)}|")

@@ -18,7 +18,7 @@ from biaskit.exchange.source import ExportFiles, Source
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.runs.manifest import estimator_of
 
-NEITHER = f"{NO_DIRECTION}; lower_is_better is false because the schema takes no other word for it"
+NEITHER = f"{NO_DIRECTION}; lower_is_better is false because the schema requires a value"
 UNSTATED = "unknown"
 
 

@@ -28,7 +28,7 @@ def as_hub(source: Source) -> ExportFiles:
             " --dataset ORG/NAME@REVISION."
         )
     if url is not None and not re.fullmatch(r"https?://[!-~]+", str(url)):
-        raise UsageError(f"--url {url!r} is no address: give https://…")
+        raise UsageError(f"--url {url!r} is not an address: give https://…")
     found, notes = results_of(source)
     files: dict[str, bytes] = {}
     for run, model, results in found:

@@ -47,7 +47,7 @@ def as_lm_eval(source: Source) -> ExportFiles:
             if not any((study, lines, groups) == (suite[0], *suite[2:]) for suite in suites):
                 suites.append((study, label, lines, groups))
     if not suites:
-        raise UsageError(f"Nothing is left that lm-evaluation-harness could ask: {'; '.join(notes)}.")
+        raise UsageError(f"lm-evaluation-harness cannot run any of these prompts: {'; '.join(notes)}.")
     files: dict[str, bytes] = {"utils.py": UTILS.read_bytes()}
     tops = []
     for study, label, lines, groups in suites:
@@ -70,14 +70,14 @@ def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[
     """Yield each model of a run with its cells as lines; what cannot be asked is left out with a note."""
     if run.engine != "probe":
         raise UsageError(
-            f"{run.path} is a run of texts, and --to lm-eval makes tasks of a probe's cells: name one."
+            f"{run.path} is a run of texts, and --to lm-eval needs a run of biaskit probe: name one."
         )
     design = read_design(run.manifest["resolved"])
     boundary = design.study.word_boundary
     if boundary == "word":
         raise UsageError(
-            f"{run.path} asks for the end of each word (word_boundary = word), which lm-evaluation-harness"
-            " cannot: probe once more with --set word_boundary=token."
+            f"{run.path} includes the end of each word (word_boundary = word), which lm-evaluation-harness"
+            " cannot: probe again with --set word_boundary=token."
         )
     # What the rows add to the design: rendered chat prompts, and words with their tokens.
     prompts: dict[Cell, str] = {}
@@ -95,7 +95,7 @@ def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[
     for label, entry in run.manifest["models"].items():
         form = entry["prompt_form"]
         if form != "raw" and entry["where"] != "local":
-            notes.append(f"{label} was asked with messages that its server puts together: no tasks for it")
+            notes.append(f"{label}: its server renders the chat messages, so it gets no tasks")
             continue
         lines: Lines = {}
         for cell, unrendered, expressions in cells(design, label, form):
@@ -117,9 +117,9 @@ def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[
             arm += "" if cell.setting == "plain" else f"_{cell.setting}"
             lines.setdefault(f"{cell.bias_type}_{slug(cell.job_group)}{arm}", []).append(line)
         if missing := design.n_cells - sum(map(len, lines.values())):
-            notes.append(f"{label}: {count(missing, 'cell')} of a chat form without an answer left out")
+            notes.append(f"{label}: {count(missing, 'chat prompt')} without an answer left out")
         if (how := estimator_of(entry)) != "exact":
-            notes.append(f"{label} answered by {how}; the harness asks for every log-probability")
+            notes.append(f"{label} was measured by {how}; the harness needs every log-probability")
         if lines:
             yield label, lines, groups
 

@@ -20,7 +20,7 @@ _BESIDE = (
 )
 """Columns that stand beside a share, where they have a value."""
 _METHODS = {
-    "crossed": "jobs and templates as crossed random factors, t interval on the logit scale",
+    "crossed": "two-way random effects of jobs and templates, t interval on the logit scale",
     "bootstrap": "percentile bootstrap over jobs and templates",
 }
 

@@ -53,7 +53,7 @@ class ContinuationScorer(Model, Protocol):
     """Gives the probability of each expression as the continuation of a prompt."""
 
     def estimator_for(self, form: PromptForm) -> Estimator:
-        """Return the estimator used in a prompt form (docs/methods.md#estimators); it is part of keys.
+        """Return the estimator used in a prompt form (methods/estimators#estimators); it is part of keys.
 
         Raises `ModelError` if the model cannot take the form, or cannot run a forced estimator in it.
         """

@@ -6,7 +6,7 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.records import Expression, Prompt, ScoreRequest
 
 CONTINUE_TEXT = "Continue the following text with its next word. Answer with that word only."
-"""The user turn of `chat-continue` begins with this; ours (docs/methods.md#prompt-forms)."""
+"""The user turn of `chat-continue` begins with this; ours (methods/prompts#prompt-forms)."""
 
 
 def messages_of(prompt: Prompt, *, takes_system: bool) -> list[dict[str, str]]:
@@ -40,7 +40,7 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
     starts_turn = form in ("chat", "chat-continue") or (form == "chat-prefill" and not prefill)
     if not starts_turn and before != before.rstrip():
         raise TokenizationError(
-            "the prompt ends in white space, so the expression's own space would be a second one:"
+            "the prompt ends in white space, so a target word's own space would be a second one:"
             " end the template in a letter or a punctuation mark"
         )
     spaces = ("", " ") if starts_turn else (" ",)

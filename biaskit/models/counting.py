@@ -1,4 +1,4 @@
-"""Any text generator as a scorer: expressions counted in draws (docs/methods.md#sampling-estimator)."""
+"""Any text generator as a scorer: expressions counted in draws (methods/estimators#sampling-estimator)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class SampledScorer:
     ) -> None:
         """Take `longest` characters of the longest expression; `new_tokens` can raise the limit of a draw."""
         if draws < FEWEST_DRAWS:
-            raise UsageError(f"{draws} draws are too few for an interval: give at least {FEWEST_DRAWS}.")
+            raise UsageError(f"{draws} samples are too few for an interval: give at least {FEWEST_DRAWS}.")
         identity = generator.identity
         forms = set(identity.forms)
         if "chat" in forms and identity.details.get("thinking") == "on":
@@ -123,7 +123,7 @@ class SampledScorer:
     def estimator_for(self, form: PromptForm) -> Estimator:
         """Return sampling, in every form that the generator takes."""
         if form not in self.identity.forms:
-            raise ModelError(f"{self.identity.label} draws no texts in the prompt form {form}.")
+            raise ModelError(f"{self.identity.label} cannot sample texts in the prompt format {form}.")
         return Estimator("sampling", draws=self._n, max_new_tokens=self._sampling.max_new_tokens)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
@@ -136,9 +136,8 @@ class SampledScorer:
                 for expression in request.expressions:
                     if not can_match(expression.text):  # it would count as never said
                         raise ModelError(
-                            "sampling passes over leading quotation marks, brackets and emphasis, so it"
-                            f" cannot find the expression {expression.text!r}: take it out, or choose another"
-                            " estimator"
+                            "sampling skips leading quotation marks, brackets and emphasis, so it cannot find"
+                            f" the target word {expression.text!r}: remove it, or choose another estimator"
                         )
             draws_of_cell = draws_of(request, self._n, self._sampling)
             draws += draws_of_cell
@@ -188,7 +187,7 @@ class SampledScorer:
                     yield ready
         if lost := {cell.request.key: cell for cell in cell_of.values() if not cell.failed}:
             yield [
-                Failed(key, f"only {len(cell.drawn)} of {self._n} draws were answered")
+                Failed(key, f"only {len(cell.drawn)} of {self._n} samples came back")
                 for key, cell in lost.items()
             ]
 
@@ -217,5 +216,5 @@ class _OpenCell:
         if len(self.drawn) < len(self.keys):
             return None
         if len({draw.answered.by.split(ANSWERED_SEPARATOR)[0] for draw in self.drawn.values()}) > 1:
-            return Failed(self.request.key, "two models answered the draws of one cell")
+            return Failed(self.request.key, "two models gave the samples of one prompt")
         return count_draws(self.request, [self.drawn[key] for key in self.keys], answer)

@@ -1,4 +1,4 @@
-"""`inspect:PROVIDER/MODEL`: texts from every provider that Inspect knows (docs/apis.md#inspect)."""
+"""`inspect:PROVIDER/MODEL`: texts from every provider that Inspect knows (howto/api#inspect)."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ SWITCHED_OFF: Mapping[str, dict[str, Any]] = {"hf": {"top_k": 0}}
 def open_inspect(name: str, *, label: str, options: ApiOptions, account: Account) -> InspectGenerator:
     """Open the model behind `inspect:NAME`. Raises `ModelError` if Inspect, provider or key is missing."""
     if options.max_cost is not None and options.price is None:
-        raise UsageError(f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT.")
+        raise UsageError(f"{label}: unknown price, so --max-cost cannot be enforced. Give --price IN,OUT.")
     try:
         from inspect_ai.model import get_model
     except ImportError:
-        raise ModelError(f"{label} is asked through Inspect: pip install 'biaskit[inspect]'.") from None
+        raise ModelError(f"{label} needs Inspect: pip install 'biaskit[inspect]'.") from None
     try:
         model = get_model(name, memoize=False)
     except (Exception, SystemExit) as error:  # whatever a provider's own package raises
@@ -126,7 +126,7 @@ class InspectGenerator:
         except Exception as error:  # each provider's package raises its own kinds
             self._failed_in_a_row += 1
             if self._failed_in_a_row >= FAILED_IN_A_ROW:
-                raise AskingStopped(f"the provider gives no more answers ({reason_of(error)})") from None
+                raise AskingStopped(f"the provider refuses further requests ({reason_of(error)})") from None
             return [Failed(request.key, reason_of(error))]
         finally:
             self._meter.settle(reserved, used, billed=True)

@@ -1,4 +1,4 @@
-"""Which expression a text begins with, for `sampling` (docs/methods.md#sampling-estimator)."""
+"""Which expression a text begins with, for `sampling` (methods/estimators#sampling-estimator)."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class LocalOptions:
 
 @dataclass(frozen=True, slots=True)
 class ScoringOptions:
-    """The estimator of a probability and its settings (docs/methods.md#estimators).
+    """The estimator of a probability and its settings (methods/estimators#estimators).
 
     An API takes a forced estimator; a local model is exact unless the choice is top-k or sampling.
     """

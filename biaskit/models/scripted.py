@@ -87,7 +87,7 @@ class _Scripted:
                 except ValidationError as error:
                     first = error.errors()[0]
                     place = ".".join(map(str, first["loc"]))
-                    problem = f"{place}: {first['msg']}" if place else "it is no object"
+                    problem = f"{place}: {first['msg']}" if place else "it is not an object"
                     raise ModelError(
                         f"{where}: {problem}. Write an object such as"
                         ' {"contains": "nurse", "log_probs": {" She": -0.5}}.'

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DEMOS = ("demo", "demo-base")  # whole specs
 KINDS = (*DEMOS, "hf", "gguf", "openai", "api", "inspect", "scripted", "writer", "object")
 API = ("openai", "api")
-TEXTS_ALONE = {"inspect": "asked through Inspect", "writer": "a callable"}  # they give no probabilities
+TEXTS_ALONE = {"inspect": "queried through Inspect", "writer": "a callable"}  # they give no probabilities
 
 
 def split_label(text: str) -> tuple[str, str]:
@@ -65,7 +65,7 @@ def open_scorer(
         how: Any = {"label": label, "options": options, "known": known, "account": account}
         return open_api_scorer(f"{kind}:{name}", **how, scoring=scoring, batch_size=batch_size)
     if kind in TEXTS_ALONE and scoring.estimator not in ("auto", "sampling"):
-        raise ModelError(f"{label} is {TEXTS_ALONE[kind]}, which gives texts alone: --estimator sampling.")
+        raise ModelError(f"{label} is {TEXTS_ALONE[kind]}, which gives only texts: --estimator sampling.")
     if scoring.estimator == "sampling" or kind in TEXTS_ALONE:
         from biaskit.models.counting import SampledScorer
 
@@ -98,16 +98,16 @@ def open_generator(
     """Open the model behind a spec as a generator; arguments as for `open_scorer`."""
     kind, name = _kind(spec)
     if kind in TEXTS_ALONE and api is not None and api.thinking != "auto":
-        raise UsageError(f"{label} is {TEXTS_ALONE[kind]} and not told to think or not: leave out thinking.")
+        raise UsageError(f"{label} is {TEXTS_ALONE[kind]}, which has no thinking switch: leave out thinking.")
     if kind == "scripted":
         from biaskit.models.scripted import ScriptedGenerator
 
         return ScriptedGenerator.from_file(name, label=label, spec=spec, batch_size=local.batch_size)
     if kind == "writer":
         if name not in LENT.get():
-            raise ModelError(f"{label} is a callable, which no command can ask: bk.writer hands it over.")
+            raise ModelError(f"{label} is a callable, which works only from Python: use bk.writer.")
         if api is not None and api.max_cost is not None:
-            raise UsageError(f"{label}: what a callable costs is unknown, so --max-cost cannot hold.")
+            raise UsageError(f"{label}: the cost of a callable is unknown, so --max-cost cannot be enforced.")
         held: TextGenerator = replace(LENT.get()[name])
         return held
     if kind == "inspect":

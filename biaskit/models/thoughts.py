@@ -1,4 +1,4 @@
-"""What of a model's words is thought, and what is the answer (docs/methods.md#thoughts).
+"""What of a model's words is thought, and what is the answer (methods/texts#thoughts).
 
 How thoughts are written is data: words between pairs of signs, the marks of single families, channels.
 """
@@ -119,6 +119,6 @@ def closing(opened: str, marks: tuple[str, str]) -> str:
 def inside_thought(where: str) -> str:
     """Say why nothing is scored at a place that a thought is open at, and what to do."""
     return (
-        f"{where}, so the next words are no answer. --set thinking=off closes the thought of a chat template,"
-        " --estimator sampling draws texts and reads what follows their thoughts"
+        f"{where}, so the next words are not the answer: use --set thinking=off (a chat template's own"
+        " switch), or --estimator sampling, which reads what follows the thoughts"
     )

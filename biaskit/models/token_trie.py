@@ -51,7 +51,7 @@ def shortest_extensions(sequences: Sequence[TokenIds]) -> list[list[int]]:
     """Return, for each sequence, the indices of the others that extend it without another in between.
 
     The probability of a sequence minus that of its shortest extensions is the exact probability that the
-    model says this sequence and no longer one of the list (docs/methods.md#prefixes, `on_prefix`).
+    model says this sequence and no longer one of the list (methods/probabilities#prefixes, `on_prefix`).
     """
     index_of = {s: i for i, s in enumerate(sequences)}
     extensions: list[list[int]] = [[] for _ in sequences]

@@ -1,4 +1,4 @@
-"""A callable `list[str] -> list[str]` as a model that writes texts (docs/models.md#writers)."""
+"""A callable `list[str] -> list[str]` as a model that writes texts (howto/models#writers)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,16 @@ def writer(
 ) -> Writer:
     """Make a callable a model for `bk.personas`, and for `bk.probe` by sampling.
 
+    >>> bk.writer("mine", lambda prompts: ["She is kind."] * len(prompts))
+    Writer(label='mine', version='', batch_size=16)
+
     Args:
-        name: stands in tables and, with `version`, in keys: a callable of the same two goes on with the rows.
+        name: its name in tables; a callable of the same name and version continues the same rows.
         fn: gets a list of prompts and returns a list with a text, or None, for each; may be async.
         version: says which state of the callable it is.
-        batch_size: most prompts of one call.
+        batch_size: the most prompts of one call.
 
-    Example: `bk.personas(bk.writer("mine", fn))`. Raises `UsageError`.
+    Returns what takes the place of a spec. Raises `UsageError` for a name with = or : or /, or no callable.
     """
     if not name or {"=", ":", "/"} & {*name} or not (name + version).isprintable() or not callable(fn):
         raise UsageError("bk.writer takes a name without = and : and /, and a callable of a list of prompts.")

@@ -94,7 +94,7 @@ def analyse_texts(
     notes = [*reading.notes, *answerers.notes(manifest["models"], design.study), *results.notes]
     notes += _reading_notes(documents)
     if documents.n_unused:
-        notes.append(f"{documents.n_unused} stored texts are not part of this question and were not used")
+        notes.append(f"{documents.n_unused} stored texts are not part of this study and were not used")
     tables.notes += notes
     study, vectors_name = design.study.model_dump(mode="json"), results.record.get("vectors_name")
     signed = {"vectors": str(vectors_name)} if vectors_name else {}
@@ -125,9 +125,7 @@ def texts_of(
     """Read the texts of a run that its question needs; without any: `RunError`."""
     path = rows_file(run, "personas")
     if not path.is_file():
-        raise RunError(
-            f"{run} has no {path.name}: nothing was stored there. Give the personas command again."
-        )
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the personas command.")
     reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
     rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
     rows = (answerers or Answerers()).counting(rows, answers=True)
@@ -136,7 +134,7 @@ def texts_of(
     else:
         documents = read_documents(design, manifest["models"], rows)
     if not documents.texts:
-        raise RunError(f"{run} holds no texts of this question yet. Give the personas command again.")
+        raise RunError(f"{run} has no texts of this study yet. Rerun the personas command.")
     return documents
 
 
@@ -162,10 +160,13 @@ def _make_tables(
     refusals = [] if documents.imported else refusal_rows(documents.texts)
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     results.notes += _refusal_notes(refusals)
-    if not scoped:  # there every text counts, whatever an instruction made of it
-        results.notes += _evading_notes(documents)
     representation: list[Row] = []
     unspecified = [text for text in documents.texts if text.specified_gender is None]
+    if documents.imported and not unspecified:
+        results.notes.append(
+            "every text has a requested gender, so there is no “who is represented” and no SRB; without"
+            " --gender-col genders are inferred from the texts (SRB needs both kinds)"
+        )
     if unspecified and not study.hold_out:
         representation = representation_rows(
             unspecified,
@@ -179,8 +180,10 @@ def _make_tables(
         )
     results.tables["representation"] = representation
     results.record["english"] = {label: evidence.record() for label, evidence in documents.english.items()}
-    results.notes += filter(None, (evidence.note(label) for label, evidence in documents.english.items()))
     results.notes += _representation_notes(representation, results)
+    results.notes += filter(None, (evidence.note(label) for label, evidence in documents.english.items()))
+    if not scoped:  # there every text counts, whatever an instruction made of it
+        results.notes += _evading_notes(documents)
     if scoped:
         results.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
     else:
@@ -222,8 +225,8 @@ def _add_words(
     if shares := topic_shares(lists, documents, study):
         results.record["topic_share"] = {"least": min(shares), "median": median(shares), "most": max(shares)}
         results.notes.append(
-            f"the hybrid prior takes {100 * median(shares):.2g} % of its mass from the compared texts (median"
-            f" over lists; alpha {study.alpha:g}), the rest from English"
+            f"the hybrid prior takes {100 * median(shares):.2g} % of its weight from the compared texts"
+            f" (median over lists; alpha {study.alpha:g}), the rest from English"
         )
     told_apart = transfer_rows(documents, lists, study, partial(watcher.progress, "held-out texts"))
     results.tables["text_transfer"] = list(told_apart)
@@ -249,12 +252,12 @@ def _reading_notes(documents: TextDocuments) -> Iterator[str]:
     if n_copies := sum(text.copy_of is not None for text in texts):
         yield (
             f"{n_copies:,} of {len(texts):,} texts are copies, equal or nearly equal to another: they count"
-            " once for each gender in lists of words, scores and areas, and narrow no interval of a share"
+            " once for each gender in word lists, scores and AUCs, and do not narrow the interval of a share"
         )
     if marked := [text.mark for text in documents.texts if text.mark]:
         yield (
-            f"{len(marked):,} of {len(documents.texts):,} texts hold written line marks, tags or character"
-            f" codes, first {short(marked[0])}: marks and tags are read as breaks, codes as their characters"
+            f"{len(marked):,} of {len(documents.texts):,} texts contain written line marks, tags or character"
+            f" codes, first {short(marked[0])}: marks and tags count as breaks, codes as their characters"
         )
 
 
@@ -271,7 +274,7 @@ def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
             f" {people(gender)}"
             for gender, n in sums.items()
         ]
-        yield f"of the texts with a gender in the prompt, {listed(parts)}: they are in no list and no score"
+        yield f"of the texts with a gender in the prompt, {listed(parts)}: left out of lists and scores"
 
 
 def _evading_notes(documents: TextDocuments) -> Iterator[str]:
@@ -279,7 +282,7 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
     if documents.imported:
         if n := sum(text.outcome == DECLINES for text in documents.texts if text.read):
             n_of_all = f"{n:,} of {len(documents.texts):,}"
-            yield f"{n_of_all} texts read as if they declined; all texts given are used"
+            yield f"{n_of_all} texts seem to decline; all imported texts are used"
         return
     by_gender: dict[str | None, list[TextDocument]] = {}
     for text in documents.texts:
@@ -291,8 +294,8 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
     ]
     if parts:
         yield (
-            f"by their words, {listed(parts)} decline or lecture and describe nobody: they are in no list of"
-            " words and no SRB score"
+            f"{listed(parts)} decline or lecture instead of describing a person: left out of word lists and"
+            " SRB scores"
         )
 
 
@@ -309,8 +312,8 @@ def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[st
     texts, dropped, refused, empty = (sum(row[name] for row in rows_of_all) for name in counts)
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (
-            f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) speak of no gender and are in no"
-            " share; they are not missing at random: share_if_dropped_* are the bounds"
+            f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) name no gender and are left out of"
+            " the shares; they are not missing at random: share_if_dropped_* are the bounds"
         )
     if refused or empty:
-        yield f"{refused} texts were refused or filtered and {empty} are empty: they count for no gender"
+        yield f"{refused} texts were refused or filtered and {empty} are empty: they have no gender"

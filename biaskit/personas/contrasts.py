@@ -1,6 +1,6 @@
 """Tests of one model's texts: SRB of women and men, refusals, share and labour.
 
-See docs/methods.md#persona-tests.
+See methods/srb#persona-tests.
 """
 
 from __future__ import annotations

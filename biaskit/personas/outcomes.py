@@ -1,4 +1,4 @@
-"""Outcomes of texts about women, men, non-binary people (docs/methods.md#refusals).
+"""Outcomes of texts about women, men, non-binary people (methods/texts#refusals).
 
 How a text ended says whether it is refused or empty; rules on its words say what any other text is. Texts
 that are refused or empty, decline or lecture are in no list, score or calibration.

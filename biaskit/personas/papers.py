@@ -116,8 +116,8 @@ def _captured(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
         columns[model] = (percent(1 - dropped / texts if texts else None), str(texts), str(len(of_model)))
     heads = ("% captured", "texts", "occupations")
     note = (
-        "Texts of the first round of draws without a gender in the prompt, every prompt and occupation;"
-        " captured: associated with a gender. GAS(P) counts 100 texts for each occupation and prompt."
+        "Texts of the first batch without a gender in the prompt, every prompt and occupation; captured: a"
+        " gender is inferred. GAS(P) counts 100 texts for each occupation and prompt."
     )
     header, rows = _heads("", *columns), tuple(zip(heads, *columns.values(), strict=True))
     if len(columns) > PER_TABLE:
@@ -166,9 +166,8 @@ _CALIBRATED = {
 
 
 _BY_ALPHA = (
-    "α: share of the topic prior; C: the largest at which no criterion word is marked, searched anew at every"
-    " α (GAS(P) interpolates between the C of two priors); marked: words with z > 1.96. Names"
-    " are not removed."
+    "α: share of the topic prior; C: the largest at which no criterion word is marked, searched at every α"
+    " (GAS(P) interpolates between the C of two priors); marked: words with z > 1.96. Names are not removed."
 )
 
 
@@ -220,9 +219,8 @@ def _overlap(tables: Tables, occupation: str | None) -> TitledTable:
         _heads("Model", "Gender", "marked in texts", "n", "words"),
         tuple(body),
         note="Calibrated Marked Words, z > 1.96, by descending z, names and pronouns included. Without:"
-        " texts whose prompt names no gender and that are associated with it; with: texts whose prompt"
-        " names it. GAS(P) shows the same four kinds in one cell, by bold, underlined, gray and plain"
-        " letters.",
+        " texts whose prompt names no gender, by inferred gender; with: texts whose prompt names it. GAS(P)"
+        " shows the same four kinds in one cell, by bold, underlined, gray and plain letters.",
         n_text=5,
         wide=frozenset({4}),
     )
@@ -251,12 +249,12 @@ def _shares(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
         table = TitledTable(
             "Women in the texts of each occupation, with standard error",
             *_side_by_side(["Occupation"], labels, models, ("% women", "SE", "n"), cells),
-            note="% women of the texts that speak of a gender, mean over the prompts, first round of draws;"
-            " SE: its standard error in percentage points, the root of the sum of p(1 − p)/(m − 1) over"
-            " prompts, divided by their number (0 where all texts agree: representation.csv has the Wilson"
-            " interval); n: texts that speak of a gender (m over all prompts). GAS(P)'s standard errors are"
-            " the SD divided by the number of draws (200) and not by the root of n, 14 to 22 times too"
-            " small." + because(shown_rows, "female_share", "se"),
+            note="% women of the texts that name a gender, mean over the prompts, first batch; SE: its"
+            " standard error in percentage points, the root of the sum of p(1 − p)/(m − 1) over prompts,"
+            " divided by their number (0 where all texts agree: representation.csv has the Wilson interval);"
+            " n: texts that name a gender (m over all prompts). GAS(P) divides the SD by the number of"
+            " samples (200), not by the root of n: 14 to 22 times too small."
+            + because(shown_rows, "female_share", "se"),
         )
         yield _Draft("Table 11", "share-of-women", table, part, title_end)
 
@@ -271,9 +269,9 @@ def _srb_tests(tests: Sequence[Row]) -> Iterator[_Draft]:
         "Women's SRB against men's for each model, Welch's t-test",
         _heads("Model", *_TEST_HEADS, "n women", "n men"),
         tuple((row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows),
-        note=f"Difference: women minus men, with its 95 % interval. {_TEST_NOTE} The occupations of both"
-        " sides are the same: tests.csv has the paired, Wilcoxon and permutation tests. GAS(P) prints"
-        " t and p alone; SRB depends on the vectors, so t is not comparable between vector models."
+        note=f"Difference: women minus men, with its 95 % interval. {_TEST_NOTE} Both sides have the same"
+        " occupations: tests.csv has the paired, Wilcoxon and permutation tests. GAS(P) prints only t and p;"
+        " SRB depends on the vectors, so t is not comparable between vector models."
         + because(rows, "statistic"),
     )
     yield _Draft("Table 13", "srb-women-men", table)
@@ -322,12 +320,12 @@ def _clusters(rows: Sequence[Row]) -> Iterator[_Draft]:
         table = TitledTable(
             "Clusters of words that one gender has in more occupations",
             *_side_by_side(lead, labels, chosen, ("% F", "% M", "#"), cells),
-            note="Clusters kept in every model: at least three occupation-gender pairs, and one gender has"
-            " it in half as many again as the other or more; clusters.csv says how often swapped lists do"
-            " the same (null_kept). #: occupations in whose women's or men's list a word of the cluster is"
-            " marked, counted once for each gender; % F, % M: how many of these are women's and men's."
-            " Gender not in the prompt. The released rule divides by the men's count (keep_rule ="
-            " released); the colours are left out.",
+            note="Clusters kept in every model: at least three occupation-gender pairs, and one gender has at"
+            " least 1.5 times as many as the other; clusters.csv says how often swapped lists do the same"
+            " (null_kept). #: occupations in whose women's or men's list a word of the cluster is marked,"
+            " counted once for each gender; % F, % M: how many of these are women's and men's. Gender not in"
+            " the prompt. The released rule divides by the men's count (keep_rule = released); the colours"
+            " are left out.",
             n_text=len(lead),
             wide=frozenset({0}),
         )

@@ -1,4 +1,4 @@
-"""Which difference a design of the generation engine would show, as its plan says (docs/methods.md#power)."""
+"""Which difference a design of texts would detect, as its plan says (methods/averages#power)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from biaskit.stats.verdict import first_level
 
 
 def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
-    """Say before a run which difference it would show; "" without labour statistics.
+    """Say before a run which difference it can detect; "" without labour statistics.
 
-    The level is the first lead's (docs/methods.md#tree): a run asks whom a model writes about and
+    The level is the first lead's (methods/tests#tree): a run asks whom a model writes about and
     how, and whether models differ. The variance is that of the base demo's recorded texts.
     """
     occupations = sum(item.labour_female_share is not None for item in design.occupations)
     if not occupations:
         return ""
-    not_judged = f"Which differences from labour statistics would show {NOT_JUDGED}"
+    not_judged = f"Detectable difference from labour statistics: {NOT_JUDGED}"
     if occupations < FEWEST_UNITS:
-        return f"{not_judged}: fewer than {FEWEST_UNITS} occupations have a labour share."
+        return f"{not_judged}, fewer than {FEWEST_UNITS} occupations have a workforce share."
     texts = len(design.template_ids) * Filling.from_study(design.study).batch
     tested = paired_design(load_text_variance()[0], occupations, texts)
     n_questions = 2 + (n_models > 1)
@@ -39,10 +39,10 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
         return f"{not_judged}."
     parts, total = tested.parts(), tested.variance()
     return (
-        f"A mean difference of {points(difference)} (over {count(occupations, 'occupation')}; variance:"
-        f" occupations {percent(parts['jobs'] / total)} %, draws {percent(parts['cells'] / total)} %) between"
-        f" the share of women in the texts and in the labour force would show in {percent(POWER)} % of such"
-        " runs, if the model varies as demo-base does."
+        "Detectable mean difference between the share of women in the texts and in the workforce:"
+        f" {points(difference)} ({count(occupations, 'occupation')}; variance: occupations"
+        f" {percent(parts['jobs'] / total)} %, samples {percent(parts['cells'] / total)} %);"
+        f" {percent(POWER)} % power, assuming demo-base's variance."
     )
 
 

@@ -1,4 +1,4 @@
-"""Who is represented, beside labour statistics (docs/methods.md#representation)."""
+"""Who is represented, beside labour statistics (methods/representation#representation)."""
 
 from __future__ import annotations
 
@@ -133,12 +133,12 @@ def _rows_of_occupation(
 def _shares(counts: Mapping[str, int]) -> _Shares:
     female, nonbinary = counts["n_female"], counts["n_nonbinary"]
     associated, n_texts = female + counts["n_male"] + nonbinary, counts["n_texts"]
-    reason = "one text with an associated gender: no standard error" if associated == 1 else None
+    reason = "one text with an inferred gender: no standard error" if associated == 1 else None
     if not associated:
-        reason = "no text with an associated gender" if n_texts else "no text"
+        reason = "no text with an inferred gender" if n_texts else "no text"
     independent = associated**2 / counts["n_squared"] if associated else 0
     if independent < associated:
-        reason = f"copies: {associated} texts with a gender are as certain as {independent:.1f}"
+        reason = f"copies: {associated} texts with a gender are worth {independent:.1f} independent ones"
     return _Shares(
         proportion(female, associated, independent),
         proportion(nonbinary, associated, independent),
@@ -192,7 +192,7 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
             scope = {"model": model, "template_id": template, "labour_side": side}
             deciles.append({**scope, **ends, "n_occupations": counts[side, decile]})
     if not defined(rows, "labour_female_share"):
-        return [], "no occupation has a labour share"
+        return [], "no occupation has a workforce share"
     return deciles, joined(notes)
 
 
@@ -213,7 +213,7 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     """Pair represented shares and labour shares for the tests of their difference, one contrast per model.
 
     Shares are means over prompts without an instruction; occupations that lack one are left out
-    (docs/methods.md#labour-slope).
+    (methods/representation#labour-slope).
     """
     contrasts = []
     prompts_of = grouped(without_instruction(rows), "model", "occupation")
@@ -231,4 +231,4 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
 
 
 def _left_out(n_out: int, n: int) -> str | None:
-    return f"{n_out} of {n} occupations left out: no share or no labour share" if n_out else None
+    return f"{n_out} of {n} occupations left out: no share or no workforce share" if n_out else None

@@ -1,7 +1,7 @@
 """A table of the words that mark each gender, for a manuscript; it follows no paper's table.
 
 As on the page: beyond gender words and names, of lists that are longer than chance
-(docs/methods.md#word-list-null).
+(methods/words#word-list-null).
 """
 
 from __future__ import annotations
@@ -62,22 +62,23 @@ def _table(model: str, lists: Sequence[Row], words_of: dict[str, list[Row]]) -> 
     notes = [
         "Calibrated Marked Words: z, the weighted log-odds ratio of a word in units of its standard"
         " deviation; a word is marked at z > 1.96. q: adjusted over the words of its list"
-        " (Benjamini-Hochberg). Of lists that hold more words than lists with shuffled genders, judged"
-        " together (false discovery rate 5 %)."
+        " (Benjamini-Hochberg). Only lists longer than those with shuffled genders, judged together (false"
+        " discovery rate 5 %)."
     ]
     for gender, words in words_of.items():
         first_list, *other_lists = where(lists, gender=gender)
         against = "all others" if first_list["against"] == "all" else people(first_list["against"])
         strongest = f"the strongest {MOST_ROWS} of " if len(words) > MOST_ROWS else ""
         most = number(first_list["null_p95_beyond"], 1)
-        chance = f"; 95 % of lists with shuffled genders hold at most {most}."
+        chance = f"; 95 % of lists with shuffled genders have at most {most}."
         notes.append(
             f"{people(gender).capitalize()} against {against}: {strongest}{count(len(words), 'word')}"
             + (f" in {1 + len(other_lists)} lists." if other_lists else chance)
         )
     blank = [Heading("")] * (len(lead) + 3)
     return TitledTable(
-        f"Words that mark {who} beyond gender words and names: {short(model)}, {ORIGINS[lists[0]['origin']]}",
+        f"Words that mark {who}, without gendered words and names: {short(model)},"
+        f" {ORIGINS[lists[0]['origin']]}",
         (
             (*blank, Heading("own texts", 2), Heading("others' texts", 2)),
             tuple(map(Heading, (*lead, "z", "q", "uses", "with it", "of", "with it", "of"))),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +79,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     notes = [*reading.notes, *answerers.notes(manifest["models"], study)]
     notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
     if n_unused:
-        notes.append(f"{n_unused} stored rows are not part of this question and were not used")
+        notes.append(f"{n_unused} stored rows are not part of this study and were not used")
     choices = {name: value for name, value in study.model_dump().items() if name in CHOICES}
     tables.notes += notes
     tables.analysis |= {
@@ -117,7 +116,7 @@ def _read_cells(
     """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
     path, study = rows_file(run, "probe"), design.study
     if not path.is_file():
-        raise RunError(f"{run} has no {path.name}: nothing was stored there. Give the probe command again.")
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the probe command.")
     cells, places = places_of(manifest, design)
     shares_of: list[CellShares | None] = [None] * len(cells)
     digests: list[bytes] = [b""] * len(cells)
@@ -139,7 +138,7 @@ def _read_cells(
         first = cells[answered[0]]
         fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
         if shares_of[answered[0]] is not None or row.get("round", 0) in drawn.get(answered[0], ()):
-            fault = "another row answers the same cell"
+            fault = "another row answers the same prompt"
         if fault is not None:
             reading.refuse(path, fault, skip_bad=study.skip_bad_lines)
             continue
@@ -186,8 +185,39 @@ def _digest(row: Mapping[str, Any]) -> bytes:
 def _notes(
     stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Yield the warnings that belong beside the tables; `groups` are the rows of probe_groups.csv."""
+    """Yield the warnings that belong beside the tables, the gravest first; `groups`: of probe_groups.csv."""
     cells = stored.cells
+    if missing := sum(c.shares is None for c in cells):
+        yield f"{missing} of {len(cells)} prompts have no share; probe_cells.csv gives the reasons"
+    if stored.n_open:
+        yield (
+            f"{stored.n_open} of {len(cells)} prompts have fewer than {ENOUGH} samples with a target word and"
+            f" fewer than {study.max_samples_per_prompt} samples: rerun the command to sample more"
+        )
+    yield from _low_coverage(groups, models)
+    if len({row["prompt_form"] for row in groups}) > 1:
+        yield "prompt formats differ between the models: no test between them"
+    labels: dict[str, list[str]] = {}
+    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
+        labels.setdefault(estimator, []).append(model)
+    if len(labels) > 1:
+        stated = "; ".join(f"{name}: {', '.join(models)}" for name, models in labels.items())
+        yield f"estimators differ between the models ({stated}): they may explain part of a difference"
+        if "sampling" in labels:
+            yield "sampling counts target words as whole words, like word_boundary = word"
+    floor = study.min_coverage
+    if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
+        yield (
+            f"in {below} of {len(cells)} prompts the target words have less than {floor:g} of the probability"
+            " (coverage): weak evidence; groups whose median coverage is lower are in brackets"
+        )
+    if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
+        yield f"intervals of group means below 0.05 or above 0.95 ({edge} here) may be too short"
+    if hiding := sum(c.reason == MAY_HIDE for c in cells):
+        yield (
+            f"in {hiding} of {len(cells)} prompts the token list is shorter than requested and may merge two"
+            " tokens with the same text: their bounds allow for both"
+        )
     begun: dict[str, dict[str, None]] = {}  # model → notes on expressions that begin another group's
     wordings = ((x.cell.model, x.cell.bias_type, x.cell.template_id) for x in cells)
     for wording in dict.fromkeys(wordings):
@@ -201,54 +231,50 @@ def _notes(
                     begun.setdefault(wording[0], {})[f"{pair}: {short['text']!r} counts without it"] = None
     for model, pairs in begun.items():
         yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
-    if len({row["prompt_form"] for row in groups}) > 1:
-        yield "prompt forms differ between the models: they are not comparable and not tested"
-    labels: dict[str, list[str]] = {}
-    for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
-        labels.setdefault(estimator, []).append(model)
-    if len(labels) > 1:
-        stated = "; ".join(f"{name}: {', '.join(models)}" for name, models in labels.items())
-        yield f"estimators differ between the models ({stated}): a difference between models holds theirs too"
-        if "sampling" in labels:
-            yield "sampling counts an expression where its word ends, as word_boundary = word does"
-    if missing := sum(c.shares is None for c in cells):
-        yield f"{missing} of {len(cells)} cells have no share; probe_cells.csv gives each reason"
-    if hiding := sum(c.reason == MAY_HIDE for c in cells):
-        yield (
-            f"in {hiding} of {len(cells)} cells the list is shorter than asked and may tell two tokens of one"
-            " text as one: their bounds hold both"
-        )
-    floor = study.min_coverage
-    if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
-        yield (
-            f"in {below} of {len(cells)} cells the target words have less than {floor:g} of the probability"
-            " (coverage): their shares rest on little; groups whose median is below are in brackets"
-        )
-    if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
-        yield f"group means under 0.05 or over 0.95 ({edge} here) may have too short intervals"
-    yield from _low_coverage(groups, models)
-    if stored.n_open:
-        yield (
-            f"{stored.n_open} of {len(cells)} cells have fewer than {ENOUGH} draws that name an expression"
-            f" and fewer than {study.max_samples_per_prompt} draws: the same command draws on"
-        )
 
 
 def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Name the models whose shares are weak evidence, and the command that shows a better question."""
-    low, tried = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    """Say which models' shares are weak evidence, and what other prompt formats would give."""
+    low: dict[str, dict[str, float]] = {label: {} for label in models}
     main = in_main_setting(where(groups, instruction_id=0))
-    for (label, way), rows in grouped(main, "model", "bias_type").items():
+    for (label, bias_type), rows in grouped(main, "model", "bias_type").items():
         if (ends := coverage_of(rows)) and is_under(ends, WEAK):
-            low[label].append(f"{percent(ends[0])} % of {way} prompts")
-            held = models[label].get("reach", {}).get(way, {})
-            if form := better_form(held, models[label]["prompt_form"]):
-                tried[label].append(f"{form} reaches {percent(held[form])} % of {way} prompts")
-            elif held and max(held.values()) < WEAK:
-                tried[label].append(f"no form reaches 10 % of {way} prompts (`--continue N` draws answers)")
-    for label, parts in low.items():
-        if not (spec := models[label]["spec"]).startswith("scripted:"):
-            found = f"; in a handful of cells {listed(tried[label])}" if tried[label] else ""
-            hint = f"; `biaskit doctor {shlex.quote(spec)} --prompt-formats` shows what reaches the model"
-            hint = "" if spec.startswith(IN_MEMORY) else hint
-            yield f"{label}: weak evidence, the target words hold {listed(parts)}{found}{hint}"
+            low[label][bias_type] = ends[0]
+    for label, entry in models.items():
+        yield from form_notes(label, entry, low[label], alone=len(models) == 1)
+
+
+def form_notes(
+    label: str, entry: Mapping[str, Any], low: Mapping[str, float], *, alone: bool = True
+) -> Iterator[str]:
+    """Say how low the coverage of a model is in its prompt format, and which format has a higher one.
+
+    `entry`: of the manifest; its `reach` was measured on a few prompts. `low`: bias type → coverage that is
+    weak evidence.
+    """
+    spec, form, reach = entry["spec"], entry["prompt_form"], entry.get("reach", {})
+    if low and not spec.startswith("scripted:"):
+        held = listed([f"{percent(least)} % ({bias_type} prompts)" for bias_type, least in low.items()])
+        hint = f"; `biaskit doctor {shlex.quote(spec)} --prompt-formats` tries others"
+        if all(0 < max(reach.get(bias_type, {}).values(), default=0) < WEAK for bias_type in low):
+            hint = "; no prompt format reaches 10 %: try --continue N"
+        elif spec.startswith(IN_MEMORY):
+            hint = ""
+        yield f"{label}: weak evidence, coverage is only {held}{hint}"
+    for bias_type, tried in reach.items():
+        if better := better_form(tried, form):
+            given = f"{percent(tried[better])} % with {better}, {percent(tried[form])} % with {form}"
+            yield (
+                f"{label}: coverage on a few {bias_type} prompts is {given}: --bias-type {bias_type},"
+                f" --prompt-format {better}{'' if alone else ', in a run of this model alone'}"
+            )
+    both = [
+        f"{percent(tried[form])} % (raw {percent(tried['raw'])} %) on {bias_type} prompts"
+        for bias_type, tried in reach.items()
+        if form == "chat-prefill" and "raw" in tried
+    ]
+    if both:
+        yield (
+            f"{label} is a chat model and was queried as one ({form}): coverage of a few prompts is"
+            f" {listed(both)}; the papers use --prompt-format raw"
+        )

@@ -1,6 +1,6 @@
 """What the answers of a run's cells say, by outcome: means over jobs and templates, and who differs.
 
-See docs/methods.md#outcomes.
+See methods/probabilities#outcomes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Texts that a model answers with, beside the probabilities of its words: some for each cell, kept in full.
+"""Texts that a model answers with, beside the probabilities of its words: some for each prompt, kept in full.
 
-See docs/methods.md#continuations. They are draws of the estimator `sampling`, longer than a word, in a file
-of their own: no number of the cells' shares depends on them.
+See methods/probabilities#continuations. They are samples as with `sampling`, but longer, in a file of
+their own: no number of the cells' shares depends on them.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def read_continuations(
         first = cells[answered[0]]
         fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
         if fault is None and (answered[0], row["round"]) in seen:
-            fault = "another row answers the same cell"
+            fault = "another row answers the same prompt"
         if fault is not None:
             reading.refuse(path, fault, skip_bad=skip_bad)
             continue

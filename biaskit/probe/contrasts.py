@@ -1,4 +1,4 @@
-"""The named contrasts that a run of one model writes to tests.csv (docs/methods.md#contrasts)."""
+"""The named contrasts that a run of one model writes to tests.csv (methods/tests#contrasts)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def contrast_rows(
 ) -> list[Row]:
     """Make every contrast within a model, each model, bias type, setting and prompt form apart.
 
-    docs/methods.md#contrasts says which there are. p-values are not adjusted here: that needs the whole file.
+    methods/tests#contrasts says which there are. p-values are not adjusted here: that needs the whole file.
     """
     study = _Study(blocks, group_of, labour_of, choices)
     makers = (_groups, _asymmetry, _instructions, _levels, _settings, _effects, _bias_types, _labour)

@@ -99,7 +99,7 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
     chosen = set(select(study.templates.select, [], ids, ids, "templates"))
     templates = tuple(template for template in of_types if template.id in chosen)
     if not items or not templates:
-        raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left to ask about.")
+        raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left.")
     settings: tuple[Setting, ...] = ("plain", "dialogue") if study.context == "both" else (study.context,)
     expressions, groups = _choose_expressions(study, templates)
     parts = parts_of(study.debiasing_prompts.select)
@@ -129,7 +129,7 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         raise StudyError(str(error)) from error
     if design.n_cells > MOST_CELLS:
         raise StudyError(
-            f"{design.n_cells:,} cells are more than {MOST_CELLS:,}: choose fewer jobs or templates."
+            f"{design.n_cells:,} prompts are more than {MOST_CELLS:,}: choose fewer jobs or templates."
         )
     _check_pairs(design)
     return design
@@ -152,16 +152,16 @@ def _choose_expressions(
         )
         if name not in sets:
             raise StudyError(
-                f"{template.bias_type} template {template.id} needs an expression set {name!r}, which"
-                f" {study.target_words.source} does not hold.{nearest(name, sets)} It has {', '.join(sets)}."
+                f"{template.bias_type} template {template.id} needs the target words {name!r}, which are not"
+                f" in {study.target_words.source}.{nearest(name, sets)} It has {', '.join(sets)}."
             )
         if name not in forms:
             forms[name] = render_forms(sets[name])
         names = tuple(group for group, _ in sets[name].groups)
         if groups is not None and names != groups:
             raise StudyError(
-                f"The expression sets of one study need the same groups in the same order: {name} has"
-                f" {', '.join(names)}, another has {', '.join(groups)}."
+                f"All target words of a study need the same groups in the same order: {name} has"
+                f" {', '.join(names)}, another set has {', '.join(groups)}."
             )
         groups = names
         expressions_of[(template.bias_type, template.id)] = forms[name]
@@ -183,7 +183,7 @@ def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, st
 
 
 def _check_pairs(design: ProbeDesign) -> None:
-    """Refuse to pair only some templates with some jobs: that confounds the two (docs/methods.md#cells)."""
+    """Refuse to pair only some templates with some jobs: that confounds the two (methods/prompts#cells)."""
     study = design.study
     if not study.pairs:
         return
@@ -244,7 +244,7 @@ def build_prompt(
     setting: Setting,
     form: PromptForm,
 ) -> Prompt:
-    """Build a cell's prompt (raw: docs/methods.md#exact-strings; chat: docs/methods.md#prompt-forms)."""
+    """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-forms)."""
     study = design.study
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
@@ -275,7 +275,7 @@ def cell_key(
     study: ProbeStudy,
     estimator: object = "exact",
 ) -> str:
-    """Make a row's key: all that the cell's log-probabilities depend on, no more (docs/methods.md#keys)."""
+    """Make a row's key: all that the cell's log-probabilities depend on, no more (methods/index#keys)."""
     return key_of(
         {
             **_model_in_key(fingerprint, study, estimator),

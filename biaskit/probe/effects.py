@@ -1,6 +1,6 @@
 """From the shares of single cells to the rows of every table of the prober.
 
-See docs/methods.md#cells-to-tables.
+See methods/averages#cells-to-tables.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def tables(
     order decides the order of the rows and no number. `interval` says how the intervals of probe_jobs and
     probe_groups are made, and of no other table. `frames` is bias type → template → frame: templates of one
     frame are averaged before anything else. `strict`: the rule of verdicts. The others are as in
-    `Choices` and in docs/studies.md.
+    `Choices` and in howto/own-items.
     """
     choices = Choices(groups, contrast, levels, margins, seed, floor, interval)
     roster = {x.cell.job: x.cell for x in cells}
@@ -134,7 +134,7 @@ def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCell
             ends,
         )
     except ValueError as error:
-        raise StudyError(f"The cells make no table of jobs by templates. {error}.") from error
+        raise StudyError(f"The prompts are not a full table of jobs by templates. {error}.") from error
 
 
 def _enter(

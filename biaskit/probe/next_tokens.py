@@ -1,6 +1,6 @@
 """The most probable tokens after the prompts, listed or not, over many cells.
 
-See docs/methods.md#next-tokens.
+See methods/probabilities#next-tokens.
 """
 
 from __future__ import annotations

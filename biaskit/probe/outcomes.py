@@ -1,4 +1,4 @@
-"""What an answer says: a listed group, unknown, both, nothing; by rules (docs/methods.md#outcomes).
+"""What an answer says: a listed group, unknown, both, nothing; by rules (methods/probabilities#outcomes).
 
 The rules are data (`corpora/outcomes/answers.toml`). They read the answer with each target word of the study
 as `@N`, N the number of its group, so that they hold for the groups of any study.

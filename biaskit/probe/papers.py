@@ -50,7 +50,7 @@ def paper_tables(part: Part) -> list[PaperTable]:
     tables: list[PaperTable] = []
     for (form,), rows in (forms := grouped(groups, "prompt_form")).items():
         averages = where(part.tables.get("probe_levels", ()), prompt_form=form)
-        ending, form_said = (f"-{slug(form)}", f", prompt form {form}") if len(forms) > 1 else ("", "")
+        ending, form_said = (f"-{slug(form)}", f", prompt format {form}") if len(forms) > 1 else ("", "")
         instructions = sorted({row["instruction_id"] for row in rows} - {NO_INSTRUCTION})
         frame = Frame(genders, part.floor, {number: level_of.get(number, "") for number in instructions})
         tables += tables_of(frame, rows, averages, part, ending, form_said)
@@ -88,7 +88,7 @@ def _occugender(
             of_setting, averages = (where(t, model=model, setting=setting) for t in (rows, levels))
             claim = part.claim(DEBIASING) if setting == "plain" else Claim.NONE
             place = "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
-            title = f"Debiasing instructions, {model}{claim.place(_DEBIASING)}{place}{form_said}: {UNIT}"
+            title = f"Debiasing prompts, {model}{claim.place(_DEBIASING)}{place}{form_said}: {UNIT}"
             table = by_instruction(frame, of_setting, averages, title, by_types(types))
             name = claim.file_name(DEBIASING, "debiasing-instructions")
             name = f"{name}{ending}-{slug(model)}" + ("" if setting == "plain" else f"-{setting}")
@@ -119,9 +119,9 @@ def _mattern(
         yield PaperTable(every_model, _explained(table, of_type, part, _NO_INTERVALS))
 
 
-_INTERVALS = "OccuGender prints the share and ± alone, and does not say what ± is over."
-_NO_INTERVALS = "probe_groups.csv has the intervals, and tests.csv each instruction against none."
-_LEVELS = f"average: plain mean over the level's instructions. {_NO_INTERVALS}"
+_INTERVALS = "OccuGender prints only the share and ±, and does not define ±."
+_NO_INTERVALS = "probe_groups.csv has the intervals, and tests.csv each debiasing prompt against none."
+_LEVELS = f"average: plain mean over the level's debiasing prompts. {_NO_INTERVALS}"
 
 
 def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -> TitledTable:
@@ -140,4 +140,4 @@ def _counts(rows: Sequence[Row]) -> str:
     }
     jobs = {row["job_group"]: row["n_jobs"] for row in defined(rows, "n_jobs")}
     counted = " and ".join(count(n, f"{bias_type} template") for bias_type, n in templates.items())
-    return f"{counted}, {' and '.join(f'{n} {group}' for group, n in jobs.items())} jobs"
+    return f"{counted}, {' and '.join(count(n, f'{group} job') for group, n in jobs.items())}"

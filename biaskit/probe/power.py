@@ -1,4 +1,4 @@
-"""Which differences a design of the prober would show, as its plan says (docs/methods.md#power)."""
+"""Which differences a design of the prober would show, as its plan says (methods/averages#power)."""
 
 from __future__ import annotations
 
@@ -45,16 +45,19 @@ class Shown:
 
     difference: float | None  # None: there is a reason, or none is large enough
     parts: dict[str, float]  # jobs, templates, cells, draws: fractions of the variance
-    reason: str | None = None  # why no difference gets a verdict
+    reason: str | None = None  # why no difference gets a conclusion
+
+
+_PARTS = {"jobs": "jobs", "templates": "templates", "cells": "residual", "draws": "samples"}
 
 
 def plan_sentence(
     design: ProbeDesign, estimator: str, draws: int | None, *, of_demo: bool, n_models: int = 1
 ) -> str:
-    """Say before a run which differences it would show; "" where the variance of its shares is not known.
+    """Say before a run which differences it can detect; "" where the variance of its shares is not known.
 
-    The level is the first lead's (docs/methods.md#tree). The variances are those of the base demo's own run.
-    Another model's draws are all taken to name a target word.
+    The level is the first lead's (methods/tests#tree). The variances are those of the base demo's own run.
+    Another model's samples are all assumed to name a target word.
     """
     gender = "female" if "female" in design.groups else design.contrast[0]
     of_gender = [v for v in load_cell_variance() if v.gender == gender]
@@ -62,7 +65,7 @@ def plan_sentence(
     pairs = group_pairs(list(jobs_of))
     groups = next(iter(pairs), tuple(jobs_of))
     if min(jobs_of[name] for name in groups) < FEWEST_UNITS:
-        return f"Which differences would show {NOT_JUDGED}: a group has fewer than {FEWEST_UNITS} jobs."
+        return f"Detectable difference: {NOT_JUDGED}, a group has fewer than {FEWEST_UNITS} jobs."
     ways = {template.bias_type for template in design.templates}
     helped = any(design.instructions) or len(design.settings) > 1
     n_questions = 1 + (n_models > 1) + helped
@@ -87,25 +90,25 @@ def plan_sentence(
             level,
         )
         if shown.reason:
-            not_shown.append(f"No {bias_type} difference would show: {shown.reason}.")
+            not_shown.append(f"No {bias_type} difference can be tested: {shown.reason}.")
             continue
         if shown.difference is None or shown.difference > LARGEST_PLANNED:
-            not_shown.append(f"Which {bias_type} differences would show {NOT_JUDGED}.")
+            not_shown.append(f"Detectable {bias_type} difference: {NOT_JUDGED}.")
             continue
         most = sorted(shown.parts.items(), key=lambda part: -part[1])
-        sources = [f"{name} {percent(part)} %" for name, part in most if part >= NOT_WORTH_NAMING]
+        sources = [f"{_PARTS[name]} {percent(part)} %" for name, part in most if part >= NOT_WORTH_NAMING]
         shown_parts.append(f"{points(shown.difference)} ({bias_type}; variance: {', '.join(sources)})")
     if not shown_parts:
         return " ".join(not_shown)
     between = f"between {' and '.join(groups)} jobs" if len(groups) > 1 else "from 50 %"
-    varies = "as demo-base does"
+    assumed = "demo-base's variance"
     if drawn is not None and not of_demo:
-        varies += " and every draw names a target word"
+        assumed += " and a target word in every sample"
     if estimator == "top-k":
-        varies += ", and the bounds of top-k come on top"
+        assumed += ", plus the width of the top-k bounds"
     said = (
-        f"Differences of {listed(shown_parts)} in the share of {people(gender)} {between} would show"
-        f" in {percent(POWER)} % of such runs, if the model varies {varies}."
+        f"Detectable difference in the share of {people(gender)} {between}: {listed(shown_parts)};"
+        f" {percent(POWER)} % power per comparison, assuming {assumed}."
     )
     return " ".join([said, *not_shown])
 
@@ -123,11 +126,11 @@ def smallest_shown(
     """
     reason = None
     if n_templates < 2:
-        reason = "there is only one template or frame, and one says nothing of others"
+        reason = "there is only one template or scenario"
     elif matched is not None and matched.empty > MOST_EMPTY:
         reason = (
-            f"{percent(matched.empty)} % of the cells would stay empty at a coverage of"
-            f" {matched.coverage:.2g}, and above 10 % no verdict is given"
+            f"at a coverage of {matched.coverage:.2g}, {percent(matched.empty)} % of the prompts would stay"
+            " empty, and above 10 % there is no conclusion"
         )
     of_templates = [v.var_template if len(jobs) == 1 else v.var_difference or 0.0 for v in variances]
     # The mean of p (1 − p) over a group's cells, by the mean and the variance of p.
@@ -147,7 +150,7 @@ def smallest_shown(
 
 @lru_cache(maxsize=64)
 def matched_draws(round_size: int, most: int, coverage: float) -> Matched:
-    """Reckon what the draws of a cell amount to when it is drawn in rounds at a coverage."""
+    """Compute what the samples of a prompt amount to when they come in batches at a coverage."""
     ends = Rounds.up_to(round_size, most).ends(coverage).items()
     empty = math.fsum(chance for (_, k), chance in ends if not k)
     inverse = math.fsum(chance / k for (_, k), chance in ends if k)

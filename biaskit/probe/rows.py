@@ -1,4 +1,4 @@
-"""A row of probe.jsonl: an answer with what it answers (docs/reading.md#rows)."""
+"""A row of probe.jsonl: an answer with what it answers (reference/run-folder#rows)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from biaskit.records import Cell, Estimator, EstimatorName, Expression, LogProb,
 def row_of(
     answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator, number: int = 0
 ) -> dict[str, Any]:
-    """Make a row of probe.jsonl (docs/reading.md#rows); `number` is the round's, where draws are counted."""
+    """Make a row of probe.jsonl (reference/run-folder#rows); `number`: of the batch, with `sampling`."""
     row = {
         "key": answer.key,
         **{name: value for name, value in as_record(cell).items() if name != "labour_female_share"},
@@ -117,18 +117,18 @@ def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | No
         stored = _ROW.validate_python(row)
     except ValidationError as error:
         place = error.errors(include_url=False, include_input=False)[0]["loc"]
-        return f"its {'.'.join(str(part) for part in place) or 'estimator'} is not what a row holds there"
+        return f"its {'.'.join(str(part) for part in place) or 'estimator'} is not valid"
     forms = sorted([*((e.group, e.text) for e in stored.expressions), *getattr(stored, "left_out", ())])
     # Each form once, after the word boundary, without it, or both (models/conversation.py).
     spaces = [space for space in ("", " ") if (expected[0].group, space + expected[0].text) in forms]
     if not spaces or forms != sorted((e.group, space + e.text) for e in expected for space in spaces):
-        return "its expressions are not those of the study"
+        return "its target words are not those of the study"
     if isinstance(stored, _Lists) and "" not in stored.listed:
         return "it has no list of tokens"
     if isinstance(stored, _Counts):
         if stored.answers and len(stored.answers) != stored.draws:
-            return "it has not one answer for each draw"
+            return "it does not have one answer per sample"
         texts = {text for _, text in forms}
         if not stored.counts.keys() <= texts or sum(stored.counts.values()) > stored.draws:
-            return "its counts are not those of its draws"
+            return "its counts do not match its samples"
     return None

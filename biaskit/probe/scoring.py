@@ -69,7 +69,7 @@ def matched_draws(row: Mapping[str, Any]) -> int:
     """How many draws of a stored row say an expression; 0 where nothing was drawn."""
     counts = row.get("counts", {})
     if not isinstance(counts, dict) or not all(type(n) is int for n in counts.values()):
-        raise NoRow("its counts are no numbers")
+        raise NoRow("its counts are not numbers")
     return sum(counts.values())
 
 
@@ -202,7 +202,7 @@ def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, for
     before = earlier["estimator"] if earlier else entry["estimator"]
     if before != entry["estimator"] and earlier.get("prompt_form") == form:
         raise RunError(
-            f"{session.run} holds {label} by another estimator: {estimator_of(earlier)}, this command's is"
+            f"{session.run} has {label} with another estimator: {estimator_of(earlier)}, this command's is"
             f" {estimator_of(entry)}. Choose another --out."
         )
     kept = {name: earlier[name] for name in ("continuations", "reach") if name in earlier}
@@ -214,7 +214,7 @@ def _choose_forms(
 ) -> dict[str, PromptForm]:
     """`auto`: the first form that every model can take; where there is none, each model its own first.
 
-    Chat models are asked as people use them, where no base model stands beside them (docs/methods.md#forms).
+    Chat models are asked as people use them, where no base model stands beside them (methods/prompts#forms).
     """
     system = bool(study.system_prompt) or study.debiasing_position == "system"
     if system and study.prompt_format == "raw":
@@ -234,9 +234,7 @@ def _choose_forms(
             session.leave_out(label, _no_form(scorer, study, system=system))
     common = [form for form in usable if all(form in forms for forms in takes.values())]
     if takes and not common:
-        session.outcome.notes.append(
-            "Prompt forms differ between the models: no contrast between those is made."
-        )
+        session.outcome.notes.append("Prompt formats differ between the models: no test between them.")
     chosen = {label: common[0] if common else forms[0] for label, forms in takes.items()}
     for label, form in list(chosen.items()):
         name = scorers[label].estimator_for(form).name
@@ -259,5 +257,5 @@ def _no_form(scorer: ContinuationScorer, study: ProbeStudy, *, system: bool) -> 
             scorer.estimator_for("raw" if study.prompt_format == "auto" else study.prompt_format)
         except ModelError as error:
             return ModelError(f"{label}: {error}")
-    why = "system prompt" if system else f"prompt form {study.prompt_format}"
+    why = "system prompt" if system else f"prompt format {study.prompt_format}"
     return ModelError(f"{label} takes no {why}: its chat template has no place for it, or it has none.")

@@ -1,7 +1,7 @@
 """The content of a report: stored tables of runs, and the prompts and texts behind them, as plain records.
 
 Nothing here computes or opens a run: `workflow` fills it; figures, findings and the page read it. Every text
-(prompts, generated texts, words, labels, notes) is foreign text (docs/reading.md#foreign-text).
+(prompts, generated texts, words, labels, notes) is foreign text (reference/reasons#foreign-text).
 """
 
 from __future__ import annotations

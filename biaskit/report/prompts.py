@@ -67,13 +67,13 @@ def _item(row: Row) -> str:
 
 
 def _what(row: Row) -> str:
-    """Name the place of a prompt in the design, such as "explicit, template 3, instruction 1, nurse"."""
+    """Name the place of a prompt in the design, such as "explicit, template 3, debiasing prompt 1, nurse"."""
     parts = (
         row.get("bias_type"),
         f"template {row.get('template_id')}",
-        row.get("instruction_id") and f"instruction {row['instruction_id']}",
+        row.get("instruction_id") and f"debiasing prompt {row['instruction_id']}",
         row.get("setting") == "dialogue" and "dialogue",
-        row.get("specified_gender") and f"asked for: {row['specified_gender']}",
+        row.get("specified_gender") and f"requested: {row['specified_gender']}",
     )
     return ", ".join([*(str(part) for part in parts if part), _item(row)])
 

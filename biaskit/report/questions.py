@@ -13,8 +13,8 @@ QUESTIONS: Mapping[QuestionId, str] = {
     "else": "What else does it say?",
     "models": "Do models differ?",
     "agree": "Do its answers and its texts agree?",
-    "help": "Do instructions help?",
-    "sure": "How sure are we, and what can’t this show?",
+    "help": "Do debiasing prompts help?",
+    "sure": "How certain is this, and what can’t it show?",
 }
 """Id → the question as a reader asks it."""
 ORDER = tuple(QUESTIONS)

@@ -18,6 +18,8 @@ from biaskit.tables.quantities import ANSWERS_OF_MODELS
 from biaskit.tables.query import Row, Tables, contrast_of
 from biaskit.tables.sets import read_set
 
+BETWEEN_MODELS = ("models", ANSWERS_OF_MODELS)
+"""Contrasts of the tests between models."""
 MODEL_COLUMNS = ("model", "model_a", "model_b", "model_old", "model_new")
 
 
@@ -124,7 +126,7 @@ def gather(paths: Sequence[Path]) -> Collection:
     A label that stands in two runs of one engine becomes `label (folder)`, so that two versions of a model
     can be held against each other. Runs of the prober that asked one study become one part, unless their
     templates or expressions differ; every run of the generation engine is a part of its own, since its
-    word vectors are (docs/methods.md#vector-models).
+    word vectors are (methods/srb#vector-models).
     """
     stored = [_read(path) for path in paths]
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
@@ -132,7 +134,7 @@ def gather(paths: Sequence[Path]) -> Collection:
         raise UsageError(f"{twice[0]} is named twice: a run is compared with another one.")
     names = _names(stored)
     notes = [
-        f"{label} stands in several runs and is called {new} in the tables of {run.path}"
+        f"{label} is in several runs and is called {new} in the tables of {run.path}"
         for run, renamed in zip(stored, names, strict=True)
         for label, new in renamed.items()
         if label != new
@@ -149,12 +151,12 @@ def _read(path: Path) -> StoredRun:
     manifest = read_manifest(path)
     if manifest["engine"] not in ("probe", "personas"):
         raise RunError(
-            f"{path} holds no run of an engine ({manifest['engine']!r}): name the runs themselves."
+            f"{path} is not a run of an engine ({manifest['engine']!r}): name the runs themselves."
         )
     stored = read_set(path)
     tables = stored.rows()
     if tests := tables.get("tests"):
-        tables["tests"] = [row for row in tests if contrast_of(row) not in ("models", ANSWERS_OF_MODELS)]
+        tables["tests"] = [row for row in tests if contrast_of(row) not in BETWEEN_MODELS]
     return StoredRun(path, manifest, stored.analysis, tables, {label: label for label in manifest["models"]})
 
 

@@ -201,10 +201,9 @@ def _check_prompts(work: Work[Any]) -> None:
     if others := [r.key for r in may_differ if sent[r.key] != hash(work.model.rendered(r.prompt))]:
         more = f"; and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         raise ModelError(
-            f"{work.label}: stored rows answer other prompts than the model gets today, though model and"
-            f" study are the same: {'; '.join(map(work.named, others[:MOST_NAMED]))}{more}. Its chat template"
-            " comes out otherwise (another version of a library?). Restore that, or ask in a new folder by"
-            " --out."
+            f"{work.label}: model and study are unchanged, but the prompts differ from those of stored rows:"
+            f" {'; '.join(map(work.named, others[:MOST_NAMED]))}{more}. Its chat template renders differently"
+            " (another library version?). Restore that version, or start a new run with another --out."
         )
 
 
@@ -238,7 +237,7 @@ def _take_over(work: Work[Any], session: Session[Any], known: Collection[str]) -
                     taken[request.key] = path
         if others:
             session.outcome.notes.append(
-                f"{work.label}: {count(len(others), 'row')} of {path.name} answer other prompts than today's"
-                " and were not taken over."
+                f"{work.label}: {count(len(others), 'row')} of {path.name} answer other prompts and were not"
+                " reused."
             )
     return taken

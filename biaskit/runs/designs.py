@@ -45,7 +45,7 @@ def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None)
         top = dotted.split(".")[0]
         if top not in analysis_keys:
             raise StudyError(
-                f"{dotted} changes what was asked; `analyze` takes {', '.join(sorted(analysis_keys))}."
+                f"{dotted} needs a new run; `analyze` accepts {', '.join(sorted(analysis_keys))}."
                 f"{nearest(top, analysis_keys)}"
             )
     return build_study(resolved["study"], overrides or {}, "analysis options")

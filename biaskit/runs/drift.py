@@ -15,7 +15,7 @@ A = TypeVar("A")
 
 
 class Drift:
-    """Notices when another model answers under the same name (docs/reading.md#drift).
+    """Notices when another model answers under the same name (reference/run-folder#drift).
 
     The names that may answer are those of the stored rows, or else the first that answers. `taken` are the
     runs whose answers are among those rows.
@@ -44,9 +44,7 @@ class Drift:
         """Raise `AskingStopped` at the first answer of a model that is not in the stored rows."""
         for answer in answers:
             if not self._is_known(answer):
-                sources = (
-                    f", taken over from {', '.join(self._taken)} (--no-reuse with another --out asks anew)"
-                )
+                sources = f", reused from {', '.join(self._taken)} (or use --no-reuse with another --out)"
                 raise AskingStopped(
                     f"{self._label} now answers as {_name_of(answer)!r}; the stored rows are of"
                     f" {', '.join(sorted(self._known))}{sources if self._taken else ''}. They are kept."
@@ -114,14 +112,14 @@ class Answerers:
         for label, of_model in self._thoughts.items():
             n, cut = of_model["n"], of_model["cut"]
             if thinks := of_model["thinks"]:
-                sentences.append(f"{label}: {thinks:,} of {n:,} answers hold thoughts, left out here")
+                sentences.append(f"{label}: {thinks:,} of {n:,} answers contain thoughts, left out here")
             if cut:
                 entry, key = models.get(label, {}), "thought_tokens"
                 if entry.get("where") == "api" and not (entry.get("found") or {}).get("reasoning"):
                     key = "max_new_tokens" if study.engine == "personas" else "continuation_tokens"
                 sentences.append(
-                    f"{label}: in {cut:,} of {n:,} answers thoughts took the whole limit; how long they would"
-                    f" be nobody knows: --set {key}={2 * getattr(study, key)} doubles it, in another run"
+                    f"{label}: in {cut:,} of {n:,} answers the thoughts reached the token limit:"
+                    f" --set {key}={2 * getattr(study, key)} doubles it, in another run"
                 )
         for label, entry in models.items():
             names = self._rows.get(label)
@@ -131,7 +129,7 @@ class Answerers:
             when = first if first == last else f"{first} to {last}"
             if len(names) > 1:
                 listed = ", ".join(f"{name} ({sum(by.values())} rows)" for name, by in names.items())
-                sentences.append(f"{label} is a mixture: its answers ({when}) are of {listed}")
+                sentences.append(f"{label} is a mixture of models: its answers ({when}) are from {listed}")
                 continue
             name, by = next(iter(names.items()))
             systems = f", {len(by)} system fingerprints" if len(by) > 1 else ""

@@ -1,4 +1,4 @@
-"""Which folder a run may lie in: a new one, an empty one, or one of biaskit's own; never somebody else's.
+"""Which folder a run lies in: by default one of a name that a person can type, and never somebody else's.
 
 A run of ours is known by its manifest. Rows, tables or a page without one are somebody else's, or of a run
 that lost its manifest: neither is written to.
@@ -6,17 +6,83 @@ that lost its manifest: neither is written to.
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from biaskit.common.files import check_folder, refuse_link
+from biaskit.common.inputs import expanded
+from biaskit.common.provenance import digest
 from biaskit.errors import RunError
 from biaskit.runs.manifest import MANIFEST, read_manifest
-from biaskit.runs.store import LOCK, ROWS_FILES
+from biaskit.runs.shards import WHOLE, Shard
+from biaskit.runs.store import DEFAULT_PARENT, LOCK, ROWS_FILES, plain_name
 from biaskit.runs.usage import USAGE
 
 FOLDERS = ("tables", "figures", "latex")
-PAGE = "report.html"
+PAGE, NOTES = "report.html", "notes.txt"
+CLAIM = ".name"
+"""In a folder that was named by default: the digest of what is asked there."""
+MOST_NAMED = 3
 ROWS = tuple(name for rows in ROWS_FILES.values() for name in (rows, f"{rows}.gz"))
+
+
+def folder_name(study: str, labels: Sequence[str]) -> str:
+    """Name a study and its models as a person types them: of a spec no kind, folder, revision or URL."""
+    specs = (re.sub(r"^[a-z]+:|@.*|[\\/]+$|\.(gguf|jsonl)$", "", label) for label in labels)
+    models = [re.split(r"[\\/]", spec)[-1] for spec in specs]
+    if len(models) > MOST_NAMED:
+        models[MOST_NAMED - 1 :] = [f"and-{len(models) - MOST_NAMED + 1}-more"]
+    return plain_name(re.sub("[^A-Za-z0-9]*-[^A-Za-z0-9]*", "-", "-".join([study, *models])))
+
+
+@contextmanager
+def run_folder(
+    study: str,
+    labels: Sequence[str],
+    asked: object,
+    out: str | Path | None = None,
+    *,
+    dry_run: bool = False,
+    shard: Shard = WHOLE,
+) -> Iterator[Path]:
+    """Choose a run's folder: `out`, else biaskit-runs/STUDY-MODEL, with a digest where another run has that.
+
+    The digest is of what is `asked`, so the same question finds its folder again. The name is taken at once:
+    two starts never meet; one that stores nothing gives it back. Shards, which may be of several machines,
+    have the digest always.
+    """
+    if out is not None:
+        yield expanded(out)
+        return
+    name, mark = folder_name(study, labels), digest(asked)[:8]
+    plain, apart = DEFAULT_PARENT / name, DEFAULT_PARENT / f"{name}-{mark}"
+    claim, made = plain / CLAIM, list[Path]()
+
+    def ours() -> bool:
+        with contextlib.suppress(OSError, ValueError):
+            return claim.read_text("ascii") == mark
+        return False
+
+    chosen = apart if not shard.whole or (apart.exists() and not ours()) else plain
+    if chosen == plain and not dry_run:
+        new = [path for path in (plain, DEFAULT_PARENT) if not path.exists()]
+        with contextlib.suppress(OSError):  # what cannot be written is said where the rows are
+            plain.mkdir(parents=True)
+            made = new
+            claim.write_text(mark, "ascii")
+    if chosen == plain and plain.exists() and not ours():
+        chosen = apart
+    try:
+        yield chosen
+    finally:
+        with contextlib.suppress(OSError):
+            if made and list(plain.iterdir()) == [claim]:
+                claim.unlink()
+                for path in made:
+                    path.rmdir()
 
 
 def check_run_folder(run: Path) -> None:
@@ -29,13 +95,13 @@ def check_run_folder(run: Path) -> None:
         if not run.exists():
             refuse_link(run)  # a link that leads nowhere
         elif not run.is_dir():
-            raise RunError(f"{run} is no folder: choose another --out.")
+            raise RunError(f"{run} is not a folder: choose another --out.")
         for name in FOLDERS:
             check_folder(run / name)
-        for path in (run / name for name in (MANIFEST, *ROWS, USAGE, LOCK, PAGE)):
+        for path in (run / name for name in (MANIFEST, *ROWS, USAGE, LOCK, PAGE, NOTES)):
             refuse_link(path)
             if path.exists() and not path.is_file():
-                raise RunError(f"{path} is no file: move it away, or choose another --out.")
+                raise RunError(f"{path} is not a file: move it away, or choose another --out.")
         if (run / MANIFEST).exists():
             read_manifest(run)
             return
@@ -43,8 +109,8 @@ def check_run_folder(run: Path) -> None:
             # Empty ones are what a start that was killed early leaves.
             if path.exists() and (any(path.iterdir()) if path.is_dir() else path.stat().st_size):
                 raise RunError(
-                    f"{path} is there and {run} has no {MANIFEST}: it is no run, or lost its manifest,"
-                    " and stays as it is. Choose another --out."
+                    f"{path} exists, but {run} has no {MANIFEST}: it is not a run, or lost its manifest."
+                    " Choose another --out."
                 )
     except OSError as error:
         raise RunError(

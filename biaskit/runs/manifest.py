@@ -95,7 +95,7 @@ class Cells(_Lists):
         for template in self.templates:
             number = self.expressions_of_template.get(f"{template.bias_type}:{template.id}", -1)
             if not 0 <= number < len(self.expression_sets):
-                raise ValueError(f"{template.bias_type} template {template.id} has no set of expressions")
+                raise ValueError(f"{template.bias_type} template {template.id} has no target words")
         return self
 
 
@@ -174,7 +174,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         what = "is missing" if first["type"] == "missing" else "is not what a run writes there"
         raise RunError(f"{file}: {place} {what}. {_REMEDY}") from None
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise RunError(f"{file} is no manifest of biaskit. {_REMEDY}") from None
+        raise RunError(f"{file} is not a manifest written by biaskit. {_REMEDY}") from None
     return manifest
 
 
@@ -248,8 +248,8 @@ def merge_compatible(path: Path, stored: Mapping[str, Any], asked: Mapping[str, 
 def _agree(path: Path, what: str, stored: object, asked: object) -> None:
     if stored != asked:
         raise RunError(
-            f"{path} holds another study: its {what} is {_short(stored)}, this command's is {_short(asked)}."
-            " Choose another --out."
+            f"{path} is a run of another study: its {what} is {_short(stored)}, this command's is"
+            f" {_short(asked)}. Choose another --out."
         )
 
 

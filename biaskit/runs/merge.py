@@ -58,7 +58,7 @@ def merge_runs(
             first_entry = merged["models"].setdefault(label, entry)
             if first_entry["fingerprint"] != entry["fingerprint"]:
                 raise RunError(
-                    f"{run} calls another model {label!r} than {runs[0]} does. Give them two labels."
+                    f"{label!r} is another model in {run} than in {runs[0]}. Give them two labels."
                 )
     merged["resolved"]["digest"] = design_digest(merged["resolved"])
     merged["signature"] = engine.sign(engine.read(merged["resolved"]), merged["models"])

@@ -1,6 +1,6 @@
 """Runs beside a run: answers that they have under the same key are taken over, and paid for once.
 
-A key holds all that an answer depends on, so the same key is the same question (docs/reading.md#reuse).
+A key holds all that an answer depends on, so the same key is the same question (reference/run-folder#reuse).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def rows_beside(
                     session.beside[path] = rows.read(rows_file(path, engine), skip_bad=True)
                 yield path, session.beside[path]
         except BiaskitError as error:
-            note = f"{path} was passed by, no answers are taken over from it: {error}"
+            note = f"no answers are reused from {path}: {error}"
             session.outcome.notes += [] if note in session.outcome.notes else [note]
 
 
@@ -55,6 +55,5 @@ def copy_rows(taken: Mapping[str, Path], writer: RowWriter, label: str) -> None:
         writer.append_all({**row, "model": label} for row in rows if taken.get(row["key"]) == path)
         if not {key for key, run in taken.items() if run == path} <= writer.keys:
             raise RunError(
-                f"{path} changed while its answers were taken over. Give the command again, or with"
-                " --no-reuse."
+                f"{path} changed while its answers were copied. Rerun the command, or use --no-reuse."
             )

@@ -1,6 +1,6 @@
 """What a row is on disk: one line of JSON, its key first, with a checksum.
 
-See docs/reading.md#row-files.
+See reference/run-folder#rows.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def read_row(line: bytes) -> dict[str, Any]:
     try:
         row = parse_json(line)
     except ValueError:
-        raise NoRow("is no row of biaskit") from None
+        raise NoRow("is not a row written by biaskit") from None
     if not isinstance(row, dict) or not isinstance(row.get("key"), str):
-        raise NoRow("is no row of biaskit: it has no key")
+        raise NoRow("is not a row written by biaskit: it has no key")
     stated = row.pop("sum", None)
     head = f'{{"key":{json.dumps(row["key"])},'
     prefix = f'{head}"sum":"{stated}",'.encode("ascii", "replace")
@@ -53,7 +53,7 @@ def read_row(line: bytes) -> dict[str, Any]:
     if text.startswith(prefix) and stated == _sum(head + text[len(prefix) :].decode("ascii", "replace")):
         return row
     if stated != _sum("".join(_head_and_rest(row))):
-        raise NoRow("does not fit its checksum: something changed it")
+        raise NoRow("does not match its checksum: it was changed")
     return row
 
 

@@ -96,7 +96,7 @@ class Session(Generic[M]):
                 continue
             if entry and entry["fingerprint"] != model.identity.fingerprint:
                 self.outcome.notes.append(
-                    f"{label} is not the model it was: its earlier rows stay in the file and are not used."
+                    f"{label} has changed: its earlier rows stay in the file and are not used."
                 )
             opened[label] = model
         return opened
@@ -114,9 +114,7 @@ class Session(Generic[M]):
             if stored["engine"] != engine:
                 raise RunError(f"{run} is a run of the engine {stored['engine']!r}. Choose another --out.")
             if (there := shard_of(stored)) != self.shard:
-                raise RunError(
-                    f"{run} holds {there}, this command asks for {self.shard}. Choose another --out."
-                )
+                raise RunError(f"{run} is {there}, but this command runs {self.shard}. Choose another --out.")
             as_read = json.loads(json.dumps(question))  # so that both compare equal
             question = merge_compatible(run, stored["question"], as_read)
             models = stored["models"]
@@ -187,7 +185,7 @@ class Session(Generic[M]):
         except AskingStopped as stopped:
             self.outcome.failed_models[label] = str(stopped)
             self.outcome.stopped.add(label)
-            self.watcher.note(f"{label} was stopped: {stopped}")
+            self.watcher.note(f"{label} stopped: {stopped}")
         finally:
             model.close()
 

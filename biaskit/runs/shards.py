@@ -1,4 +1,4 @@
-"""A run made in parts: which part of the plan a shard asks (docs/large-models.md#shards)."""
+"""A run made in parts: which part of the plan a shard asks (howto/large-models#shards)."""
 
 from __future__ import annotations
 
@@ -62,6 +62,6 @@ def refuse_shard(run: Path, manifest: Mapping[str, Any]) -> None:
     shard = shard_of(manifest)
     if not shard.whole:
         raise RunError(
-            f"{run} is {shard} and has no tables of its own. Once all {shard.of} are done:"
+            f"{run} is {shard}, which has no tables. When all {shard.of} shards are done:"
             " biaskit analyze SHARD... --out RUN"
         )

@@ -1,4 +1,4 @@
-"""A run on disk: append-only rows in the order they came, lock, resume (docs/reading.md#run-folder)."""
+"""A run on disk: append-only rows in the order they came, lock, resume (reference/run-folder)."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ _ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
 ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
 
 
-def run_folder(engine: str, study: str, asked: object, out: str | Path | None = None) -> Path:
-    """Name a run's folder: `out`, else `biaskit-runs/<engine>-<study>-<8 hex>`, the same for one question."""
-    return DEFAULT_PARENT / f"{engine}-{slug(study)}-{digest(asked)[:8]}" if out is None else expanded(out)
+def plain_name(label: str) -> str:
+    """Make a file name of a label, for every system: letters, digits, dot, dash; labels may share one."""
+    plain = re.sub(r"[^A-Za-z0-9.-]+", "-", label).strip("-.")[:60].rstrip("-.") or "x"
+    reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain)
+    return f"x-{plain}" if reserved else plain
 
 
 def slug(label: str) -> str:
-    """Make a file name of a label: letters, digits, dot, dash, and a digest where labels could collide."""
-    plain = re.sub(r"[^A-Za-z0-9.-]+", "-", label).strip("-.")[:60]
-    reserved = re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain) is not None
-    if plain == label and plain == plain.lower() and plain and not reserved:
-        return plain
-    return f"{'x-' if reserved else ''}{plain or 'x'}-{digest(label)[:8]}"
+    """Make a file name of a label, with a digest where labels could collide."""
+    plain = plain_name(label)
+    return plain if plain == label == plain.lower() else f"{plain}-{digest(label)[:8]}"
 
 
 def list_runs(parent: Path = DEFAULT_PARENT) -> list[Path]:
@@ -148,7 +147,7 @@ def _refused(path: Path, reading: Reading, why: str) -> str:
             f"{path}, line {reading.line}: it {why}. Restore the file, or leave such lines out with"
             " --set skip_bad_lines=true."
         )
-    return f"{path} is no row file of biaskit. Restore it, or choose another --out; nothing was changed."
+    return f"{path} is not a row file of biaskit. Restore it, or choose another --out. Nothing was changed."
 
 
 def _notes(name: str, reading: Reading) -> Iterator[str]:
@@ -159,7 +158,7 @@ def _notes(name: str, reading: Reading) -> Iterator[str]:
     if reading.n_unfit:
         yield f"{name}: rows left out as not fitting the study: {reading.n_unfit}"
     if reading.n_twice:
-        yield f"{name}: rows that stand there twice, of which the first counts: {reading.n_twice}"
+        yield f"{name}: duplicate rows, of which the first counts: {reading.n_twice}"
 
 
 def count_rows(path: Path) -> int:
@@ -331,7 +330,7 @@ class RowWriter:
                 os.ftruncate(descriptor, end)  # back to the last whole row
             raise RunError(
                 f"{self.path} cannot be written: {error.strerror or error}. All finished rows are kept;"
-                " make room and give the same command again."
+                " free some space and rerun the command."
             ) from error
         for row in fresh.values():
             self._remember(row)
@@ -353,5 +352,5 @@ class RowWriter:
             if os.path.samestat(os.fstat(descriptor), self.path.stat()):
                 return
         raise RunError(
-            f"{self.path} was removed or replaced during the run. Give the command again to start anew."
+            f"{self.path} was removed or replaced during the run. Rerun the command to start over."
         )

@@ -61,9 +61,7 @@ class Usage:
             write_json(self._run / USAGE, {**usage, self._label: {**self._before, **line}})
 
 
-_REMEDY = (
-    "What the run has cost stands in it: restore it, or remove it, and what was spent before counts no more."
-)
+_REMEDY = "It records what the run has cost: restore it, or remove it to start counting from 0."
 _USAGE = Inputs(RunError, most=64 * 2**20, remedy=_REMEDY)
 _LINES = TypeAdapter(dict[str, dict[str, Annotated[FiniteFloat, Field(ge=0)] | None]])
 

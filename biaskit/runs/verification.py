@@ -1,4 +1,4 @@
-"""What `biaskit verify` found of a run, as verification.json holds it (docs/reading.md#verify).
+"""What `biaskit verify` found of a run, as verification.json holds it (howto/verify).
 
 It is not signed: whoever can write in the folder can write this file too. It says what to ask again.
 """
@@ -21,16 +21,21 @@ _RECORD = Inputs(RunError, most=64 * 2**20)
 
 
 class Check(BaseModel, frozen=True):
-    """One thing that was looked at, and what came of it."""
+    """One thing that was checked, and the result."""
 
     name: Literal["rows", "lists", "tables", "model", "cells", "texts"]
     outcome: Outcome
     text: str  # one line: how much was looked at, and what does not fit
     model: str = ""
-    asked: int = 0  # cells or texts that the model was asked again
+    asked: int = 0  # prompts or texts that were queried again
     beyond: int = 0  # those of them beyond the tolerance, or not the same
     largest: float | None = None  # difference in natural log-probability
     tolerance: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """What was checked, and of which model, in words."""
+        return f"{self.name.replace('cells', 'prompts')} {self.model}".strip()
 
 
 class Verification(BaseModel, frozen=True):
@@ -39,7 +44,7 @@ class Verification(BaseModel, frozen=True):
     biaskit_verification: Literal[1] = 1
     at: str  # UTC, ISO 8601
     seed: int
-    prompts: int  # of each model, as it was asked for
+    prompts: int  # of each model, as requested
     versions: dict[str, str]
     rows_digest: str  # of the rows that the tables were made from, as in analysis.json
     checks: tuple[Check, ...]
@@ -74,11 +79,11 @@ def verified_line(run: Path, rows_digest: object) -> str:
         return ""
     day = verification.at[:10]
     if verification.rows_digest != rows_digest:
-        return f"The verification of {day} is of other rows than this page: `biaskit verify` asks again."
+        return f"The verification of {day} is of other rows than this page: run `biaskit verify` again."
     asked = sum(check.asked for check in verification.checks)
     beyond = sum(check.beyond for check in verification.checks)
-    result = f"{count(asked, 'answer')} asked again, {beyond or 'none'} beyond the tolerance"
+    result = f"{count(asked, 'answer')} queried again, {beyond or 'none'} outside the tolerance"
     for outcome, what in (("differs", "what differs"), ("not-checked", "not checked")):
-        names = [f"{c.name} {c.model}".strip() for c in verification.checks if c.outcome == outcome]
+        names = [c.shown for c in verification.checks if c.outcome == outcome]
         result += f"; {what}: {', '.join(names)}" if names else ""
     return f"Verified on {day}: {result}."

@@ -1,1 +1,1 @@
-"""Pure functions on arrays of numbers; each says its formula and where docs/methods.md defines it."""
+"""Pure functions on arrays of numbers; each says its formula and where methods/index defines it."""

@@ -80,7 +80,7 @@ def mean_of(arms: Sequence[CellValues]) -> CellValues:
 def part_of_two(first: CellValues, second: CellValues) -> CellValues:
     """Give the first share `[I, J]` as a part of both; a cell where both are 0 is empty.
 
-    Reference: docs/methods.md#labour-slope, #empty-cells.
+    Reference: methods/representation#labour-slope, #empty-cells.
     """
     with np.errstate(invalid="ignore"):
         part = first.point / (first.point + second.point)
@@ -104,8 +104,8 @@ def _tested(arms: Sequence[CellValues]) -> tuple[Literal["point", "ends"], BoolA
 def empty_note(n_empty: int, n_cells: int, *, tested: str = "point") -> str:
     """Say in a row how many of its cells are empty."""
     if tested == "ends":
-        return f"nothing listed in {n_empty} of {n_cells} cells: their bounds are 0 and 1"
-    return f"no draw matched in {n_empty} of {n_cells} cells: fitted from the others"
+        return f"no target word listed in {n_empty} of {n_cells} prompts: their bounds are 0 and 1"
+    return f"no sample matched in {n_empty} of {n_cells} prompts: fitted from the others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def _block(
     arm: Arm, jobs: list[str], templates: list[int], estimators: set[str], values: FloatArray, groups: int
 ) -> CrossedCells:
     if len(estimators) > 1:
-        raise ValueError(f"{arm}: cells of several estimators, {sorted(estimators)}")
+        raise ValueError(f"{arm}: prompts with several estimators, {sorted(estimators)}")
     job_names, template_ids = sorted(set(jobs)), sorted(set(templates))
     row = {job: i for i, job in enumerate(job_names)}
     column = {template: j for j, template in enumerate(template_ids)}
@@ -232,7 +232,7 @@ def _block(
     if (counts != 1).any():
         i, j = divmod(int(np.flatnonzero(counts != 1)[0]), len(column))
         raise ValueError(
-            f"{arm}: {counts[counts != 1].size} pairs of template and job are not there exactly once, "
+            f"{arm}: {counts[counts != 1].size} pairs of template and job do not occur exactly once, "
             f"the first is template {template_ids[j]} with {job_names[i]!r}"
         )
     flat = np.empty((values.shape[1], place.size))
@@ -262,7 +262,7 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
     Returns: shares with those cells filled. A template that is empty in every job gets what the other
         templates give on average, so that it moves no mean.
     Missing or empty input: a job that is empty in every template stays NaN: nothing is known of it.
-    Reference: docs/methods.md#empty-cells; checked against statsmodels' `ols("x ~ C(job) + C(template)")`.
+    Reference: methods/averages#empty-cells; checked against statsmodels' `ols("x ~ C(job) + C(template)")`.
     """
     if not np.any(empty):
         return values
@@ -300,14 +300,14 @@ def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | No
     """Find the templates that are complete for every job in every block, and why the others are left out.
 
     An incomplete template is left out whole: means over other jobs in other templates would mix what
-    differs between jobs into what differs between templates (docs/methods.md#incomplete-templates).
+    differs between jobs into what differs between templates (methods/averages#incomplete-templates).
     """
     is_complete = [dict(zip(block.templates, block.complete(), strict=True)) for block in blocks]
     common = [t for t in blocks[0].templates if all(t in of_block for of_block in is_complete)]
     complete = [t for t in common if all(of_block[t] for of_block in is_complete)]
     out = sorted(set(common).difference(complete))
     several = len({block.templates for block in blocks}) > 1
-    only_common = f"only the {len(common)} templates that all arms have" if several else None
+    only_common = f"only the {len(common)} templates common to all" if several else None
     note = joined([only_common, _left_out(blocks, out, len(common)) if out else None])
     return complete, note
 
@@ -319,8 +319,8 @@ def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: i
         failed += int(unanswered.sum())
         no_share = np.isnan(block.at(block.shares, out)[0]) & ~block.at(block.empty, out)
         without_share += int((no_share & ~unanswered).sum())
-    parts = [f"{count(failed, 'cell')} failed"] if failed else []
-    parts += [f"{count(without_share, 'cell')} without a share"] if without_share else []
+    parts = [f"{count(failed, 'prompt')} failed"] if failed else []
+    parts += [f"{count(without_share, 'prompt')} without a share"] if without_share else []
     if len(out) == n_templates:
         return f"no template is complete for all jobs: {', '.join(parts)}"
     ids = f"template{'s' if len(out) > 1 else ''} {ranges(out)}"

@@ -1,7 +1,7 @@
 """How well two groups of documents can be told apart by their words: a size, and whether it is chance.
 
 scikit-learn learns and predicts; a document is judged by weights learnt from other documents. The size is
-learnt from few, always as many; p from all there are (docs/methods.md#transfer).
+learnt from few, always as many; p from all there are (methods/srb#transfer).
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
     Arguments: sample; rng of the folds, which do not know the labels.
     Returns: 0.5 in expectation where labels mean nothing, whatever the lengths and the sizes of the groups:
         the two documents of a pair teach nothing and can change places.
-    Reference: docs/methods.md#transfer; checked against a loop over pairs that learns anew for each.
+    Reference: methods/srb#transfer; checked against a loop over pairs that learns anew for each.
     """
     from sklearn.kernel_ridge import KernelRidge
     from sklearn.model_selection import PredefinedSplit, cross_val_predict
@@ -141,7 +141,7 @@ def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> f
     Of one sample that teaches and is judged, what was not drawn and is no copy of it is judged. Returns 0.5
     in expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise
     it.
-    Reference: docs/methods.md#transfer; checked against a loop.
+    Reference: methods/srb#transfer; checked against a loop.
     """
     is_first, wins, pairs = teaching.labels[:, 0], 0.0, 0.0
     for _ in range(DRAWS):
@@ -196,7 +196,7 @@ def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, floa
     Arguments: areas `[m]`, one per occupation; level of confidence.
     Returns: lower and upper end, in [0, 1].
     Missing or empty input: None with fewer than two occupations, or areas that do not vary.
-    Reference: docs/methods.md#transfer; in simulation it covers better than the plain t interval, which
+    Reference: methods/srb#transfer; in simulation it covers better than the plain t interval, which
         is as good near 0.5.
     """
     values = np.asarray(areas, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""From two arrays of shares to the rows of tests.csv that compare them (docs/methods.md#contrasts)."""
+"""From two arrays of shares to the rows of tests.csv that compare them (methods/tests#contrasts)."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ Row = dict[str, object]
 
 MIN_LABOUR_ITEMS = 10
 PARITY = 0.5
-FEW_LABOUR_ITEMS = f"{{}} items with a labour share, at least {MIN_LABOUR_ITEMS} are needed"
+FEW_LABOUR_ITEMS = f"{{}} items with a workforce share, at least {MIN_LABOUR_ITEMS} are needed"
 OF_LABOUR = ("slope", "level", "distance", "spearman")
 
 LEAST_UNITS = 4
 """Over fewer units a t interval of a difference of shares reaches beyond all that is possible."""
 FEW_UNITS = f"too few {{}}s: {{}}, at least {LEAST_UNITS} are needed"
 NO_TEMPLATE = "no template"
-ONE_SIDE = "all labour shares lie on one side of 50 %"
+ONE_SIDE = "all workforce shares are on one side of 50 %"
 NO_SHARE = "a job has no share in any template"
 BOUNDS_ALONE = "a point between bounds is not tested"
 MOST_EMPTY = 0.1
-"""Above this part of empty cells in a group there is no verdict (docs/methods.md#empty-cells)."""
+"""Above this part of empty cells in a group there is no verdict (methods/averages#empty-cells)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ def _too_few(arms: Sequence[CellValues]) -> bool:
 
 
 def _between(estimate: float | None, least: Statistic, most: Statistic) -> Statistic:
-    """Test a number that lies between two ends (docs/methods.md#inference-under-bounds).
+    """Test a number that lies between two ends (methods/tests#inference-under-bounds).
 
     The interval goes from the low end of the lower end's interval to the high end of the upper end's; the
     p-value is that of the end nearer to 0, and 1 where the bounds hold 0.

@@ -17,7 +17,7 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
     Arguments: x, y `[..., n]`.
     Returns: `[...]` in [−1, 1]; positive when y rises with x.
     Missing or empty input: NaN (for the caller to turn into None) where x or y has no spread.
-    Reference: docs/methods.md#labour-slope; checked against `scipy.stats.spearmanr`.
+    Reference: methods/representation#labour-slope; checked against `scipy.stats.spearmanr`.
     """
     from scipy.stats import rankdata
 
@@ -40,7 +40,7 @@ def slope_test(x: FloatArray, y: FloatArray) -> Statistic:
     Returns: slope, t, p and the 95 % and 90 % intervals; positive when y rises with x.
     Missing or empty input: x without spread: NaN is no estimate, so the reason stands alone; one unit that
         alone sets the slope: no test, since its HC3 residual is 0 / 0; one template: no p-value.
-    Reference: docs/methods.md#labour-slope; statsmodels' `OLS` with `cov_type="HC3"`.
+    Reference: methods/representation#labour-slope; statsmodels' `OLS` with `cov_type="HC3"`.
         At 10 to 20 units a percentile bootstrap covers 89 to 93 % only.
     """
     return _of_line(x, y, 1)
@@ -53,7 +53,7 @@ def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
     Arguments: as `slope_test`, in one unit.
     Returns: the distance in that unit, t, p and the intervals; positive where the line lies above `at`.
     Missing or empty input: as `slope_test`.
-    Reference: docs/methods.md#labour-slope.
+    Reference: methods/representation#labour-slope.
     """
     return _of_line(x - at, y - at, 0)
 
@@ -61,7 +61,7 @@ def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
 def level_weights(x: FloatArray, at: float) -> FloatArray:
     """Find the weight of each y in a least-squares line's value at x = `at`: `[n]`, sum 1, also negative.
 
-    Reference: docs/methods.md#labour-slope; a row of the hat matrix.
+    Reference: methods/representation#labour-slope; a row of the hat matrix.
     """
     dx = x - x.mean()
     weights: FloatArray = 1 / x.size + (at - x.mean()) * dx / np.square(dx).sum()
@@ -80,7 +80,7 @@ def _of_line(x: FloatArray, y: FloatArray, which: int) -> Statistic:
     line = OLS(means, np.column_stack([np.ones(x.size), x])).fit()
     estimate, units = float(line.params[which]), x.size - 2
     if line.get_influence().hat_matrix_diag.max() > 1 - NO_SPREAD:
-        return Statistic(estimate, reason="one unit alone sets the line: no test")
+        return Statistic(estimate, reason="one unit determines the line: no test")
     with np.errstate(divide="ignore", invalid="ignore"):  # a line through every point
         variance = line.get_robustcov_results("HC3").cov_params()[which, which]
     dof, n_templates = np.asarray(float(units)), y.shape[1] if y.ndim > 1 else 0
@@ -107,7 +107,7 @@ def rank_correlation(
     Returns: the correlation in [−1, 1], its intervals, and a two-sided p-value by t with n − 2 degrees.
     Missing or empty input: no spread in x or y: None with the reason; resamples without spread are left
         out and counted in the reason, and if more than half are, there is no interval and no p-value.
-    Reference: docs/methods.md#labour-slope; checked against plain loops; p by `scipy.stats.spearmanr`.
+    Reference: methods/representation#labour-slope; checked against plain loops; p by `scipy.stats.spearmanr`.
     """
     from scipy.stats import spearmanr
 

@@ -1,6 +1,6 @@
 """Jobs and templates as crossed random factors: mean squares, intervals, components.
 
-See docs/methods.md#crossed-intervals.
+See methods/averages#crossed-intervals.
 
 Values are `[..., I, J]`: I jobs by J templates, any number of such tables in front, all of them complete.
 """
@@ -76,7 +76,7 @@ def mean_squares(values: FloatArray) -> MeanSquares:
     Arguments: values `[..., I, J]`, finite.
     Returns: A, B, E as `[...]`, never negative; they carry no direction.
     Missing or empty input: A is None with one job, B with one template, E with either.
-    Reference: docs/methods.md#crossed-intervals, the two-way table without replication; checked against
+    Reference: methods/averages#crossed-intervals, the two-way table without replication; checked against
         statsmodels' `anova_lm` of `value ~ C(job) + C(template)`.
     """
     n_jobs, n_templates = values.shape[-2:]
@@ -104,7 +104,7 @@ def spread_of_mean(values: FloatArray) -> Spread:
     Returns: v and dof as `[...]`.
     Missing or empty input: no cell, or one job with one template: None with the reason; one job or one
         template alone: defined, and the reason says what it is conditional on.
-    Reference: docs/methods.md#crossed-intervals; checked against plain loops and in simulation
+    Reference: methods/averages#crossed-intervals; checked against plain loops and in simulation
         (`benchmarks/interval_coverage.py`).
     """
     squares = mean_squares(values) if values.size else MeanSquares(None, None, None, *values.shape[-2:])
@@ -132,7 +132,7 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
     Returns: v and dof as `[...]`, of a − b as of b − a.
     Missing or empty input: no cell, or one template where a group has one job: None with the reason; one
         template or one job alone: defined, and the reason says what it is conditional on.
-    Reference: docs/methods.md#group-difference-intervals; checked against a plain-loop re-implementation.
+    Reference: methods/averages#group-difference-intervals; checked against a plain-loop re-implementation.
     """
     n_templates = a.shape[-1]
     one_job = 1 in (a.shape[-2], b.shape[-2])
@@ -166,7 +166,7 @@ def combined(
         dof = v² / Σ (term² / its dof), at least 1 (Satterthwaite).
     Arguments: the terms; without templates v = V.
     Returns: v and dof as `[...]`, both 0 and 1 where there is no term.
-    Reference: docs/methods.md#crossed-intervals, #group-difference-intervals.
+    Reference: methods/averages#crossed-intervals, #group-difference-intervals.
     """
     of_jobs, of_residual = (np.asarray(sum(x for x, _ in terms), np.float64) for terms in (jobs, residual))
     of_templates = np.zeros(()) if templates is None else templates[0]
@@ -188,7 +188,7 @@ def share_interval(
     Arguments: mean m, variance v and dof, elementwise `[...]`; level of confidence.
     Returns: lower and upper ends as `[...]`, with lower ≤ m ≤ upper.
     Missing or empty input: not for undefined spreads; v = 0 gives [m, m].
-    Reference: docs/methods.md#crossed-intervals; checked against plain loops with scipy's t.
+    Reference: methods/averages#crossed-intervals; checked against plain loops with scipy's t.
     """
     from scipy.special import expit, logit
 
@@ -219,7 +219,7 @@ def difference_interval(
         for a difference of differences; level of confidence.
     Returns: lower and upper ends as `[...]`, in the direction of d.
     Missing or empty input: not for undefined spreads; v = 0 gives [d, d].
-    Reference: docs/methods.md#crossed-intervals; checked against plain loops with scipy's t.
+    Reference: methods/averages#crossed-intervals; checked against plain loops with scipy's t.
     """
     d = np.asarray(difference, dtype=np.float64)
     half = _t(dof, level) * np.sqrt(variance)
@@ -236,7 +236,7 @@ def with_tails(
     Arguments: v and dof `[...]`; jobs of each group, templates.
     Returns: v' and f as `[...]`, for p-values and for intervals at other levels.
     Missing or empty input: a factor of one level, and a group of one job, drop their term.
-    Reference: docs/methods.md#tails; with the dof of the whole variance a p of 0.1 % comes in 0.4 % of runs
+    Reference: methods/averages#tails; with the dof of the whole variance a p of 0.1 % comes in 0.4 % of runs
         at five templates, in 1.5 % at three.
     """
     fewest = n_templates - 1.0 if n_templates > 1 else MANY
@@ -255,7 +255,7 @@ def crossed_test(estimate: float, spread: Spread, *, limit: float = 1.0) -> Stat
         below five templates p is at least 0.001.
     Missing or empty input: an undefined spread: only the estimate, with the reason; of one job or one
         template alone: no t and no p.
-    Reference: docs/methods.md#tails.
+    Reference: methods/averages#tails.
     """
     variance, dof = spread.variance, spread.dof
     if variance is None or dof is None:
@@ -277,7 +277,7 @@ def p_of_difference(difference: float, variance: float, dof: float) -> tuple[flo
     Arguments: difference d, its variance v, dof.
     Returns: t with the sign of d, and p.
     Missing or empty input: v = 0 has no t; its p is 1 where d is 0 up to rounding, else 0.
-    Reference: docs/methods.md#crossed-intervals, the test that its interval inverts.
+    Reference: methods/averages#crossed-intervals, the test that its interval inverts.
     """
     from scipy.special import stdtr
 
@@ -288,7 +288,7 @@ def p_of_difference(difference: float, variance: float, dof: float) -> tuple[flo
 
 
 def p_of_interval(difference: float, low: float, high: float, dof: float) -> float:
-    """Recover the p-value of a difference from its 95 % interval (docs/methods.md#crossed-intervals)."""
+    """Recover the p-value of a difference from its 95 % interval (methods/averages#crossed-intervals)."""
     half = (high - low) / 2.0 / float(_t(np.asarray(dof), 0.95))
     return p_of_difference(difference, half**2, dof)[1]
 
@@ -307,7 +307,7 @@ def variance_components(values: FloatArray) -> Components:
     Arguments: values `[I, J]`.
     Returns: three variances; a negative estimate is 0 and the reason names it.
     Missing or empty input: None with one job or one template, with the reason.
-    Reference: docs/methods.md#variance-components, the method of moments; checked against plain loops.
+    Reference: methods/averages#variance-components, the method of moments; checked against plain loops.
     """
     squares = mean_squares(values) if values.size else None
     if squares is None or squares.jobs is None or squares.templates is None or squares.residual is None:
@@ -328,7 +328,7 @@ def se_over_templates(values: FloatArray) -> float | None:
     Arguments: values `[I, J]`.
     Returns: a standard error; it carries no direction.
     Missing or empty input: None with fewer than two templates.
-    Reference: docs/methods.md#se-templates: the ± of OccuGender's Tables 3-4, most likely.
+    Reference: methods/averages#se-templates: the ± of OccuGender's Tables 3-4, most likely.
     """
     n_templates = values.shape[-1]
     if n_templates < 2:

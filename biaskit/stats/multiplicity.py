@@ -17,7 +17,7 @@ def holm(families: Sequence[str], p_values: Sequence[float | None]) -> list[floa
     Arguments: families `[n]`, the family of each p-value; p_values `[n]`.
     Returns: adjusted p-values `[n]` in the same order; each at least its p-value.
     Missing or empty input: a p-value of None stays None and does not count in m.
-    Reference: docs/methods.md#holm; checked against statsmodels' `multipletests`, which collects garbage at
+    Reference: methods/tests#holm; checked against statsmodels' `multipletests`, which collects garbage at
         every call, a plain loop and R's `p.adjust(method = "holm")`.
     """
     adjusted: list[float | None] = [None] * len(p_values)
@@ -40,7 +40,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
     Arguments: p_values `[m]`.
     Returns: q-values `[m]` in the same order; each at least its p-value.
     Missing or empty input: no p-values, no q-values; a p-value that is NaN is a `ValueError`.
-    Reference: docs/methods.md#q-values; scipy's `false_discovery_control`.
+    Reference: methods/words#q-values; scipy's `false_discovery_control`.
     """
     from scipy.stats import false_discovery_control
 

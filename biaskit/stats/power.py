@@ -1,6 +1,6 @@
 """What a crossed design can show before it runs: power and smallest difference of its own test.
 
-See docs/methods.md#power.
+See methods/averages#power.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from biaskit.stats.verdict import LEVEL
 
 FEWEST_UNITS = 5  # jobs of a group, or occupations: of fewer the variance in a run is anybody's guess
 LARGEST_PLANNED = 0.6  # a plan that promises larger differences alone is none
-NOT_JUDGED = "cannot be judged from other models' variances"
+NOT_JUDGED = "cannot be estimated from another model's variance"
 POWER = 0.8
 """The share of runs in which a difference is to show."""
 N_RUNS = 10_000
@@ -57,7 +57,7 @@ class Design:
 
 
 def power(design: Design, difference: float, level: float = LEVEL) -> float:
-    """Find the share of runs in which the crossed test of docs/methods.md#power finds a true difference.
+    """Find the share of runs in which the crossed test of methods/averages#power finds a true difference.
 
     Formula: E[Φ((|δ| − c)/√v) + Φ((−|δ| − c)/√v)], c = t(1 − level/2, dof) √v̂ with v̂ and dof as the test
         makes them of mean squares that are chi-squared about their expectations.
@@ -65,7 +65,7 @@ def power(design: Design, difference: float, level: float = LEVEL) -> float:
     Returns: a share of runs.
     Missing or empty input: a side of one job, and one template, drop their terms; without any term the
         test does not exist: 0.
-    Reference: docs/methods.md#power; `tests/stats/test_power.py` runs the test on simulated designs.
+    Reference: methods/averages#power; `tests/stats/test_power.py` runs the test on simulated designs.
     """
     from scipy.special import ndtr
 

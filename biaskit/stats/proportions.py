@@ -34,10 +34,10 @@ def wilson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float
     Arguments: count out of n, 0 ≤ count ≤ n, independent draws; level.
     Returns: lower and upper end, fractions in [0, 1]; exactly 0 for no success, exactly 1 for n.
     Missing or empty input: None with n = 0; `ValueError` for counts that cannot be.
-    Reference: docs/methods.md#wilson; Wilson 1927; statsmodels' `proportion_confint`.
+    Reference: methods/estimators#wilson; Wilson 1927; statsmodels' `proportion_confint`.
     """
     if not 0 <= count <= n:
-        raise ValueError(f"{count} of {n} is no share.")
+        raise ValueError(f"{count} of {n} is not a share.")
     if n == 0:
         return None
     from statsmodels.stats.proportion import proportion_confint
@@ -56,7 +56,7 @@ def proportion(count: int, n: int, independent: float | None = None) -> Proporti
         certain as, by default n; interval and standard error are those of p in so many.
     Returns: fractions. The standard error is 0 where all n agree; the interval is not a point there.
     Missing or empty input: n = 0: no number; n = 1: no standard error; both with the reason.
-    Reference: docs/methods.md#representation; checked against `statistics.stdev`. GAS(P) Table 11 divides
+    Reference: methods/representation#representation; checked with `statistics.stdev`. GAS(P) Table 11 divides
         the same standard deviation by 200 whatever n is.
     """
     if n == 0:
@@ -78,7 +78,7 @@ def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
         prompt, the prompt's own numbers.
     Missing or empty input: a prompt without a share leaves no number, one without a standard error no
         standard error; with the prompts' reasons.
-    Reference: docs/methods.md#representation-all, GAS(P) C.1; the square-and-add (MOVER) interval; checked
+    Reference: methods/representation#representation-all; GAS(P) C.1; square-and-add (MOVER) interval; checked
         against a plain loop and by simulated coverage.
     """
     if len(parts) == 1:
@@ -106,19 +106,17 @@ def se_of_mean(
     Returns: a standard error; it carries no direction. It is already inside the interval over jobs and
         templates.
     Missing or empty input: None without a cell of two matched draws; the reason counts the cells left out.
-    Reference: docs/methods.md#sampling-estimator; checked in simulation.
+    Reference: methods/estimators#sampling-estimator; checked in simulation.
     """
     enough = matched >= FEWEST_MATCHED
     n = int(enough.sum())
     left_out = matched.size - n
     if not n:
-        return None, "no cell with two matched draws: no se_sampling" if left_out else None
+        return None, "no prompt with two matched samples: no se_sampling" if left_out else None
     p, k = shares[enough], matched[enough]
     w = np.ones(n) if weights is None else weights[enough]
     se = math.sqrt(math.fsum(w**2 * p * (1.0 - p) / (k - 1.0))) / math.fsum(w)
-    few = (
-        f"se_sampling over {n} of {matched.size} cells, in the others one draw matched" if left_out else None
-    )
+    few = f"se_sampling over {n} of {matched.size} prompts, the others have one match" if left_out else None
     return se, few
 
 
@@ -130,7 +128,7 @@ def spread_of_true(d: FloatArray, noise: FloatArray) -> float:
     Arguments: differences of shares d `[m]`; their noise v `[m]`, a variance.
     Returns: the one-sided 95 % end of τ, as a fraction; 0 where noise alone is more than what is seen.
     Missing or empty input: fewer than two differences: infinity.
-    Reference: docs/methods.md#equivalence; the Q-profile of Viechtbauer 2007.
+    Reference: methods/tests#equivalence; the Q-profile of Viechtbauer 2007.
     """
     from scipy.optimize import brentq
     from scipy.stats import chi2

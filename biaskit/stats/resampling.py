@@ -16,7 +16,7 @@ N_RESAMPLES = 2_000
 def generator(study_seed: int, table: str, row_key: Sequence[object]) -> np.random.Generator:
     """Make the generator of one row: PCG64 seeded by SHA-256 of (study seed, table, row key).
 
-    Adding a model, a job or a row therefore changes no other number (docs/methods.md#random-numbers).
+    Adding a model, a job or a row therefore changes no other number (methods/index#random-numbers).
     """
     text = json.dumps([study_seed, table, list(row_key)], separators=(",", ":"))
     digest = hashlib.sha256(text.encode("ascii")).digest()
@@ -34,7 +34,7 @@ def crossed_bootstrap(
     Returns: lower and upper ends as `[...]`, in the direction of the values.
     Missing or empty input: None without cells and with one job and one template; with one job (one
         template) only templates (jobs) are resampled.
-    Reference: docs/methods.md#bootstrap-intervals, `interval = bootstrap`; checked against plain loops. Too
+    Reference: methods/averages#bootstrap-intervals, `interval = bootstrap`; checked against plain loops. Too
         short with few templates: 90 % at 5, 83 % at 3.
     """
     n_jobs, n_templates = values.shape[-2:]

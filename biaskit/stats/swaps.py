@@ -10,7 +10,7 @@ from biaskit.stats.welch import Statistic, varies
 TIE = 1e-12
 """A permutation reaches the observed value within this relative tolerance.
 
-See docs/methods.md#permutation-test.
+See methods/srb#permutation-test.
 """
 MOST_UNITS_FOR_ALL_SWAPS = 13
 N_SWAPS = 9_999
@@ -35,7 +35,7 @@ def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Stat
     Returns: estimate mean(a − b), positive when a is larger; p two-sided, never 0.
     Missing or empty input: fewer than two units, or differences without variance: only the estimate, with
         the reason.
-    Reference: docs/methods.md#permutation-test; checked against a plain loop over all swaps.
+    Reference: methods/srb#permutation-test; checked against a plain loop over all swaps.
     """
     difference = a - b
     m = difference.size
@@ -67,7 +67,7 @@ def percent_change(old: float | None, new: float | None, gender: str) -> tuple[f
     Returns: per cent, positive = nearer to one's own specified gender; and why there is none.
     Missing or empty input: None where a score is missing, |old| < 0.01, or old has the unexpected sign
         (women's positive, men's negative).
-    Reference: docs/methods.md#percent-change; GAS(P) Figure 4.
+    Reference: methods/srb#percent-change; GAS(P) Figure 4.
     """
     sign = _OWN_DIRECTION[gender]
     if old is None or new is None:

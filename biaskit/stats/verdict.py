@@ -1,6 +1,6 @@
 """What a contrast comes to: one function of its numbers and of its place in a tree of questions.
 
-See docs/methods.md#verdicts.
+See methods/tests#verdicts.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def verdict_of(row: Row | None) -> Verdict:
 
 
 def judge(row: Row, side: Direction | None, *, asked: bool = True) -> Verdict:
-    """Judge a contrast by its numbers alone (docs/methods.md#verdicts).
+    """Judge a contrast by its numbers alone (methods/tests#verdicts).
 
     `row` has the columns of tests.csv; under bounds its intervals and p-value hold them already. `side`: the
     direction that the tree names; `asked`: whether the row has a part in it. Returns `not-measured` without
@@ -178,7 +178,7 @@ def interval_at(row: Row, level: float) -> tuple[float, float]:
         an area under the curve on the logit scale; a rank correlation r, whose 95 % interval is a
         bootstrap's, tanh(z ± t(1 − level/2) z/t(1 − p/2)), z = atanh r: it inverts its p-value.
     Missing or empty input: no degrees of freedom (bounds that hold 0): normal quantiles.
-    Reference: docs/methods.md#levels.
+    Reference: methods/tests#levels.
     """
     from scipy.special import expit, logit, stdtrit
 
@@ -239,7 +239,7 @@ def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict
         is named.
     Missing or empty input: a row without a p-value is no claim; of a kind that is not judged, its verdict is
         empty.
-    Reference: docs/methods.md#verdicts; Benjamini and Bogomolov 2014, Bogomolov et al. 2021 (TreeBH).
+    Reference: methods/tests#verdicts; Benjamini and Bogomolov 2014, Bogomolov et al. 2021 (TreeBH).
     """
     rows = [row for table in tables for row in table]
     roles = [role for table in tables for role in _roles(table, rule.genders)]

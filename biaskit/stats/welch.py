@@ -38,7 +38,7 @@ def welch(a: FloatArray, b: FloatArray) -> Statistic:
     Returns: estimate ā − b̄, positive when a is larger; statistic and effect size have its sign.
     Missing or empty input: fewer than two units on a side, or no variance on both: only the estimate,
         with the reason.
-    Reference: docs/methods.md#welch-and-paired; statsmodels' `CompareMeans`.
+    Reference: methods/tests#welch-and-paired; statsmodels' `CompareMeans`.
     """
     estimate = float(a.mean() - b.mean())
     if min(a.size, b.size) < 2:
@@ -63,7 +63,7 @@ def paired(a: FloatArray, b: FloatArray) -> Statistic:
     Returns: estimate d̄, positive when a is larger; statistic and effect size have its sign.
     Missing or empty input: fewer than two units, or differences without variance: only the estimate, with
         the reason.
-    Reference: docs/methods.md#welch-and-paired; statsmodels' `DescrStatsW`.
+    Reference: methods/tests#welch-and-paired; statsmodels' `DescrStatsW`.
     """
     difference = a - b
     estimate = float(difference.mean())
@@ -95,7 +95,7 @@ def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:
     Returns: the mean distance, at least 0, with its intervals and without a test: noise in a or b alone
         keeps it above 0, so it can show that the arms agree and never that they differ.
     Missing or empty input: fewer than two units, or no variance: only the estimate, with the reason.
-    Reference: docs/methods.md#labour-slope.
+    Reference: methods/representation#labour-slope.
     """
     test = paired(np.abs(a - b), np.zeros_like(a))
     ci95, ci90 = ((max(ci[0], 0.0), ci[1]) if ci else None for ci in (test.ci95, test.ci90))
@@ -112,7 +112,7 @@ def wilcoxon(a: FloatArray, b: FloatArray) -> Statistic:
     Returns: the effect size in [−1, 1], positive when a is larger; the statistic carries no direction.
     Missing or empty input: fewer than two units, or differences without variance: None with the reason.
         Differences that are equal up to rounding are ties; those that are 0 up to rounding are zeros.
-    Reference: docs/methods.md#welch-and-paired; scipy does the test.
+    Reference: methods/tests#welch-and-paired; scipy does the test.
     """
     from scipy.stats import rankdata
     from scipy.stats import wilcoxon as signed_rank_test

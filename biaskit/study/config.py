@@ -15,6 +15,7 @@ from biaskit.common.foreign import visible
 from biaskit.common.inputs import Inputs, TooMuch, expanded, parse_toml
 from biaskit.common.provenance import digest
 from biaskit.common.sheets import is_sheet
+from biaskit.common.wording import count
 from biaskit.corpora.loaders import load_instructions
 from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
@@ -62,7 +63,7 @@ _LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
 
 
 def is_path(text: str) -> bool:
-    """Tell whether an option's value is a file rather than names (docs/studies.md#selection)."""
+    """Tell whether an option's value is a file rather than names (howto/own-items#selection)."""
     return "/" in text or text.endswith(_LIST_FILES) or is_sheet(text)
 
 
@@ -117,7 +118,7 @@ def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) ->
     content = read_study_file(name)
     engine = content.get("engine", "probe")
     if isinstance(engine, str) and STUDIES.get(engine, kind) is not kind:
-        raise StudyError(f"{name} is a study of the other engine: biaskit {engine} ... --study {name}.")
+        raise StudyError(f"{name} is a study for the other engine: biaskit {engine} ... --study {name}.")
     study = build_study(content, overrides or {}, name)
     assert isinstance(study, kind)
     return study
@@ -143,7 +144,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: str = "") -> str:
-    """Say the first problem in one line, and count the others. `prefix` stands before the key."""
+    """Say the first problem in one line, and count the others. `prefix` is put before the key."""
     problems = error.errors()
     first = problems[0]
     key = prefix + ".".join(str(part) for part in first["loc"])
@@ -155,7 +156,7 @@ def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: 
         message = f"{where}: the key {key!r} is missing."
     else:
         message = f"{where}: {key} = {str(first['input'])[:60]}: {_advice(first)}."
-    return message + (f" ({len(problems) - 1} more problems)" if len(problems) > 1 else "")
+    return message + (f" (and {count(len(problems) - 1, 'more problem')})" if len(problems) > 1 else "")
 
 
 def _advice(problem: Mapping[str, Any]) -> str:
@@ -164,7 +165,7 @@ def _advice(problem: Mapping[str, Any]) -> str:
     if kind == "value_error":  # a check of ours, which says what to write
         return str(problem["ctx"]["error"])
     if kind.startswith(("dict", "model")):
-        return "this is a table of keys; write KEY.SUB = VALUE"
+        return "this is a table of keys: write KEY.SUB = VALUE"
     if kind.startswith(("tuple", "list")):
         return "write a list, like [1, 2]"
     expected = str(problem["msg"]).removeprefix("Input should be ").partition(", unable")[0]
@@ -231,12 +232,12 @@ def _signed(name: str, value: Any) -> str:
 
 
 def choose_instructions(study: Study, parts: Sequence[str], advice: str) -> tuple[Instruction | None, ...]:
-    """Choose instructions: none first, which every contrast needs. `advice` says how to name their file."""
+    """Choose debiasing prompts: none first, which every contrast needs. `advice`: how to name their file."""
     parts = [part for part in parts if part not in ("0", "none", "")]
     if not parts:
         return (None,)
     if study.debiasing_prompts.source is None:
-        raise StudyError(f"{study.name} has no instructions: {advice}.")
+        raise StudyError(f"{study.name} has no debiasing prompts: {advice}.")
     listed = load_instructions(study.debiasing_prompts.source)
     wanted = "all" if parts == ["all"] else parts
     return (None, *select(wanted, [], [i.id for i in listed], listed, "debiasing prompts"))

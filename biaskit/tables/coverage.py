@@ -1,6 +1,6 @@
 """How much of its probability a model puts on the target words, and when that is little.
 
-See docs/methods.md#coverage-floor.
+See methods/probabilities#coverage-floor.
 """
 
 from __future__ import annotations

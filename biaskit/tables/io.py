@@ -1,6 +1,6 @@
 """The one writer and the one reader of the public tables; `schema` says what each holds.
 
-See docs/reading.md#tables.
+See reference/tables.
 
 Rows are written in the order they come in, which is study order.
 """
@@ -27,7 +27,7 @@ from biaskit.tables.schema import SCHEMAS, Column, Kind, PerGroup, TableSchema
 if TYPE_CHECKING:
     import pandas as pd
 
-_REMEDY = "`biaskit analyze` makes the tables again"
+_REMEDY = "`biaskit analyze` rebuilds the tables"
 _TABLE = Inputs(TableError, most=2**30, remedy=f"{_REMEDY}.")
 # Text stays `object`: pandas' own string type may be Arrow's, which refuses a lone surrogate.
 _DTYPES: dict[Kind, str] = {"text": "object", "integer": "Int64", "number": "float64", "boolean": "boolean"}
@@ -215,7 +215,7 @@ def _values(path: Path, column: Column, fields: Sequence[str], texts: dict[str, 
         if column.kind == "boolean":
             return [{"yes": True, "no": False, "": None}[field] for field in fields]
     except (ValueError, KeyError) as error:
-        raise TableError(f"{path}: column {column.name} holds no {column.kind}: {error}.") from error
+        raise TableError(f"{path}: column {column.name} has no {column.kind}: {error}.") from error
     return [texts.setdefault(field, field) for field in fields]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 GAPS = ("probe_gap", "represented_gap", "labour_gap", "srb_spread")
-"""The columns of gaps.csv (docs/methods.md#gaps)."""
+"""The columns of gaps.csv (methods/comparisons#gaps)."""
 BETWEEN_ENGINES = (
     ("represented_gap", "probe_gap"),
     ("srb_spread", "probe_gap"),
@@ -13,14 +13,14 @@ RELATIONS = (
     *BETWEEN_ENGINES,
     *((gap, "labour_gap") for gap in ("probe_gap", "represented_gap", "srb_spread")),
 )
-"""(y, x) of every relation over occupations (docs/methods.md#relations)."""
+"""(y, x) of every relation over occupations (methods/comparisons#relations)."""
 
 AREAS = {
     "auc_associated": ("associated", "associated"),
     "auc_specified": ("specified", "specified"),
     "auc_transfer": ("specified", "associated"),
 }
-"""Areas under the curve in tests.csv → trained on, tested on in text_transfer.csv (docs/methods.md#transfer).
+"""Areas under the curve in tests.csv → trained on, tested on in text_transfer.csv (methods/srb#transfer).
 
 The fourth pair of origins stands in text_transfer.csv alone: no contrast is made of it.
 """
@@ -32,7 +32,7 @@ NAMED = "listed"
 TESTED_OUTCOMES = (NAMED, "unknown", "both", "declines")
 """Outcomes of drawn answers that are contrasted between job groups and between models."""
 ANSWERS_OF_MODELS = "answers-models"
-"""The contrast of two models' shares of outcomes (docs/methods.md#continuations)."""
+"""The contrast of two models' shares of outcomes (methods/probabilities#continuations)."""
 
 
 def relation(y: str, x: str) -> str:

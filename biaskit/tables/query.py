@@ -66,7 +66,7 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
         p = (F + 1)/(n + 2).
     Arguments: rows of representation.csv of one model and occupation.
     Missing or empty input: None where a prompt has no text of these genders.
-    Reference: docs/methods.md#labour-slope.
+    Reference: methods/representation#labour-slope.
     """
     numbers = []
     for row in [row for row in prompts if row["template_id"] != "all"] or prompts:

@@ -1,4 +1,4 @@
-"""Reasons in tables that code decides by: their wording stands here, for writer and reader alike.
+"""Reasons in tables that code decides by, worded once for writer and reader.
 
 A table tells a reason by its text alone. Reasons that only people read are worded where they arise.
 """
@@ -6,7 +6,6 @@ A table tells a reason by its text alone. Reasons that only people read are word
 from __future__ import annotations
 
 ESTIMATORS_DIFFER = "estimators differ"
-"""A difference between models that were measured with two estimators holds theirs too."""
 NOT_ENGLISH = "these texts are not in English, and the rules read no other language"
 """Texts that the rules of association cannot read have no share."""
 

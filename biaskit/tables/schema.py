@@ -1,4 +1,4 @@
-"""The public tables as data: every name, column and key, from schema.toml (docs/reading.md#tables)."""
+"""The public tables as data: every name, column and key, from schema.toml (reference/tables)."""
 
 from __future__ import annotations
 

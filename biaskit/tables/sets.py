@@ -1,7 +1,7 @@
 """The tables of one analysis as one set: put in place together, and read as they were written or not at all.
 
 `analysis.json` is the set's record: it has the digest of each table, so that a table that was replaced,
-edited or left behind by a stopped command is noticed (docs/reading.md#table-set).
+edited or left behind by a stopped command is noticed (reference/run-folder#table-set).
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
     if faults:
         more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
         trusted = analysis if is_intact(analysis) else None
-        remedy = f"`biaskit analyze {run}` makes the tables again"
+        remedy = f"`biaskit analyze {run}` rebuilds the tables"
         if (read_record(run / "manifest.json") or {}).get("engine") == "compare":
-            remedy = "give the compare command again"
+            remedy = "rerun the compare command"
         raise UnfitError(f"{folder}: {faults[0]}{more}", remedy, trusted)
     return StoredSet(run, analysis, tables)
 
@@ -177,7 +177,7 @@ def _check_alone(run: Path, name: str, content: bytes, record: bytes | None) -> 
         fits = False
     if not fits:
         raise RunError(
-            f"{run / TABLES / name}.csv is not as it was written: `biaskit calibrate {run}` makes it again,"
+            f"{run / TABLES / name}.csv is not as it was written: `biaskit calibrate {run}` rebuilds it,"
             " or move it away."
         )
 
@@ -194,5 +194,5 @@ def _analysis_of(run: Path, content: bytes | None) -> dict[str, Any]:
         why = " as what it should be"
     if not isinstance(analysis, dict):
         file = run / TABLES / ANALYSIS
-        raise RunError(f"{file} cannot be read{why}; `biaskit analyze {run}` makes the tables again.")
+        raise RunError(f"{file} cannot be read{why}; `biaskit analyze {run}` rebuilds the tables.")
     return analysis

@@ -1,22 +1,27 @@
-"""What is done with stored runs of either engine: analyse, load, merge, describe."""
+"""What is done with stored runs of either engine: analyse, load, merge, describe, list."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from biaskit.arguments import checked
-from biaskit.errors import BiaskitError, RunError, StudyError
+from biaskit.arguments import PATH, checked
+from biaskit.common.inputs import expanded
+from biaskit.corpora.sources import list_corpora
+from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
 from biaskit.progress import LineWatcher, Silent, Watcher
 from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
 from biaskit.runs.merge import merge_runs
 from biaskit.runs.shards import refuse_shard, shard_of
-from biaskit.runs.store import count_rows, read_rows, rows_file
-from biaskit.study.config import build_study, read_study_file
+from biaskit.runs.store import DEFAULT_PARENT, count_rows, list_runs, read_rows, rows_file
+from biaskit.study.config import build_study, load_study, read_study_file, study_names
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import UnfitError, read_set
 from biaskit.workflow.result import RunResult, run_path
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def analyse(
@@ -51,16 +56,16 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
                 raise
             if not rows_file(run, engine).is_file():
                 raise RunError(
-                    f"{unfit.fault}, and there are no rows to make it again from: restore {run} from a copy."
+                    f"{unfit.fault}, and there are no rows to rebuild it from: restore {run} from a copy."
                 ) from unfit
             watcher.note(
-                f"{unfit.fault}. All tables are made again from the rows; what somebody changed is kept"
-                " beside its place as NAME.changed-N."
+                f"{unfit.fault}. All tables are rebuilt from the rows; edited files are kept as"
+                " NAME.changed-N."
             )
             try:
                 analyse(run, unfit.analysis.get("choices"), watcher=watcher)
             except BiaskitError as error:
-                raise RunError(f"{unfit.fault}, and the tables cannot be made again: {error}") from error
+                raise RunError(f"{unfit.fault}, and the tables cannot be rebuilt: {error}") from error
 
 
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
@@ -74,20 +79,42 @@ def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
     return ProbeResult(run, tuple(notes))
 
 
-@checked()
-def load(run: str | Path | RunResult, *, watcher: Watcher | None = None) -> RunResult:
-    """Make a stored run's tables again from its rows; needs no model.
+@checked(shards=PATH)
+def load(
+    run: str | Path | RunResult,
+    *shards: str | Path,
+    settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    watcher: Watcher | None = None,
+) -> RunResult:
+    """Make a stored run's tables again from its rows (`biaskit analyze`); needs no model.
+
+    >>> bk.load("probed", watcher=bk.Silent()).groups.equals(probed.groups)
+    True
 
     Args:
-        run: a run's folder, or an earlier result.
+        run: a run's folder, an earlier result, or recorded:demo-base, texts that biaskit ships.
+        shards: other runs of the same study; the rows of all go to `out`.
+        settings: keys of the analysis that replace the study's, such as `{"variant": "released"}`.
+        out: the folder of the merged or recorded rows.
         watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
 
-    Returns a `ProbeResult` or `PersonasResult`. Raises `RunError` where the folder holds no run.
-
-    Example: `bk.load("biaskit-runs/probe-occugender-27bb5119").groups`.
+    Returns a `ProbeResult` or a `PersonasResult`. Raises `RunError` where the folder holds no run, or its
+    rows were changed.
     """
-    path = run_path(run)
-    return result_of(path, analyse(path, watcher=watcher or LineWatcher()))
+    from biaskit.workflow.recordings import RECORDED, recorded_run
+
+    keys, seen = settings or {}, watcher or LineWatcher()
+    if isinstance(run, str) and run.startswith(RECORDED):
+        path = recorded_run(run, out)
+    elif out is None and not shards:
+        path = run_path(run)
+    elif out is None:
+        raise UsageError("Several runs need --out: the folder their merged rows go to.")
+    else:
+        how: Any = {"lock": keys.get("lock", "os"), "skip_bad": bool(keys.get("skip_bad_lines", False))}
+        path = merge([run_path(each) for each in (run, *shards)], expanded(out), **how, watcher=seen)
+    return result_of(path, analyse(path, keys, watcher=seen))
 
 
 def merge(
@@ -109,7 +136,7 @@ def merge(
         from biaskit.probe.merging import merging
     if any(read_manifest(run)["resolved"].get("imported") for run in runs):
         raise RunError(
-            "Runs of imported texts are not merged: put the texts into one file with a model column."
+            "Runs of imported texts cannot be merged: put the texts into one file with a model column."
         )
     note = (watcher or Silent()).note
     return merge_runs(runs, out, merging(), lock=lock, skip_bad=skip_bad, note=note)
@@ -118,9 +145,9 @@ def merge(
 def _engine(run: Path) -> str:
     engine = read_manifest(run)["engine"]
     if engine == COMPARISON:
-        raise RunError(f"{run} is a comparison, which holds no rows: name one of its runs.")
+        raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
     if engine not in ANALYSIS_KEYS:
-        raise RunError(f"{run} is a run of the engine {engine!r}, which this biaskit does not know.")
+        raise RunError(f"{run} is a run of the engine {engine!r}, unknown to this version of biaskit.")
     return str(engine)
 
 
@@ -140,7 +167,7 @@ def analysis_keys(study: str, run: Path) -> dict[str, Any]:
     for key in (key for key in stated if key not in analysis | {"name", "models"}):
         if (difference := _stated_otherwise(stated[key], of_file[key], stored.get(key))) is not None:
             raise StudyError(
-                f"{study}: {key} is {difference[0]!r}, the run's is {difference[1]!r}: ask anew."
+                f"{study}: {key} is {difference[0]!r}, the run's is {difference[1]!r}: start a new run."
             )
     return {key: of_file[key] for key in stated if key in analysis}
 
@@ -179,3 +206,49 @@ def describe_run(path: Path) -> dict[str, Any]:
 
         about["planned"] = planned_draws(manifest, done)
     return about | {"last_write": rows.stat().st_mtime if rows.is_file() else None}
+
+
+@checked(folder=PATH)
+def runs(folder: str | Path = str(DEFAULT_PARENT)) -> pd.DataFrame:
+    """List the stored runs of a folder, the one written last at the end.
+
+    >>> bk.runs(".")[["run", "models", "rows", "planned"]].values.tolist()[0]
+    ['probed', 'mine', 8, 8]
+
+    Args:
+        folder: that holds the runs; by default biaskit-runs.
+
+    Returns one row per run: run (its folder), study, models (separated by commas), rows (stored) and planned
+    (missing for a comparison), last_write (UTC), reason (why a folder cannot be read, else missing).
+    """
+    import pandas as pd
+
+    found = []
+    for path in list_runs(Path(folder)):
+        try:
+            found.append(describe_run(path))
+        except BiaskitError as error:
+            found.append({"run": str(path), "models": [], "reason": str(error)})
+    columns = ["run", "study", "models", "rows", "planned", "last_write", "reason"]
+    listed = pd.DataFrame(found, columns=columns).astype({"rows": "Int64", "planned": "Int64"})
+    last_write = pd.to_datetime(listed["last_write"], unit="s", utc=True)
+    return listed.assign(models=listed["models"].map(", ".join), last_write=last_write)
+
+
+def corpora() -> pd.DataFrame:
+    """List the shipped corpora and studies; `biaskit corpora NAME` shows all of one.
+
+    >>> bk.corpora().query("kind == 'study'")["name"].tolist()[:3]
+    ['fields-of-study', 'framing', 'gasp']
+
+    Returns one row per corpus and study: name, kind (corpus or study), year of its paper and files (both of
+    a corpus alone), title.
+    """
+    import pandas as pd
+
+    shipped = [
+        (c.name, "corpus", c.year, ", ".join(f.path for f in c.files), c.title) for c in list_corpora()
+    ]
+    studies = [(name, "study", None, "", load_study(name).summary) for name in study_names()]
+    listed = pd.DataFrame([*shipped, *studies], columns=["name", "kind", "year", "files", "title"])
+    return listed.astype({"year": "Int64"})

@@ -1,4 +1,4 @@
-"""What `biaskit import` does: the answers that a batch service gave become rows (docs/large-models.md)."""
+"""What `biaskit import` does: the answers that a batch service gave become rows (howto/large-models)."""
 
 from __future__ import annotations
 
@@ -71,18 +71,23 @@ def import_answers(
     accept_model_change: bool = False,
     watcher: Watcher | None = None,
 ) -> Imported:
-    """Put the answers to a run's requests (`write_requests`) in, through the same checks as live answers.
+    """Add the answers of a batch service to a run, with the same checks as live answers.
+
+    >>> bk.import_answers(probed, "answers.jsonl")
+    Traceback (most recent call last):
+    ...
+    biaskit.errors.RunError: probed ...
 
     Args:
-        run: the run's folder, or its result.
-        answers: JSON Lines, plain or .gz: OpenAI's output and error files, vLLM's run-batch output, rows of
-            Ray's processors, or answers with `custom_id` beside them.
-        accept_model_change: take answers of several models.
+        run: the folder or the result of a run that was made with `write_requests`.
+        answers: files of JSON Lines, plain or .gz: OpenAI's output and error files, vLLM's run-batch output,
+            rows of Ray's processors, or answers with `custom_id` beside them.
+        accept_model_change: True takes answers of several models.
         watcher: sees the progress; by default it is shown on stderr.
 
-    Returns what became of them. An answer that is missing, failed or not to be believed is no row, and the
-    next `write_requests` asks it again. Raises `UsageError` for a file that cannot be read, `RunError` for a
-    run that asked no API.
+    Returns counts of what became of the answers: `added`, `stored`, `refused`, `unknown`, `left`. A missing,
+    failed or implausible answer makes no row, and the next `write_requests` sends its request again. Raises
+    `UsageError` for a file that cannot be read, `RunError` for a run that queried no API.
     """
     from biaskit.models.api.answer_files import AnswerFiles
 
@@ -92,7 +97,7 @@ def import_answers(
     manifest = read_manifest(path)
     models = {label: entry for label, entry in manifest["models"].items() if is_api(entry["spec"])}
     if not models:
-        raise RunError(f"{path} asked no model behind an API: there is nothing to import into it.")
+        raise RunError(f"{path} has no API model: there is nothing to import into it.")
     files = AnswerFiles.read([expanded(answer) for answer in answers])
     keys_before, names = _stored(path, manifest["engine"])
     if not accept_model_change:  # of the models stored, or of the one that gave most answers
@@ -161,17 +166,17 @@ def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]
         notes.append(f"{count(len(places), 'line')} not used, {why}: {named}")
     if unknown:
         n = count(len(unknown), "answer")
-        notes.append(f"{n} to no question of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")
+        notes.append(f"{n} to no request of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")
     manifest = read_manifest(path)
     if engine == "probe":
         left, later = open_cells(path, manifest, read_probe(manifest["resolved"]), skip_bad=True), 0
     else:
         left, later, _ = open_draws(path, manifest, read_personas(manifest["resolved"]), skip_bad=True)
     if left:
-        still = count(left, "text" if engine == "personas" else "cell")
-        notes.append(f"{still} still to be asked: the same command with --write-requests")
+        still = count(left, "text" if engine == "personas" else "prompt")
+        notes.append(f"{still} still open: rerun the command with --write-requests")
         notes += [f"and up to {later:,} more may follow (Algorithm 5)"] if later else []
     else:
-        notes.append(f"every question has its row: biaskit analyze {path}")
+        notes.append(f"all requests are answered: biaskit analyze {path}")
     refused = {why: len(places) for why, places in files.problems.items()}
     return Imported(path, added, n_stored, refused, unknown, left, tuple(map(visible, notes)))

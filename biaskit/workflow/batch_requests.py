@@ -37,13 +37,13 @@ def write_requests(
 
     if len(session.models) > 1:
         raise UsageError(
-            f"--write-requests takes one model, not {len(session.models)}: a batch service asks one a file."
+            f"--write-requests takes one model, not {len(session.models)}: a batch file is for one model."
         )
     [(label, spec)] = session.models.items()
     if not is_api(spec):
-        raise UsageError(f"--write-requests is for models behind an API, and {label} is none: leave it out.")
+        raise UsageError(f"--write-requests is for API models, and {label} is none: leave it out.")
     if max_cost is not None:
-        raise UsageError("--max-cost holds what biaskit asks itself; with --write-requests it asks nothing.")
+        raise UsageError("--max-cost limits what biaskit sends; with --write-requests it sends nothing.")
     path = expanded(target)
     check_replaceable(path, "file of requests", (".jsonl",), is_request_file)
     with contextlib.nullcontext(io.BytesIO()) if session.dry_run else streamed(path) as file:
@@ -54,25 +54,25 @@ def write_requests(
 
 
 def form_of(study: Study) -> str:
-    """Return the prompt form that says what a service must take."""
+    """Return the prompt format that a service must support."""
     return "raw" if getattr(study, "task", "") == "continuation" else study.prompt_format
 
 
 def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
-    """Say what was assumed and written, and how it goes on."""
+    """Say what was assumed and written, and what comes next."""
     manifest, notes = read_manifest(run), []
     for label, entry in manifest["models"].items():
         capabilities = entry.get("found") or {}
         if capabilities.get("assumed"):
             assumed = capabilities["findings"][0]["answer"].removeprefix("assumed: ")
             notes.append(
-                f"nothing was asked of {label}, so what it takes is assumed: {assumed}. --prompt-format,"
-                " --estimator and --batch-size (texts of one request) say otherwise, in another --out"
+                f"{label} was not tested, so its abilities are assumed: {assumed}. Change them with"
+                " --prompt-format, --estimator and --batch-size (texts per request), in another --out"
             )
     if not requests.n:
-        return [*notes, f"no request is left to write: every question of {run} has its row"]
+        return [*notes, f"no request is left to write: all of {run} are answered"]
     notes.append(
-        f"{count(requests.n, 'request')} to {', '.join(requests.doors)} in {path}; nothing was asked. When"
+        f"{count(requests.n, 'request')} to {', '.join(requests.doors)} in {path}; nothing was sent. When"
         f" they are answered: biaskit import {run} ANSWERS"
     )
     most, size = MOST_OF_OPENAI
@@ -82,7 +82,8 @@ def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
         _, later, rounds = what_is_open(run, manifest, read_design(manifest["resolved"]))
         if later:
             notes.append(
-                f"up to {count(later, 'text')} in up to {count(rounds, 'more round')} may follow, as the"
-                " answers decide (Algorithm 5): after each import the same command writes the next round"
+                f"depending on the answers, up to {count(later, 'text')} in up to"
+                f" {count(rounds, 'more batch', 'more batches')} may follow (Algorithm 5): after each import"
+                " the same command writes the next batch"
             )
     return notes

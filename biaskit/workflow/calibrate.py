@@ -27,6 +27,7 @@ from biaskit.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.cells import number
 from biaskit.report.render.document import Document, TitledTable, listed_table
+from biaskit.report.render.html import Printed
 from biaskit.runs.manifest import read_manifest
 from biaskit.tables.io import read_table
 from biaskit.tables.sets import TABLES, write_alone
@@ -40,7 +41,7 @@ _SUMMARY = "alpha and c calibrated on "
 
 
 @dataclass(frozen=True)
-class CalibrationResult:
+class CalibrationResult(Printed):
     """What was found for one model and occupation: table and, unless no list is stable, study file."""
 
     path: Path
@@ -75,21 +76,28 @@ def calibrate(
     out: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> CalibrationResult:
-    """Search C and alpha on the texts of a run whose gender was specified (docs/methods.md#calibration).
+    """Search C and alpha of Calibrated Marked Words on those texts of a run whose gender was requested.
+
+    Writes calibration.csv to the run's tables and, unless no list is stable, a study file with alpha and c:
+    the recommended alpha, or 0.15 where none is clearly more stable.
+
+    >>> bk.calibrate(written).table[["prior", "c", "alpha", "n_marked"]].values.tolist()[-1]
+    ['hybrid', 1.0, 1.0, 2]
 
     Args:
-        run: a result or a run's folder. occupation: by default the one with most such texts.
-        model: needed where the run has several.
+        run: a result or a run's folder.
+        occupation: whose texts; by default the occupation with most of them.
+        model: whose texts, where the run has several models.
         out: the study file; by default calibrated.toml in the run's folder.
-        settings: analysis keys such as c_rule, prior, tokenizer, names.
+        settings: keys of the analysis such as c_rule, prior, tokenizer, names.
 
-    Writes calibration.csv to the run's tables and, unless no list is stable, a study file with alpha and c,
-    which `--study` reads: the recommended alpha, or 0.15 where none is clearly more stable.
+    Returns `table`, one row per prior, C, alpha and list, and `study_file`, which `--study` reads, or None.
+    Raises `BiaskitError` where the run has no such texts, model or occupation.
     """
     path = run_path(run)
     manifest = read_manifest(path)
     if manifest["engine"] != "personas":
-        raise UsageError(f"{path} is a run of the prober; calibration needs texts (biaskit personas).")
+        raise UsageError(f"{path} is a run of biaskit probe; calibration needs texts (biaskit personas).")
     target = expanded(out) if out else path / "calibrated.toml"
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
     design = read_design(manifest["resolved"], settings)
@@ -136,13 +144,13 @@ def _chosen(
         )
     specified = [c for c in compared if c.origin == SPECIFIED and c.texts and c.model == (model or models[0])]
     if not specified:
-        raise RunError("The run has no texts whose gender was specified: there is nothing to calibrate on.")
+        raise RunError("The run has no texts with a requested gender: there is nothing to calibrate on.")
     if occupation is None:
         return max(specified, key=lambda c: len(c.texts))  # the first of the study among equals
     names = [c.occupation for c in specified]
     if occupation not in names:
         raise UsageError(
-            f"No texts with a specified gender are of {occupation!r}.{nearest(occupation, names)}"
+            f"{occupation!r} has no texts with a requested gender.{nearest(occupation, names)}"
             f" There are {', '.join(names[:20])}."
         )
     return specified[names.index(occupation)]
@@ -179,12 +187,12 @@ def _sweep(calibration: Calibration) -> TitledTable:
             )
         )
     return listed_table(
-        "Hybrid prior: marked words of women/men at each alpha, C searched anew",
-        ("alpha", "C", "words", "beyond", "common", "stability", "95 %", "shuffled", ""),
+        "Hybrid prior: marked words of women/men at each alpha, each with its own C",
+        ("alpha", "C", "words", "ungendered", "common", "stability", "95 %", "shuffled", ""),
         rows,
         n_text=0,
-        note="beyond: without gender words and names; common: words of the calibration list; stability: how"
-        " far the lists of two halves of the texts agree beyond chance (1: the same words, 0: chance), gender"
-        " words and names left out, mean over pairs of genders; shuffled: with shuffled genders."
-        " calibration.csv has every pair, the words gained and lost, and every C that was tried.",
+        note="ungendered: without gendered words and names; common: words of the calibration list; stability:"
+        " chance-corrected agreement of the ungendered lists of two halves of the texts (1: the same words,"
+        " 0: chance), mean over pairs of genders; shuffled: the same with shuffled genders. calibration.csv"
+        " has every pair, the words gained and lost, and every C that was tried.",
     )

@@ -12,7 +12,7 @@ from biaskit.models.api.endpoint import reason_of
 from biaskit.models.huggingface.loading import require_transformers
 from biaskit.progress import Silent, tell
 from biaskit.workflow.objects import model as named
-from biaskit.workflow.probe import ProbeResult, probe
+from biaskit.workflow.probe import ProbeArguments, ProbeResult, probe
 
 _USUAL = {"bias_type": "implicit", "jobs": "1-10,21-30", "templates": "1-2"}
 _TrainerCallback: Any = require_transformers(silent=False).TrainerCallback
@@ -39,7 +39,7 @@ class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has
         self.every, self.out, self.label = every, Path(out), label
         self.tokenizer = probed.pop("tokenizer", None)
         self.probed = {"watcher": Silent(), **_USUAL, **probed}
-        if foreign := set(probed) - set(inspect.signature(probe).parameters):
+        if foreign := set(probed) - {*inspect.signature(probe).parameters, *ProbeArguments.__annotations__}:
             raise UsageError(f"bk.probe takes no argument {sorted(foreign)[0]!r}.")
         self.results: dict[int, ProbeResult] = {}
         self._unlogged: dict[str, float] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from biaskit.corpora.loaders import load_items
 from biaskit.corpora.sources import check_label
@@ -16,10 +16,11 @@ from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import read_shard
-from biaskit.runs.store import count_rows, rows_file, run_folder
+from biaskit.runs.store import count_rows, rows_file
 from biaskit.study.config import is_path, study_names
 from biaskit.study.keys import Study
 from biaskit.workflow.batch_requests import write_requests
@@ -61,7 +62,7 @@ def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[s
         label, spec = split_label(text)
         check_label(label, "The model label")
         if label == "all":
-            raise UsageError("No model can be called all: in the tables that is their sum.")
+            raise UsageError("No model can be called all: the tables use it for the total.")
         if label in specs:
             raise UsageError(
                 f"Two models are called {label!r}: give one of them a label, as in other={hide_urls(spec)}."
@@ -70,7 +71,7 @@ def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[s
     if specs and not models:
         # A study file from somebody else may name any folder or server.
         listed = ", ".join(f"{label} = {hide_urls(spec)}" for label, spec in specs.items())
-        watcher.confirm(f"The study {study.name} names the models itself: {listed}.")
+        watcher.confirm(f"The study {study.name} names these models: {listed}.")
     if not specs:
         raise UsageError(_NAME_ONE)
     for spec in specs.values():
@@ -103,49 +104,93 @@ def command_line() -> str:
     return shlex.join(["biaskit", *map(hide_urls, sys.argv[1:])]) if sys.argv[:1] else ""
 
 
-@dataclass(frozen=True, slots=True)
-class CallOptions:
-    """The options that `probe` and `personas` share."""
+class LocalArguments(TypedDict, total=False):
+    """How local models run.
 
-    out: str | Path | None = None
-    device: str = "auto"
-    dtype: Dtype = "auto"
-    batch_size: int | None = None
-    api_key_env: str | Sequence[str] | None = None  # VARIABLE, or LABEL=VARIABLE for each model
-    endpoint_name: str | None = None
-    max_cost: float | None = None  # USD
-    price: str | None = None  # IN,OUT in USD per million tokens
-    accept_model_change: bool = False
-    reuse: bool = True  # take over what runs of the same folder have stored
-    shard: str | None = None  # I/N: a part of the plan
-    write_requests: str | Path | None = None  # ask nothing: write what is to ask of an API to this file
-    dry_run: bool = False
-    watcher: Watcher | None = None
+    Local models:
+        device: auto (cuda where there is one, else cpu), cpu, cuda, cuda:N, mps, or map (several devices).
+        dtype: auto (that of a run that continues; else float32 for probabilities on a CPU, otherwise that of
+            the weights), float32, bfloat16 or float16.
+        batch_size: prompts or texts at once; by default as many as fit.
+    """
 
-    def local(self, study: Study, batch_size: int | None) -> LocalOptions:
-        """Say how a study's local models run."""
-        thoughts = study.thinking, study.thought_tokens
-        return LocalOptions(self.device, self.dtype, batch_size, study.template_date, *thoughts)
+    device: str
+    dtype: Dtype
+    batch_size: int | None
 
-    def api(self, models: Mapping[str, str], watcher: Watcher, study: Study | None = None) -> ApiOptions:
-        """Say how the API models among these are reached. Raises `UsageError`."""
-        from biaskit.models.api.options import ApiOptions
-        from biaskit.models.api.prices import parse_price
 
-        thoughts: Any = {name: getattr(study, name) for name in ("thinking", "thought_tokens") if study}
-        stated = self.api_key_env or ()
-        variables = (stated,) if isinstance(stated, str) else tuple(stated)
-        keys = keys_by_label(keys_of(variables), {label: full_spec(spec) for label, spec in models.items()})
-        if self.max_cost is not None and not 0 <= self.max_cost < float("inf"):
-            raise UsageError(f"--max-cost {self.max_cost}: give an amount in USD, such as 5.")
-        return ApiOptions(
-            keys=keys,
-            endpoint_name=self.endpoint_name,
-            max_cost=self.max_cost,
-            price=parse_price(self.price) if self.price is not None else None,
-            note=watcher.detail,
-            **thoughts,
-        )
+class ApiArguments(TypedDict, total=False):
+    """How models behind an API are reached, and what they may cost.
+
+    API models:
+        api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE of several.
+        endpoint_name: replaces the base URL in every key, so that a new port is the same model.
+        max_cost: USD that this may cost, over all its starts and models.
+        price: "IN,OUT", USD per million tokens, where biaskit knows no price.
+    """
+
+    api_key_env: str | Sequence[str] | None
+    endpoint_name: str | None
+    max_cost: float | None
+    price: str | None
+
+
+class RunArguments(LocalArguments, ApiArguments, total=False):
+    """What every call that makes a run takes beside what it measures.
+
+    The run:
+        settings: any other key of the study by its dotted name, such as `{"interval": "crossed"}`.
+        tokenizer: of a model in memory that is given as it is, without `bk.model`.
+        accept_model_change: True continues although another model answers under the same name.
+        reuse: False does not use what other runs of the same folder stored under the same key.
+        shard: "I/N" asks the I-th of N parts, in a run folder of its own; `bk.load` joins them.
+        write_requests: a .jsonl file; the requests to an API are written there in the format of OpenAI's
+            batches and not sent; `bk.import_answers` reads the answers.
+        dry_run: True plans and writes nothing.
+        watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
+    """
+
+    settings: Mapping[str, Any] | None
+    tokenizer: Any
+    accept_model_change: bool
+    reuse: bool
+    shard: str | None
+    write_requests: str | Path | None
+    dry_run: bool
+    watcher: Watcher | None
+
+
+OF_RUNS = (RunArguments, LocalArguments, ApiArguments)  # as their help groups them
+
+
+def local_options(call: LocalArguments, study: Study, batch_size: int | None) -> LocalOptions:
+    """Say how a study's local models run."""
+    thoughts = study.thinking, study.thought_tokens
+    device, dtype = call.get("device") or "auto", call.get("dtype") or "auto"
+    return LocalOptions(device, dtype, batch_size, study.template_date, *thoughts)
+
+
+def api_options(
+    call: ApiArguments, models: Mapping[str, str], watcher: Watcher, study: Study | None = None
+) -> ApiOptions:
+    """Say how the API models among these are reached. Raises `UsageError`."""
+    from biaskit.models.api.options import ApiOptions
+    from biaskit.models.api.prices import parse_price
+
+    thoughts: Any = {name: getattr(study, name) for name in ("thinking", "thought_tokens") if study}
+    stated, max_cost, price = call.get("api_key_env") or (), call.get("max_cost"), call.get("price")
+    variables = (stated,) if isinstance(stated, str) else tuple(stated)
+    keys = keys_by_label(keys_of(variables), {label: full_spec(spec) for label, spec in models.items()})
+    if max_cost is not None and not 0 <= max_cost < float("inf"):
+        raise UsageError(f"--max-cost {max_cost}: give an amount in USD, such as 5.")
+    return ApiOptions(
+        keys=keys,
+        endpoint_name=call.get("endpoint_name"),
+        max_cost=max_cost,
+        price=parse_price(price) if price is not None else None,
+        note=watcher.detail,
+        **thoughts,
+    )
 
 
 R = TypeVar("R", bound=RunResult)
@@ -154,7 +199,8 @@ R = TypeVar("R", bound=RunResult)
 def run_study(
     study: Study,
     models: Sequence[str],
-    call: CallOptions,
+    out: str | Path | None,
+    call: RunArguments,
     *,
     digest: str,
     open_model: Callable[..., Any],
@@ -168,47 +214,46 @@ def run_study(
     `digest`: of the resolved study. `fill` scores or draws what has no row yet, `analyse` makes the tables
     and returns notes, `unit` is what these call a request.
     """
-    watcher = call.watcher or LineWatcher()
+    watcher, dry_run = call.get("watcher") or LineWatcher(), call.get("dry_run", False)
     specs = name_models(models, study, watcher)
-    shard = read_shard(call.shard)
+    shard = read_shard(call.get("shard"))
     weights = [weights_in_memory(spec) for spec in specs.values() if spec.startswith("object:")]
-    run = run_of_all = run_folder(study.engine, study.name, [digest, list(specs), *weights], call.out)
-    if call.out is None:
-        run = run.with_name(shard.named(run.name))
-    api = call.api(specs, watcher, study)
+    asked = [study.engine, digest, list(specs), *weights]
+    with run_folder(study.name, list(specs), asked, out, dry_run=dry_run, shard=shard) as folder:
+        run = folder if out is not None else folder.with_name(shard.named(folder.name))
+        api = api_options(call, specs, watcher, study)
 
-    def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
-        batch_size = call.batch_size or known.get("batch_size")
-        local = call.local(study, batch_size).as_before(known)
-        options = replace(api, offline=session.outcome.offline)
-        how |= {"local": local, "api": options, "known": known, "account": account}
-        return open_model(spec, label=label, **how)
+        def open_one(label: str, spec: str, known: Mapping[str, Any], account: Account, **how: Any) -> Any:
+            batch_size = call.get("batch_size") or known.get("batch_size")
+            local = local_options(call, study, batch_size).as_before(known)
+            options = replace(api, offline=session.outcome.offline)
+            how |= {"local": local, "api": options, "known": known, "account": account}
+            return open_model(spec, label=label, **how)
 
-    session: Session[Any] = Session(
-        run, specs, open_one, watcher, call.dry_run, call.accept_model_change, command_line()
-    )
-    session.reuse, session.shard = call.reuse, shard
-    try:
-        if call.write_requests is not None:
-            notes = write_requests(session, call.write_requests, study, fill, call.max_cost)
-        else:
-            notes = [*fill(session).notes]
-            asked = not call.dry_run and (run / MANIFEST).exists()
-            if asked and shard.whole:
-                notes += analyse(run, watcher)
-            elif asked:
-                shards = f"{run_of_all}-shard-*-of-{shard.of}" if call.out is None else "SHARD..."
-                target = run_of_all if call.out is None else "RUN"
-                notes.append(
-                    f"{run} is {shard}: its rows are stored, and it has no tables of its own. Once all"
-                    f" are done: biaskit analyze {shards} --out {target}"
-                )
-            notes += failures(session.outcome, unit)
-    except KeyboardInterrupt as error:
-        if not (run / MANIFEST).exists():
-            raise Interrupted("Stopped. Nothing was stored, and no run was made.") from error
-        kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
-        raise Interrupted(f"Stopped. {kept}; the same command goes on from there.") from error
+        changed = call.get("accept_model_change", False)
+        session: Session[Any] = Session(run, specs, open_one, watcher, dry_run, changed, command_line())
+        session.reuse, session.shard = call.get("reuse", True), shard
+        try:
+            if (requests := call.get("write_requests")) is not None:
+                notes = write_requests(session, requests, study, fill, call.get("max_cost"))
+            else:
+                notes = [*fill(session).notes]
+                stored = not dry_run and (run / MANIFEST).exists()
+                if stored and shard.whole:
+                    notes += analyse(run, watcher)
+                elif stored:
+                    shards = f"{folder}-shard-*-of-{shard.of}" if out is None else "SHARD..."
+                    target = folder if out is None else "RUN"
+                    notes.append(
+                        f"{run} is {shard}: its rows are stored; a shard has no tables. When all shards"
+                        f" are done: biaskit analyze {shards} --out {target}"
+                    )
+                notes = [*failures(session.outcome, unit), *notes]  # what is missing is said first
+        except KeyboardInterrupt as error:
+            if not (run / MANIFEST).exists():
+                raise Interrupted("Stopped. Nothing was stored.") from error
+            kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
+            raise Interrupted(f"Stopped. {kept}; rerun the command to resume.") from error
     outcome = session.outcome
     return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
 
@@ -216,11 +261,11 @@ def run_study(
 def failures(outcome: Outcome, unit: str) -> list[str]:
     """Say what a reader must know of answers that never came."""
     notes = [
-        f"{label}: {n} {unit} failed ({reason}); the same command tries them again"
+        f"{label}: {n} {unit} failed ({reason}); rerun the command to retry"
         for label, reasons in outcome.failed.items()
         for reason, n in reasons.items()
     ]
     for label, reason in outcome.failed_models.items():
-        what = "was stopped" if label in outcome.stopped else "is left out"
+        what = "was stopped" if label in outcome.stopped else "was skipped"
         notes.append(f"{label} {what}: {reason}")
     return notes

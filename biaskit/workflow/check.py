@@ -25,16 +25,19 @@ def check(
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
 ) -> CheckResult:
-    """Judge whether runs show what thresholds require, from stored tables alone; nothing is written.
+    """Judge whether runs stay within thresholds, from stored tables alone; nothing is written.
+
+    >>> least = {"require": [{"contrast": "groups", "quantity": "share", "limit": 0.2, "min_n": 1}]}
+    >>> bool(bk.check(probed, thresholds=least))
+    False
 
     Args:
-        runs: folders or results of either engine, one or several.
-        thresholds: their TOML file, or what such a file would hold (docs/reading.md#gate).
-        groups: "NAME=LABEL,LABEL", at least two: means of models held against each other.
-        aliases: a file of two columns, two names of one occupation a line, to join the engines.
+        runs: folders or results of probes or of texts, one or several.
+        thresholds: a TOML file of thresholds, or what such a file would contain.
+        groups, aliases: as `bk.compare` takes them.
 
-    Returns the outcome: true in a condition where all of it holds; `text` says what does not.
-    Raises `BiaskitError` with one line to act on.
+    Returns the outcome, true where every requirement holds; `text` says which does not, and by how much.
+    Raises `BiaskitError` where the thresholds or a run cannot be read.
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit check RUN --thresholds FILE.")

@@ -15,11 +15,15 @@ from biaskit.workflow.result import RunResult, run_path
 def cite(run: str | Path | RunResult | None = None) -> str:
     """Give the signature line of a run, and BibTeX of the papers whose instruments it used.
 
+    >>> print(bk.cite(probed))  # doctest: +ELLIPSIS
+    biaskit=... | study=occugender | ...
+    <BLANKLINE>
+    @...
+
     Args:
         run: a result or a run's folder; without one, BibTeX of every shipped corpus.
 
-    Returns text: the signature, an empty line, and one entry per paper. Raises `RunError` where there is no
-    run. Example: `print(bk.cite(result))`.
+    Returns text: the signature, an empty line, one entry per paper. Raises `RunError` where there is no run.
     """
     signature, bibtex = references(run)
     return "\n\n".join(([signature] if signature is not None else []) + list(bibtex.values()))

@@ -6,13 +6,11 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.common.files import digest_of, remove_abandoned
-from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
 from biaskit.compare.check import Outcome, coverage_in, require_equivalent
@@ -21,14 +19,12 @@ from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding, first_about
-from biaskit.report.findings.finding import Topic
+from biaskit.report.findings import BETWEEN, Finding, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import side_by_side
 from biaskit.runs.collection import Collection, gather
-from biaskit.runs.folder import check_run_folder
+from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
-from biaskit.runs.store import DEFAULT_PARENT
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import make_fit
@@ -36,14 +32,16 @@ from biaskit.workflow.calls import command_line
 from biaskit.workflow.result import RunResult, run_path, table_property
 
 TABLES = ("tests", "gaps", "srb_change")
-BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
-"""Topics of the findings that tie models and engines together."""
 MARGIN = "margin."
 
 
 @dataclass(frozen=True, repr=False)
 class ComparisonResult(RunResult):
-    """Several runs' models side by side: tests between them, the four gaps, changes of SRB."""
+    """Holds several runs' models side by side: tests between them, the four gaps, changes of SRB.
+
+    >>> compared.pairs
+    (('probe', 'other', 'mine'),)
+    """
 
     headline = "tests"
 
@@ -51,21 +49,31 @@ class ComparisonResult(RunResult):
     pairs: tuple[tuple[str, str, str], ...] = ()  # (engine, later, earlier) of the models compared
 
     gaps = table_property(
-        "gaps", "The four gaps of every occupation that both engines measured (docs/methods.md#gaps)."
+        "gaps",
+        "Read the four gaps of each occupation that probes and texts share; positive = women.\n"
+        ">>> compared.gaps.empty\nTrue",
     )
     srb_change = table_property(
-        "srb_change", "Percent change of SRB from the model named first to the later one."
+        "srb_change",
+        "Read the change of SRB from the model named first to the later one, in percent.\n"
+        ">>> compared.srb_change.empty\nTrue",
     )
 
     def tables(self) -> dict[str, list[dict[str, Any]]]:
-        """Return every table that this comparison made, by name, as typed rows."""
+        """Return every table that this comparison made, by name, as typed rows.
+
+        >>> list(compared.tables())
+        ['tests']
+        """
         return read_set(self.path, TABLES).rows()
 
     def requirement(self, contrast: str = "models") -> Outcome:
-        """Judge which rows of a contrast can say "equivalent", and which of them do not.
+        """Judge which rows of a contrast that have a margin are equivalent within it, and which are not.
 
-        Rows between models are this comparison's, rows of other contrasts the runs' own as well
-        (docs/methods.md#required-equivalence).
+        Rows between models are this comparison's, rows of other contrasts the runs' own as well.
+
+        >>> compared.requirement().n_rows, len(compared.requirement().failing)
+        (12, 12)
         """
         tests, groups = (
             [row for part in self.content.parts for row in part.tables.get(name, ())]
@@ -75,30 +83,32 @@ class ComparisonResult(RunResult):
         return require_equivalent(rows, contrast, self.pairs, coverage_in(groups))
 
     def equivalent(self, contrast: str = "models") -> bool:
-        """Tell whether there are rows of the contrast with a margin, and all are equivalent within it."""
+        """Tell whether there are rows of the contrast with a margin, and all are equivalent within it.
+
+        >>> compared.equivalent()
+        False
+        """
         return self.requirement(contrast).holds
 
     def document(self) -> Document:
-        """Lay out a table for each study with models in rows; `findings` say what differs."""
+        """Lay out a table for each study with models in rows; `findings` say what differs.
+
+        >>> [row[0] for row in compared.document().tables[0].rows]
+        ['mine', 'mine', 'other', 'other']
+        """
         return Document(side_by_side(self.content), self.warnings, str(self.analysis()["signature"]))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What the comparison shows in plain sentences, those about models against each other first."""
+        """Say what the comparison shows, in sentences; those that compare models come first.
+
+        >>> compared.findings[0].topic
+        'models'
+        """
         return first_about(BETWEEN, self.content)
 
-    def _repr_html_(self) -> str:
-        import pandas as pd
-
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)
-        findings = "".join(f"<li>{escape(finding.text)}</li>" for finding in self.findings)
-        tables = "".join(
-            f"<h4>{escape(table.title)}</h4>"
-            f"{pd.DataFrame(table.rows, columns=table.columns()).to_html(index=False)}"
-            f"<p>{escape(table.note)}</p>"
-            for table in self.document().tables
-        )
-        return f"<p>{escape(str(self.path))}</p><ul>{notes}</ul>{tables}<ul>{findings}</ul>"
+    def _lines(self) -> tuple[str, ...]:
+        return (repr(self), *(finding.text for finding in self.findings))
 
 
 @checked()
@@ -109,17 +119,24 @@ def compare(
     aliases: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> ComparisonResult:
-    """Hold the models of several runs (or of one) against each other, from stored tables alone.
+    """Compare the models of several runs, or of one, from stored tables alone.
+
+    >>> he = bk.writer("other", lambda prompts: ["He"] * len(prompts))
+    >>> other = bk.probe(he, jobs="nurse,plumber", templates="1-2", out="other", watcher=bk.Silent())
+    >>> compared = bk.compare(probed, other, out="compared")
+    >>> compared.tests[["model_a", "model_b", "gender", "group_a", "estimate"]].values.tolist()[0]
+    ['other', 'mine', 'male', 'female-dominated', 1.0]
 
     Args:
-        runs: folders or results of either engine; models are compared later named minus earlier named.
-        out: the comparison's folder; by default biaskit-runs/compare-<8 hex> of what is compared.
-        groups: "NAME=LABEL,LABEL", at least two: means of models held against each other.
-        aliases: a file of two columns, two names of one occupation a line, to join the engines.
-        settings: margins of "equivalent within", such as {"margin.share": 0.1}.
+        runs: folders or results of probes or of texts; a difference is the model named later minus the
+            one named earlier.
+        out: the comparison's folder; by default biaskit-runs/compare-MODEL-MODEL.
+        groups: "NAME=LABEL,LABEL", at least two: their means are compared.
+        aliases: a file of two columns, two names of one occupation a line, so that probes and texts meet.
+        settings: margins within which a difference counts as equivalent, such as `{"margin.share": 0.1}`.
 
-    Returns the result with `tests`, `gaps`, `srb_change` and `equivalent()` (docs/methods.md#both-engines).
-    Raises `BiaskitError` with one line to act on.
+    Returns a `ComparisonResult` with the tables `tests`, `gaps` and `srb_change`, and `equivalent()`. Raises
+    `BiaskitError` where a run cannot be read or there is only one model.
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit compare RUN RUN.")
@@ -142,7 +159,7 @@ def compare_gathered(
     labels = _labels(collection)
     if len(labels) == 1 and len(collection.runs) == 1:
         alone = collection.runs[0].path
-        raise UsageError(f"{alone} has one model alone, {labels[0]}: name another run to compare it with.")
+        raise UsageError(f"{alone} has only one model, {labels[0]}: name another run to compare it with.")
     margins, notes = margins_of(collection, settings or {})
     joined = read_aliases(Path(aliases)) if aliases is not None else {}
     tables = compare_collection(
@@ -164,8 +181,8 @@ def compare_gathered(
         "aliases": dict(sorted(joined.items())),
         "margins": dict(sorted(margins.items())),
     }
-    path = expanded(out) if out is not None else DEFAULT_PARENT / f"{COMPARISON}-{digest(question)[:8]}"
-    content = _write(path, _manifest(path, collection, question, aliases), collection, tables)
+    with run_folder(COMPARISON, labels, question, out) as path:
+        content = _write(path, _manifest(path, collection, question, aliases), collection, tables)
     return ComparisonResult(path, tuple(tables.notes), content=content, pairs=tuple(tables.pairs))
 
 
@@ -205,13 +222,13 @@ def margins_of(collection: Collection, settings: Mapping[str, Any]) -> tuple[dic
         quantity = key.removeprefix(MARGIN)
         if not key.startswith(MARGIN) or quantity not in {*QUANTITIES, *margins}:
             known = [f"{MARGIN}{name}" for name in QUANTITIES]
-            raise StudyError(f"compare takes margins alone, not {key!r}.{nearest(key, known)}")
+            raise StudyError(f"compare accepts only margins, not {key!r}.{nearest(key, known)}")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise StudyError(f"{key} = {value!r}: give a number such as 0.05.")
         apart.pop(quantity, None)
         margins[quantity] = float(value)
     notes = [
-        f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is taken." for name in apart
+        f"The runs' margins of {name} differ: the smallest, {margins[name]:g}, is used." for name in apart
     ]
     return margins, notes
 
@@ -269,7 +286,7 @@ def _write(
     """Write the comparison's folder; one that holds a run of an engine is refused (`RunError`)."""
     check_run_folder(path)
     if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
-        raise RunError(f"{path} holds a run of the engine {engine}: choose another --out.")
+        raise RunError(f"{path} is a run of the engine {engine}: choose another --out.")
     question, tables = manifest["question"], TableSet(path)
     for name in TABLES:
         if rows := getattr(compared, name):  # a table that was not made is absent

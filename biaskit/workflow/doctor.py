@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from biaskit.arguments import checked
 from biaskit.errors import UsageError
@@ -14,11 +14,12 @@ from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
 from biaskit.progress import Silent, Watcher
 from biaskit.records import OWN_SYSTEM, PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, TitledTable, listed_table
-from biaskit.workflow.calls import CallOptions
+from biaskit.report.render.html import Printed
+from biaskit.workflow.calls import ApiArguments, api_options
 
 
 @dataclass(frozen=True)
-class Examination:
+class Examination(Printed):
     """What was found out about a model."""
 
     label: str
@@ -68,14 +69,14 @@ class Examination:
             impossible = f"not possible ({why})" if why else "not possible"
             rows.append((f"probe, {form}", f"{names[0]}{also}" if names else impossible))
         rows.append(("personas", ", ".join(self.open_forms()) or "not possible"))
-        heads = ("Engine and prompt form", "Estimator or form")
+        heads = ("Engine and prompt format", "Estimator or format")
         uses = _two_columns("What each engine will use", heads, rows)
         return Document((about, uses), tuple(self._notes()))
 
     def _notes(self) -> list[str]:
         if self.found is None:
             own = self.identity.details.get(OWN_SYSTEM)
-            said = f"where no system prompt is given, its chat template writes its own: “{own}”"
+            said = f"without a system prompt, its chat template inserts its own: “{own}”"
             return ["a local model is scored exactly", *([said] if own else [])]
         notes = [
             f"{name} is not possible: {why}"
@@ -84,8 +85,8 @@ class Examination:
         ]
         if self.found.echo:
             notes.append(
-                "echo is exact and takes a call for every expression, about"
-                f" {self.found.echo_latency:.2f} s each; --estimator top-k takes one for a cell and gives"
+                "echo (prompt log-probabilities) is exact and needs a call per target word, about"
+                f" {self.found.echo_latency:.2f} s each; --estimator top-k needs one per prompt and gives"
                 " bounds"
             )
         cost = self.used.get("cost")
@@ -93,32 +94,25 @@ class Examination:
         return [*notes, f"this took {self.used.get('calls', 0):.0f} calls, {paid}"]
 
 
-@checked()
-def doctor(
-    model: str,
-    *,
-    api_key_env: str | Sequence[str] | None = None,
-    endpoint_name: str | None = None,
-    price: str | None = None,
-    watcher: Watcher | None = None,
-) -> Examination:
-    """Measure what a model can answer; an API is asked some twenty short questions.
+@checked(ApiArguments)
+def doctor(model: str, *, watcher: Watcher | None = None, **options: Unpack[ApiArguments]) -> Examination:
+    """Measure what a model can answer; an API gets some twenty short prompts.
+
+    >>> bk.doctor("demo").estimators()["raw"]
+    ['exact', 'top-k', 'sampling']
 
     Args:
         model: a spec such as `api:NAME@http://127.0.0.1:8000/v1`, `openai:NAME` or `demo`.
-        api_key_env: the environment variable that holds the key of an `api:` model.
-        endpoint_name: stands for the base URL, as for `bk.probe`.
-        price: "IN,OUT" in USD per million tokens, for the cost of the questions.
-        watcher: is told of requests that are asked again.
+        watcher: is told of requests that are sent again.
 
-    Returns what was found, and which estimator each prompt form gets (docs/methods.md#estimators). Raises
-    `ModelError` where the endpoint does not answer or the key is refused.
+    Returns what was found: `estimators()` for each prompt format of a probe, `open_forms()` for texts, and
+    `document()`, which the command prints. Raises `ModelError` where the endpoint does not answer or refuses
+    the key.
     """
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
-        raise UsageError(f"{label} answers from a script: there is nothing to examine.")
-    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
-    api = call.api({label: spec}, watcher or Silent())
+        raise UsageError(f"{label} answers from a script: there is nothing to test.")
+    api = api_options(options, {label: spec}, watcher or Silent())
     with closing(open_scorer(spec, label=label, api=api)) as scorer:
         identity = scorer.identity
         measured = identity.found if is_api(spec) else None

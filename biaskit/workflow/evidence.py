@@ -77,12 +77,12 @@ def _json(value: object) -> bytes:
 
 def _readme(content: Content, runs: tuple[StoredRun, ...]) -> str:
     names = "\n".join(f"- run-{n}: {markdown(run.path.name)}" for n, run in enumerate(runs, start=1))
-    verification = "\nNo verification lies here: `biaskit verify RUN` makes one.\n"
+    verification = "\nNot verified yet: `biaskit verify RUN` does it.\n"
     if any(read_verification(run.path) is not None for run in runs):
         verification = "| verification/ | what `biaskit verify` found |\n"
     return f"""# Evidence: {markdown(content.title)}
 
-Made by `biaskit export --to evidence` from stored answers; no model was asked for it.
+Made by `biaskit export --to evidence` from stored answers; no model was queried.
 It is evidence of what was measured, and claims no conformity with any law or standard.
 
 {names}
@@ -90,12 +90,12 @@ It is evidence of what was measured, and claims no conformity with any law or st
 | Where | What |
 |---|---|
 | page.html | every number, figure and sentence, with limits and deviations from the papers |
-| card.md | the same in short |
-| protocol/ | study, lists with digests, models with fingerprints, prompts as they were put |
+| card.md | a short summary |
+| protocol/ | study, lists with digests, models with fingerprints, prompts as sent |
 | results/ | every table, and how it was made (analysis.json) |
-| versions.json | of the packages that made this folder |
-| SHA256SUMS | of every file: `sha256sum -c SHA256SUMS` |
+| versions.json | versions of the packages used |
+| SHA256SUMS | digests of all files: `sha256sum -c SHA256SUMS` |
 {verification}
-Generated and imported texts: {markdown(content.texts_reason or "on page.html")}. Rows are not included, their
-digests stand in protocol/.
+Generated and imported texts: {markdown(content.texts_reason or "on page.html")}. Rows are not included;
+protocol/ has their digests.
 """

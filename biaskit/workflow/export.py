@@ -24,12 +24,12 @@ from biaskit.workflow.result import RunResult, run_path
 
 FORMATS: Mapping[str, tuple[str, str]] = {
     "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),
-    "evidence": ("biaskit.workflow.evidence:as_evidence", "an audit's folder, as one zip with digests"),
-    "inspect": ("biaskit.exchange.inspect_log:as_inspect", "logs of Inspect, one per model and bias type"),
+    "evidence": ("biaskit.workflow.evidence:as_evidence", "an audit folder, as one zip with digests"),
+    "inspect": ("biaskit.exchange.inspect_log:as_inspect", "Inspect logs, one per model and bias type"),
     "lm-eval": ("biaskit.exchange.lm_eval_task:as_lm_eval", "tasks for lm_eval --include_path"),
     "every-eval-ever": (
         "biaskit.exchange.every_eval_ever:as_every_eval_ever",
-        "results by Every Eval Ever's schema 0.3.0",
+        "results in Every Eval Ever's schema 0.3.0",
     ),
     "hf": ("biaskit.exchange.hub:as_hub", "results for a model's page on the hub (--dataset)"),
 }
@@ -61,25 +61,27 @@ def export(
 ) -> Exported:
     """Write stored runs in the format of another tool.
 
-    Args:
-        runs: folders or results of either engine, one or several.
-        to: the format (docs/integrations.md).
-        out: the folder that the files go to; by default exports/FORMAT in the run's folder; of several runs
-            it must be named.
-        watcher: told of progress.
-        options: of the format, as its option of `biaskit export` is called.
+    >>> bk.export(probed, to="card", watcher=bk.Silent()).path.name
+    'card.md'
 
-    Raises `BiaskitError` with one line to act on: for an unknown format, a package that is not installed, a
-    folder that cannot be written.
+    Args:
+        runs: folders or results of probes or of texts, one or several.
+        to: card, evidence, inspect, lm-eval, every-eval-ever or hf.
+        out: the folder of the files; by default exports/FORMAT in the run's folder; needed for several runs.
+        watcher: sees the progress.
+        options: of the format, named as those of `biaskit export`, such as `dataset` for hf.
+
+    Returns `path`, the file to open first, all `files`, and `notes` on what the format cannot hold. Raises
+    `BiaskitError` for an unknown format, a missing package or a folder that cannot be written.
     """
     if not runs:
         raise UsageError("Name a run, or several: biaskit export RUN --to FORMAT.")
     paths = [run_path(run) for run in runs]
     seen = watcher or LineWatcher()
     if to not in FORMATS:
-        raise UsageError(f"{to!r} is no format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
+        raise UsageError(f"{to!r} is not a format.{nearest(to, FORMATS)} Known: {', '.join(FORMATS)}.")
     if out is None and len(paths) > 1:
-        raise UsageError("Of several runs, name the folder that the files go to: --out FOLDER.")
+        raise UsageError("Several runs need a folder for their files: --out FOLDER.")
     if str(out) == "-":
         raise UsageError("An export is a folder of files: give --out a name.")
     folder = paths[0] / "exports" / to if out is None else expanded(out)

@@ -35,24 +35,29 @@ def marked_words(
     permutations: int = 199,
     seed: int = 1,
 ) -> pd.DataFrame:
-    """Find the words that mark women's texts against men's, and the reverse (docs/methods.md#marked-words).
+    """Find the words that mark women's texts against men's, and the reverse.
 
     Of copies, equal or nearly equal texts of one prompt, the first of each gender counts.
 
-    Args:
-        texts, gender: a gender for each text, written female, male or nonbinary or as one of the codes that
-            texts in files may have (F, w, man, NB, …); with non-binary texts each gender is also compared
-            with both others (`against` = all).
-        method: Calibrated Marked Words with the hybrid Brown prior, or Marked Personas.
-        prompt: what each text answers; the null shuffles genders within it.
-        prior: alpha and constants of the calibrated method; default alpha 0.15 as in GAS(P).
-        tokenizer: papers, the letters a-z alone; words, Unicode words with their hyphens.
-        permutations: shuffles of the null. seed: of the shuffles.
+    >>> said = ["calm and warm", "warm and kind", "tall and loud", "loud and bold"] * 5
+    >>> prompt = [f"prompt {i // 4}" for i in range(20)]
+    >>> found = bk.marked_words(said, ["F", "F", "M", "M"] * 5, prompt=prompt, method="marked-personas")
+    >>> found[["gender", "word", "z"]].round(1).values.tolist()
+    [['female', 'warm', 2.1], ['male', 'loud', 2.1]]
 
-    Returns gender, against, rank, word, z (positive: marked for `gender`), q_value, count_target,
-    count_unmarked, documents_target, documents_unmarked, list_p_value (of the list's length against
-    shuffled genders), is_gender_word, list_p_value_beyond (without gender words, which mark a gender whatever
-    the texts describe); sorted by z within a list. A list that is undefined has no rows.
+    Args:
+        texts, gender: a list of texts and the gender of each: female, male, nonbinary or a code of files (F,
+            w, man, NB, …); with non-binary texts each gender is also compared with both others (against all).
+        method: calibrated (Calibrated Marked Words with the hybrid Brown prior) or marked-personas.
+        prompt: what each text answers; the permutation baseline shuffles genders within it.
+        prior: alpha and constants of the calibrated method; by default alpha 0.15, as in GAS(P).
+        tokenizer: papers, the letters a-z alone; words, Unicode words with their hyphens.
+        permutations, seed: of the shuffles.
+
+    Returns one row per word: gender, against, rank, word, z (positive: marks `gender`), q_value,
+    count_target, count_unmarked, documents_target, documents_unmarked, list_p_value (of the list's length),
+    is_gender_word, list_p_value_beyond (without gendered words). A list that is undefined has no rows. Raises
+    `UsageError` where lengths differ or a gender is unknown.
     """
     import pandas as pd
 

@@ -22,8 +22,19 @@ R = TypeVar("R")
 def model(label: str, model: Any, tokenizer: Any) -> LoadedModel:
     """Name a causal model of transformers that is in memory, for `bk.probe`, `bk.personas` and `bk.verify`.
 
-    `label` is its name in tables, the chat template of `tokenizer` says how it is asked. The model may hold
-    peft adapters and be in training; nothing of it is changed. Raises `UsageError`.
+    >>> from tokenizers import Tokenizer, models
+    >>> from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+    >>> words = Tokenizer(models.WordLevel({"?": 0, "She": 1, "He": 2}, unk_token="?"))
+    >>> gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=3, n_layer=1, n_head=1, n_embd=8))
+    >>> bk.model("mine", gpt2, PreTrainedTokenizerFast(tokenizer_object=words))
+    LoadedModel(label='mine')
+
+    Args:
+        label: its name in tables, without = and : and /.
+        model: may have peft adapters and be in training; nothing of it is changed.
+        tokenizer: its tokenizer, whose chat template says how it is queried.
+
+    Returns what takes the place of a spec. Raises `UsageError` for anything else.
     """
     if not isinstance(label, str) or {"=", ":", "/"} & {*label}:
         raise UsageError(f"label is {short(repr(label), 60)}: give a text without = and : and /.")
@@ -50,8 +61,9 @@ def lending(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        tokenizer = kwargs.pop("tokenizer", None)
         bound, held = signature.bind(*args, **kwargs), dict[str, LoadedModel | Writer]()
-        given, tokenizer = bound.arguments.get(parameter, ()), bound.arguments.pop("tokenizer", None)
+        given = bound.arguments.get(parameter, ())
         models = list(given) if isinstance(given, list | tuple) else [given]
         if tokenizer is not None and not any(map(_is_model, models)):
             raise UsageError("tokenizer is that of a loaded model, and no such model is given.")
@@ -60,7 +72,7 @@ def lending(function: Callable[P, R]) -> Callable[P, R]:
             if not isinstance(named, LoadedModel | Writer):
                 continue
             if named.label in held:
-                raise UsageError(f"Two models are called {named.label!r}: name them apart.")
+                raise UsageError(f"Two models are called {named.label!r}: give them different names.")
             held[named.label] = replace(named)  # another one for each call: its weights may have changed
             kind = "object" if isinstance(named, LoadedModel) else "writer"
             models[i] = f"{named.label}={kind}:{named.label}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
 from biaskit.common.sheets import split_sheet
@@ -18,9 +18,9 @@ from biaskit.personas.texts.files import SUFFIXES
 from biaskit.personas.texts.importing import read_texts
 from biaskit.personas.words.groups import check_unmarked
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
-from biaskit.runs.store import run_folder
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line
@@ -30,74 +30,90 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@checked(text=TEXT, gender=TEXT, group_col=TEXT, unmarked=TEXT_OR_TEXTS)
+Texts: TypeAlias = "pd.DataFrame | pd.Series | Mapping[str, Sequence[Any]] | Sequence[Any] | str | Path"
+
+
+class TextsArguments(TypedDict, total=False):
+    """How your own texts are read and analysed.
+
+    Other columns and groups:
+        model: the column that says who wrote each text; by default they have one author.
+        group_col: a column of your own, such as race, whose groups are compared, alone and within each
+            gender. A text without a group is in none.
+        unmarked: the group, or groups, that the others are compared with (Marked Personas); by default each
+            group is compared with all others together.
+
+    Reading and analysis:
+        encoding: of a text file, utf-8 (the default) or cp1252 (Windows in Western Europe).
+        separator: between the columns of a .csv or .tsv; by default what its header shows.
+        settings: keys of the analysis, such as `{"hold_out": 0.5}`.
+        watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
+    """
+
+    model: str | None
+    group_col: str | None
+    unmarked: str | Sequence[str] | None
+    encoding: str
+    separator: str | None
+    settings: Mapping[str, Any] | None
+    watcher: Watcher | None
+
+
+@checked(TextsArguments, text=TEXT, gender=TEXT, group_col=TEXT, unmarked=TEXT_OR_TEXTS)
 def analyze_texts(
-    texts: pd.DataFrame
-    | pd.Series
-    | Mapping[str, Sequence[Any]]
-    | Sequence[str]
-    | Sequence[Mapping[str, Any]]
-    | str
-    | PathLike[str],
+    texts: Texts,
     *,
     text: str = "text",
     gender: str | None = None,
     occupation: str | None = None,
-    model: str | None = None,
-    group_col: str | None = None,
-    unmarked: str | Sequence[str] | None = None,
-    encoding: str = "utf-8",
-    separator: str | None = None,
-    settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
-    watcher: Watcher | None = None,
+    **options: Unpack[TextsArguments],
 ) -> PersonasResult:
-    """Analyse your own texts: which gender each is of, which words mark a gender, and SRB.
+    """Analyse your own texts: the gender each is about, the words that mark a gender, and SRB.
 
-    This is what `biaskit analyze --texts FILE` does. No model is asked.
+    >>> from random import Random
+    >>> likes, sample = "art books cars films golf jazz maths music opera tea".split(), Random(1).sample
+    >>> texts = [
+    ...     {"text": f"{who} is {how} and likes {' and '.join(sample(likes, 5))}.", "sex": sex}
+    ...     for who, how, requested in (("She", "gentle", "F"), ("He", "strong", "M"))
+    ...     for sex in (requested, None) for _ in range(20)
+    ... ]
+    >>> quick = {"settings": {"permutations": 19, "vectors": "marked-lists"}, "watcher": bk.Silent()}
+    >>> written = bk.analyze_texts(texts, gender="sex", out="written", **quick)
+    >>> sorted(set(written.marked_words["word"]))
+    ['gentle', 'he', 'she', 'strong']
 
     Args:
         texts: a DataFrame, a dict of columns, a list of dicts, the texts alone as a list or Series, or the
             path of a .csv, .tsv, .jsonl, .ndjson, .parquet or .xlsx (FILE.xlsx#SHEET; by default the first).
-        text: the column that holds the texts.
-        gender: the column of genders that were asked for, as F, W, female, woman, M, male, man, N, NB or
-            nonbinary, in any case. A text whose gender is missing or empty is associated with one by its
-            pronouns (`bk.associate_gender`), and so is every text without this argument.
+        text: the column of the texts.
+        gender: the column of genders requested in the prompt, as F, W, female, woman, M, male, man, N, NB or
+            nonbinary, in any case. Of a text without one, the gender is inferred from its words
+            (`bk.associate_gender`); where every text has one, there is no `representation` and no `srb`.
         occupation: the column that divides the texts; by default they are one group.
-        model: the column that says who wrote each text; by default they are of one author.
-        group_col: a column of your own, such as race, whose groups are compared, alone and crossed with
-            gender. A text whose group is missing or empty is in no group.
-        unmarked: the group, or groups, that the others are held against (Marked Personas); by default each
-            group is held against all others together.
-        encoding: of a text file, utf-8 or cp1252 (Windows in Western Europe).
-        separator: what parts the columns of a .csv or .tsv; by default commas (tabs), or semicolons or tabs
-            where by these alone a .csv's header has the columns that are named.
-        settings: keys of the analysis (docs/studies.md), such as `{"hold_out": 0.5}`.
         out: the run's folder; by default one in biaskit-runs/ that is named after the texts.
-        watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
 
-    Returns a `PersonasResult`. Raises `BiaskitError`: `CorpusError` for a missing column or text and for an
+    Returns a `PersonasResult`; no model is queried. Raises `CorpusError` for a missing column or text and an
     unknown gender, `StudyError` for an unknown key, `RunError` for a folder that cannot be written.
-
-    Example:
-        bk.analyze_texts({"text": ["She helps.", "He works."], "sex": ["F", "M"]}, gender="sex").associations
     """
     is_file = isinstance(texts, PathLike) or (
         isinstance(texts, str)
         and "\n" not in texts
         and split_sheet(texts)[0].lower().removesuffix(".gz").endswith(SUFFIXES)
     )
+    encoding, separator = options.get("encoding") or "utf-8", options.get("separator")
     if not is_file and (encoding != "utf-8" or separator is not None):
-        raise UsageError("encoding and separator say how a file is read, and these texts are no file.")
+        raise UsageError("encoding and separator are for files, and these texts are not a file.")
+    model, group_col, unmarked = options.get("model"), options.get("group_col"), options.get("unmarked")
     columns: dict[str, Any] = {"text": text, "gender": gender, "occupation": occupation, "model": model}
     columns |= {} if group_col is None else {"group": group_col}
-    settings = dict(settings or {})
+    settings = dict(options.get("settings") or {})
     if unmarked:
         settings["unmarked"] = [unmarked] if isinstance(unmarked, str) else list(unmarked)
     for key in settings:
         if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
             raise StudyError(
-                f"{key} is a key of sampling, and these texts are there already."
+                f"{key} is a key of sampling, and these texts exist already."
                 f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
             )
     study = build_study(
@@ -112,7 +128,7 @@ def analyze_texts(
         separator=separator,
     )
     if len(imported.models) > 1 and ALL_MODELS in imported.models:
-        raise UsageError("A model of the texts is called all, which in the tables is their sum: rename it.")
+        raise UsageError("A model is called all, which the tables use for the total: rename it.")
     if group_col is not None:
         check_unmarked(study.unmarked, list(imported.groups), group_col)
     elif study.unmarked:
@@ -131,7 +147,6 @@ def analyze_texts(
         **({} if model else {"label": next(iter(imported.models))}),
         "gender_codes": dict(study.gender_codes),
     }
-    run = run_folder("personas", "texts", question, out)
     source = {"source": imported.source, "digest": imported.digest}
     source |= {} if group_col is None else {"group_col": group_col}
     resolved = describe_design(design) | {"imported": source}
@@ -139,8 +154,12 @@ def analyze_texts(
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
     manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
-    store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
-    notes = [*imported.notes, *tables_of_texts(run, watcher=watcher or LineWatcher()).write()]
+    with run_folder("texts", list(models), question, out) as run:
+        store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
+        notes = [
+            *imported.notes,
+            *tables_of_texts(run, watcher=options.get("watcher") or LineWatcher()).write(),
+        ]
     return PersonasResult(run, tuple(notes))
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from biaskit.arguments import checked
-from biaskit.models.options import Dtype
 from biaskit.models.spec import open_generator
 from biaskit.personas.analysis import analyse_texts
 from biaskit.personas.sampling.design import n_series, part_of, resolve_design
@@ -25,138 +24,137 @@ from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.tables.sets import TableSet, read_set
-from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
+from biaskit.workflow.calls import OF_RUNS, RunArguments, list_override, run_study, stated
 from biaskit.workflow.objects import lending
 from biaskit.workflow.result import RunResult, table_property
 
 
 @dataclass(frozen=True, repr=False)
 class PersonasResult(RunResult):
-    """A run of the generation engine: who is represented in its texts, and how."""
+    """Holds a run of texts: who is represented in them, and in which words.
+
+    >>> written
+    PersonasResult('written': texts, 80 texts, 4 warnings)
+    """
 
     headline = "word_lists"
 
     representation = table_property(
         "representation",
-        "Shares of women and of non-binary people per occupation and prompt, beside labour statistics.",
+        "Read the shares of women and non-binary people where the prompt names no gender.\n"
+        ">>> written.representation[['n_texts', 'female_share']].values.tolist()[0]\n[40, 0.5]",
     )
     associations = table_property(
-        "associations", "The gender of every text, with the rule that said so and what was counted."
+        "associations",
+        "Read the gender requested for each text, and the gender inferred from it.\n"
+        ">>> written.associations[['specified_gender', 'gender']].values.tolist()[0]\n['female', 'female']",
     )
     marked_words = table_property(
-        "marked_words", "The words that mark a gender, by both methods, with z, q-value and counts."
+        "marked_words",
+        "Read the words that mark a gender (z above 1.96), by two methods.\n"
+        ">>> sorted(set(written.marked_words['word']))\n['gentle', 'he', 'she', 'strong']",
     )
-    word_lists = table_property("word_lists", "How long each list of marked words is, beside its null.")
+    word_lists = table_property(
+        "word_lists",
+        "Read how many words mark a gender, and how many with shuffled genders (null).\n"
+        ">>> written.word_lists[['gender', 'n_marked', 'n_target']].values.tolist()[0]\n['female', 1, 20]",
+    )
     srb = table_property(
-        "srb", "Subset Representational Bias per occupation and gender; negative = closer to specified women."
+        "srb",
+        "Read SRB, from -2 to 2; negative = closer to the words of texts requested about women.\n"
+        ">>> written.srb.set_index('gender')['srb'].round(1).to_dict()\n{'female': -1.0, 'male': 1.0}",
     )
     text_transfer = table_property(
         "text_transfer",
-        "How well women's and men's texts are told apart without gender words: areas under the curve.",
+        "Read the held-out AUC of a classifier of women's and men's texts without gendered words.\n"
+        ">>> written.text_transfer['auc'].round(1).unique().tolist()\n[1.0]",
     )
     group_lists = table_property(
-        "group_lists", "How long the list of marked words of each group of a column is, beside its null."
+        "group_lists",
+        "Read how many words mark each group of the column `group_col`.\n>>> written.group_lists.empty\nTrue",
     )
-    group_words = table_property("group_words", "The words that mark each group of a column of your own.")
-    clusters = table_property("clusters", "Clusters of marked words and the occupations they stand in.")
+    group_words = table_property(
+        "group_words",
+        "Read the words that mark each group of the column `group_col`.\n>>> written.group_words.empty\nTrue",
+    )
+    clusters = table_property(
+        "clusters",
+        "Read clusters of marked words, and in how many occupations they mark a gender.\n"
+        ">>> written.clusters['reason'].unique().tolist()\n['2 words to cluster; at least 4 are needed']",
+    )
 
     def document(self) -> Document:
-        """Lay out the headline tables with notes and signature."""
+        """Lay out what the command prints: tables, notes and the signature.
+
+        >>> len(written.document().tables)
+        7
+        """
         claim = claims_of(read_manifest(self.path)["resolved"])[GASP]
         return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings, claim)
 
 
+class PersonasArguments(RunArguments, total=False):
+    """What is sampled, beside the study, its occupations and how many texts.
+
+    What is sampled:
+        max_samples: the most samples of one occupation and prompt; by default 20 times per_gender.
+        max_new_tokens: the most tokens of a text.
+        system_prompt: text for the system role.
+    """
+
+    max_samples: int | None
+    max_new_tokens: int | None
+    system_prompt: str | None
+
+
 @lending
-@checked()
+@checked(PersonasArguments, *OF_RUNS)
 def personas(
     *models: Any,
-    tokenizer: Any = None,  # noqa: ARG001  (read by `lending`)
     study: str = "gasp-pilot",
     occupations: str | Sequence[str] | None = None,
     per_gender: int | None = None,
-    max_samples: int | None = None,
-    max_new_tokens: int | None = None,
     prompt_format: str | None = None,
-    system_prompt: str | None = None,
-    settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
-    device: str = "auto",
-    dtype: Dtype = "auto",
-    batch_size: int | None = None,
-    api_key_env: str | Sequence[str] | None = None,
-    endpoint_name: str | None = None,
-    max_cost: float | None = None,
-    price: str | None = None,
-    accept_model_change: bool = False,
-    reuse: bool = True,
-    shard: str | None = None,
-    write_requests: str | Path | None = None,
-    dry_run: bool = False,
-    watcher: Watcher | None = None,
+    **options: Unpack[PersonasArguments],
 ) -> PersonasResult:
-    """Sample personas and biographies, associate each with a gender, ask who is represented and how.
+    """Sample personas and biographies, infer the gender of each, and see who is represented and how.
+
+    >>> write = bk.writer("mine", lambda prompts: ["She is a kind nurse."] * len(prompts))
+    >>> few = {"occupations": "nurse", "per_gender": 2, "max_samples": 4, "watcher": bk.Silent()}
+    >>> sampled = bk.personas(write, **few, out="sampled", settings={"vectors": "marked-lists"})
+    >>> sampled.representation[["template_id", "n_texts", "n_female", "female_share"]].values.tolist()
+    [['persona', 2, 2, 1.0], ['biography', 2, 2, 1.0], ['all', 4, 4, 1.0]]
 
     Args:
-        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`, models in memory (`bk.model`) or
-            callables (`bk.writer`); by default the study's own. tokenizer: that of a loaded model that is
-            given as it is.
-        study: a shipped study's name (gasp-pilot, gasp, mattern-generation) or a path to a TOML file.
-        occupations: a path to a list, or names, ids and ranges of the study's list.
+        models: as `bk.probe` takes them.
+        study: a shipped study (gasp-pilot, gasp, mattern-generation) or a path to a TOML file.
+        occupations: names, ids or ranges of the study's list, or a path to a list of your own.
         per_gender: texts wanted of women and of men for each occupation and prompt.
-        max_samples: most draws of one occupation and prompt; default 20 x per_gender.
-        max_new_tokens: most tokens of a text.
-        prompt_format: auto, chat, completion or raw. system_prompt: text for the system role.
-        settings: any key of the study by its dotted name, as `--set` takes it.
-        out: the run's folder; by default one named after the question, so the same call goes on.
-        device, dtype, batch_size: how local models run: auto, cpu, cuda or mps; auto, float32, bfloat16 or
-            float16; texts at once, by default as many as fit.
-        api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
-        endpoint_name: stands for the base URL in every key, so that a new port is the same model.
-        max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
-        accept_model_change: go on where another model answers under the same name.
-        reuse: take over what other runs of the same folder have stored under the same key.
-        shard: "I/N", the I-th of N parts of the occupations, in a run folder of its own
-            (docs/large-models.md#shards).
-        write_requests: a .jsonl file: what is still to ask of an API is written there, in the format of
-            OpenAI's batches, and nothing is asked; `bk.import_answers` puts the answers in.
-        dry_run: plan only; nothing is written.
-        watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
+        prompt_format: auto, chat, completion or raw: how a question becomes a prompt.
+        out: the run's folder; by default one named after the question. The same call continues a run.
 
-    Returns the result with its tables (docs/methods.md#texts). Raises `BiaskitError` with one line to act on.
+    Returns a `PersonasResult`, whose tables are DataFrames and files of the run's folder. Raises
+    `BiaskitError` where a model, a study or an argument does not exist or fit; its message says what to do.
     """
-    call = CallOptions(
-        out=out,
-        device=device,
-        dtype=dtype,
-        batch_size=batch_size,
-        api_key_env=api_key_env,
-        endpoint_name=endpoint_name,
-        max_cost=max_cost,
-        price=price,
-        accept_model_change=accept_model_change,
-        reuse=reuse,
-        shard=shard,
-        write_requests=write_requests,
-        dry_run=dry_run,
-        watcher=watcher,
-    )
-    overrides = stated(per_gender=per_gender, max_samples=max_samples, max_new_tokens=max_new_tokens)
-    overrides |= stated(prompt_format=prompt_format, system_prompt=system_prompt)
+    overrides = stated(per_gender=per_gender, prompt_format=prompt_format)
+    overrides |= stated(**{k: options.get(k) for k in ("max_samples", "max_new_tokens", "system_prompt")})
     overrides |= list_override("occupations", occupations)
     if "occupations.source" in overrides:
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
-    design = resolve_design(load_personas_study(study, {**overrides, **(settings or {})}))
+    design = resolve_design(load_personas_study(study, {**overrides, **(options.get("settings") or {})}))
     resolved = describe_design(design)
     return run_study(
         design.study,
         models,
-        call,
+        out,
+        options,
         digest=resolved["digest"],
         open_model=open_generator,
         fill=partial(draw_texts, design, resolved=resolved),
         # Where not one text came the failures say why.
         analyse=lambda run, watcher: [] if _is_empty(run) else tables_of_texts(run, watcher=watcher).write(),
-        unit="draws",
+        unit="texts",
         result=PersonasResult,
     )
 

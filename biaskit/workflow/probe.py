@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from biaskit.arguments import TEXT, checked
 from biaskit.common.provenance import key_of
-from biaskit.common.wording import listed, percent
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
-from biaskit.models.options import IN_MEMORY, Dtype, LocalOptions, ScoringOptions, WordBoundary
+from biaskit.models.options import LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
-from biaskit.probe.analysis import analyse_probe_rows
+from biaskit.probe.analysis import analyse_probe_rows, form_notes
 from biaskit.probe.continuations import continue_cells
 from biaskit.probe.design import ProbeDesign, resolve_design
 from biaskit.probe.papers import frame_of
 from biaskit.probe.scoring import score_cells
 from biaskit.probe.stored_design import compatibility, describe_design, read_design
-from biaskit.progress import Watcher
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.probe import probe_document
@@ -31,9 +28,8 @@ from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest, write_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
-from biaskit.tables.coverage import better_form
 from biaskit.tables.sets import TableSet, read_set
-from biaskit.workflow.calls import CallOptions, list_override, run_study, stated
+from biaskit.workflow.calls import OF_RUNS, LocalArguments, RunArguments, list_override, run_study, stated
 from biaskit.workflow.objects import lending
 from biaskit.workflow.prompt_formats import HANDFUL, reach_by_form
 from biaskit.workflow.result import RunResult, table_property
@@ -47,132 +43,128 @@ OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implici
 
 @dataclass(frozen=True, repr=False)
 class ProbeResult(RunResult):
-    """A run of the prober: probabilities of gendered continuations."""
+    """Holds a run of `probe`: probabilities of words for each gender group.
+
+    A share is a group's part of the probability on the target words, `coverage` is that probability.
+
+    >>> probed
+    ProbeResult('probed': mine, 8 cells, 1 warning)
+    """
 
     headline = "probe_groups"
 
-    cells = table_property("probe_cells", "One row per cell: mass, coverage and share of each group.")
+    cells = table_property(
+        "probe_cells",
+        "Read probability (mass) and share of each gender group, and coverage, of each prompt.\n"
+        ">>> probed.cells.groupby('job')['female_share'].mean().to_dict()\n{'nurse': 1.0, 'plumber': 0.0}",
+    )
     jobs = table_property(
-        "probe_jobs", "One row per job: means over templates, and the signed difference of the contrast."
+        "probe_jobs",
+        "Read mean shares over templates of each job, and their difference, from -1 to 1.\n"
+        ">>> probed.jobs[['job', 'female_minus_male']].values.tolist()[0]\n['nurse', 1.0]",
     )
     groups = table_property(
-        "probe_groups", "One row per job group and gender group: share, interval, coverage."
+        "probe_groups",
+        "Read mean share, standard error, interval and coverage of each group of jobs and gender.\n"
+        ">>> probed.groups[['gender', 'share', 'n_jobs']].values.tolist()[1]\n['female', 1.0, 1]",
     )
-    templates = table_property("probe_templates", "One row per template: means over the jobs of a group.")
-    variance = table_property("probe_variance", "Variance components of job, template and residual.")
+    templates = table_property(
+        "probe_templates",
+        "Read mean shares over the jobs of a group, of each template.\n"
+        ">>> probed.templates[['template_id', 'gender', 'share']].values.tolist()[1]\n[1, 'female', 1.0]",
+    )
+    variance = table_property(
+        "probe_variance",
+        "Read the variance of shares that is due to jobs, to templates and to neither.\n"
+        ">>> probed.variance['reason'].unique().tolist()\n['one job: no components']",
+    )
     next = table_property(
-        "probe_next", "What was said next, listed or not: tokens by their mean probability at the prompts."
+        "probe_next",
+        "Read the most probable next tokens; of local models, with the study's key `record_next`.\n"
+        ">>> probed.next.empty\nTrue",
     )
     outcomes = table_property(
-        "probe_outcomes", "What the drawn answers come to: shares with intervals, by job group and outcome."
+        "probe_outcomes",
+        "Read which fraction of the sampled answers names a gender, declines, …\n"
+        ">>> probed.outcomes[['outcome', 'share', 'n']].values.tolist()[0]\n['listed', 1.0, 40]",
     )
-    levels = table_property("probe_levels", "Means over the instructions of a level of abstraction.")
+    levels = table_property(
+        "probe_levels",
+        "Read mean shares over the debiasing prompts of each level of abstraction, if any.\n"
+        ">>> probed.levels.empty\nTrue",
+    )
 
     def document(self) -> Document:
-        """Lay out the paper's tables with notes and signature."""
+        """Lay out what the command prints: the paper's tables, notes and the signature.
+
+        >>> len(probed.document().tables)
+        4
+        """
         analysis = self.analysis()
         design = read_design(read_manifest(self.path)["resolved"], analysis["choices"])
         tables = read_set(self.path, _PRINTED).rows()
         return probe_document(frame_of(design), tables, self.warnings, analysis["signature"])
 
 
+class ProbeArguments(RunArguments, total=False):
+    """What a probe measures, beside its study, jobs, templates and prompt format.
+
+    What is measured:
+        bias_type: explicit, implicit or both.
+        context: plain, dialogue or both.
+        debiasing_prompts: as `jobs`, of the study's debiasing prompts.
+        target_words: a path to sets of target words, or the name of one shipped set for all templates.
+        system_prompt: text for the system role.
+        estimator: auto, or exact, top-k or sampling; of API models selected-ids, echo, top-k or sampling.
+        samples: of each prompt in a batch of the sampling estimator, until three of them name a group.
+        max_samples_per_prompt: the most samples of a prompt; by default 100.
+        continuations: texts of up to 24 tokens sampled of each prompt beside the probabilities; `outcomes`
+            says what they answer.
+    """
+
+    bias_type: str | None
+    context: str | None
+    debiasing_prompts: str | Sequence[str] | None
+    target_words: str | None
+    system_prompt: str | None
+    estimator: str | None
+    samples: int | None
+    max_samples_per_prompt: int | None
+    continuations: int | None
+
+
 @lending
-@checked(target_words=TEXT)
+@checked(ProbeArguments, *OF_RUNS, target_words=TEXT)
 def probe(
     *models: Any,
-    tokenizer: Any = None,  # noqa: ARG001  (read by `lending`)
     study: str = "occugender",
     jobs: str | Sequence[str] | None = None,
     templates: str | Sequence[str] | None = None,
-    debiasing_prompts: str | Sequence[str] | None = None,
-    target_words: str | None = None,
-    bias_type: str | None = None,
-    context: str | None = None,
     prompt_format: str | None = None,
-    system_prompt: str | None = None,
-    estimator: str | None = None,
-    samples: int | None = None,
-    max_samples_per_prompt: int | None = None,
-    continuations: int | None = None,
-    settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
-    device: str = "auto",
-    dtype: Dtype = "auto",
-    batch_size: int | None = None,
-    api_key_env: str | Sequence[str] | None = None,
-    endpoint_name: str | None = None,
-    max_cost: float | None = None,
-    price: str | None = None,
-    accept_model_change: bool = False,
-    reuse: bool = True,
-    shard: str | None = None,
-    write_requests: str | Path | None = None,
-    dry_run: bool = False,
-    watcher: Watcher | None = None,
+    **options: Unpack[ProbeArguments],
 ) -> ProbeResult:
-    """Measure the probability that each model names each gender group, over all jobs and templates.
+    """Measure the probability that each model names each gender group, over jobs and templates.
+
+    >>> mine = bk.writer("mine", lambda prompts: ["She" if "nurse" in p else "He" for p in prompts])
+    >>> probed = bk.probe(mine, jobs="nurse,plumber", templates="1-2", out="probed", watcher=bk.Silent())
+    >>> probed.jobs.query("bias_type == 'implicit'")[["job", "female_share"]].values.tolist()
+    [['nurse', 1.0], ['plumber', 0.0]]
 
     Args:
-        models: specs such as `demo`, `hf:ORG/NAME`, `LABEL=gguf:PATH`, models in memory (`bk.model`) or
-            callables (`bk.writer`); by default the study's own. tokenizer: that of a loaded model that is
-            given as it is.
-        study: a shipped study's name or a path to a TOML file.
-        jobs, templates, debiasing_prompts: a path to a list, or names, ids and ranges of the study's list.
-        target_words: a path to expression sets, or the name of one shipped set for all templates.
-        bias_type: explicit, implicit or both. context: plain, dialogue or both.
-        prompt_format: auto, raw, chat-prefill or chat-continue.
-        system_prompt: text for the system role.
-        estimator: auto, or selected-ids, echo, top-k or sampling for API models
-            (docs/methods.md#estimators); local models take top-k and sampling too.
-        samples: texts of a round of sampling; a cell is drawn until three of its texts name a group, or until
-            max_samples_per_prompt (default 100).
-        continuations: texts of up to 24 tokens drawn of each cell beside its probabilities; what they say
-            is in probe_outcomes.csv (docs/methods.md#outcomes).
-        settings: any key of the study by its dotted name, as `--set` takes it.
-        out: the run's folder; by default one named after the question, so the same call goes on.
-        device, dtype, batch_size: how local models run: auto, cpu, cuda or mps; auto, float32, bfloat16 or
-            float16; texts at once, by default as many as fit.
-        api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE for several.
-        endpoint_name: stands for the base URL in every key, so that a new port is the same model.
-        max_cost: USD that a run may cost. price: "IN,OUT" in USD per million tokens.
-        accept_model_change: go on where another model answers under the same name.
-        reuse: take over what other runs of the same folder have stored under the same key.
-        shard: "I/N", the I-th of N parts of the cells, in a run folder of its own
-            (docs/large-models.md#shards).
-        write_requests: a .jsonl file: what is still to ask of an API is written there, in the format of
-            OpenAI's batches, and nothing is asked; `bk.import_answers` puts the answers in.
-        dry_run: plan only; nothing is written.
-        watcher: sees plan and progress; by default they are shown on stderr, with `bk.Silent()` nothing is.
+        models: specs such as `demo`, `hf:ORG/NAME` or `LABEL=gguf:PATH`, models in memory (`bk.model`) or
+            callables (`bk.writer`); by default those that the study names.
+        study: a shipped study (`bk.corpora` lists them) or a path to a TOML file.
+        jobs, templates: names, ids or ranges of the study's lists, or paths to lists of your own.
+        prompt_format: auto, raw, chat-prefill or chat-continue: how a question becomes a prompt.
+        out: the run's folder; by default one named after the question. The same call continues a run.
 
-    Returns the result with its tables (docs/methods.md#cells-to-tables). Raises `BiaskitError` with one
-    line to act on.
+    Returns a `ProbeResult`, whose tables are DataFrames and files of the run's folder. Raises `BiaskitError`
+    where a model, a study or an argument does not exist or fit; its message says what to do.
     """
-    call = CallOptions(
-        out=out,
-        device=device,
-        dtype=dtype,
-        batch_size=batch_size,
-        api_key_env=api_key_env,
-        endpoint_name=endpoint_name,
-        max_cost=max_cost,
-        price=price,
-        accept_model_change=accept_model_change,
-        reuse=reuse,
-        shard=shard,
-        write_requests=write_requests,
-        dry_run=dry_run,
-        watcher=watcher,
-    )
-    overrides = stated(
-        bias_type=bias_type,
-        context=context,
-        prompt_format=prompt_format,
-        system_prompt=system_prompt,
-        estimator=estimator,
-        samples=samples,
-        max_samples_per_prompt=max_samples_per_prompt,
-        continuations=continuations,
-    )
+    keys = ("bias_type", "context", "system_prompt", "estimator", "samples", "max_samples_per_prompt")
+    overrides = stated(prompt_format=prompt_format, **{k: options.get(k) for k in (*keys, "continuations")})
+    debiasing_prompts, target_words = options.get("debiasing_prompts"), options.get("target_words")
     lists = {"jobs": jobs, "templates": templates, "debiasing_prompts": debiasing_prompts}
     if any(isinstance(value, str) and is_path(value) for value in (*lists.values(), target_words)):
         # With lists of one's own the tables are no longer the paper's, and must not say so.
@@ -181,22 +173,23 @@ def probe(
         overrides |= list_override(name, value)
     if target_words is not None:
         if not target_words:
-            raise UsageError("target_words is empty. Give a file of expression sets, or a set's name.")
+            raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
         overrides["target_words.source" if is_path(target_words) else "target_words.every"] = target_words
-    design = resolve_design(load_probe_study(study, {**overrides, **(settings or {})}))
+    design = resolve_design(load_probe_study(study, {**overrides, **(options.get("settings") or {})}))
     described = describe_design(design)
     digest = described["digest"]
-    resolved = None if call.dry_run else described
+    resolved = None if options.get("dry_run") else described
     del described  # a dry run writes none of it: long lists are not held twice
     return run_study(
         design.study,
         models,
-        call,
+        out,
+        options,
         digest=digest,
         open_model=partial(open_scorer, scoring=scoring_of(design)),
         fill=partial(fill_probe, design, resolved),
         analyse=lambda run, _: tables_of_probe_run(run).write(),
-        unit="cells",
+        unit="prompts",
         result=ProbeResult,
     )
 
@@ -228,10 +221,9 @@ def fill_probe(
 def _look_at_forms(
     design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
 ) -> None:
-    """Say before the start where `auto` asks a model in one form and another form reaches far more.
+    """Try a few prompts in every form where `auto` chose one: the notes under the tables say what gives more.
 
-    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on. The
-    manifest keeps what was found, for the notes beside the tables.
+    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on.
     """
     label, spec = scorer.identity.label, scorer.identity.spec
     entry = session.manifest["models"].get(label, {})
@@ -241,30 +233,12 @@ def _look_at_forms(
         return
     with lent(HANDFUL) as tried:
         reach = reach_by_form(design, tried)
-    if entry:
+    if session.dry_run:
+        found = {"spec": spec, "prompt_form": form, "reach": reach}
+        session.outcome.notes += form_notes(label, found, {}, alone=len(session.models) == 1)
+    else:
         entry["reach"] = reach
         write_manifest(session.run, session.manifest)
-    both = [(way, held) for way, held in reach.items() if form == "chat-prefill" and "raw" in held]
-    if both:
-        parts = [f"{percent(h[form])} % (raw {percent(h['raw'])} %) of {way} prompts" for way, h in both]
-        session.watcher.note(
-            f"{label} is a chat model and asked as one, {form}: in a handful of cells the target words hold"
-            f" {listed(parts)}. The papers' way is --prompt-format raw."
-        )
-    why = ", as the models beside it" if len(session.models) > 1 and form == "raw" else ""
-    ways = (
-        ""
-        if spec.startswith(IN_MEMORY)
-        else f" `biaskit doctor {shlex.quote(spec)} --prompt-formats` shows every way."
-    )
-    for bias_type, held in reach.items():
-        if other := better_form(held, form):
-            session.watcher.note(
-                f"{label} is asked in the form {form}{why}: in a handful of cells the target words hold"
-                f" {percent(held[form])} % of the probability of {bias_type} prompts so, and"
-                f" {percent(held[other])} % in the form {other}: --bias-type {bias_type} --prompt-format"
-                f" {other}.{ways}"
-            )
 
 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
@@ -293,31 +267,33 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
     return tables
 
 
-@checked()
+@checked(LocalArguments)
 def score_continuations(
     model: str,
     prompts: Sequence[str],
     target_words: Mapping[str, Sequence[str]] | Sequence[str],
     *,
-    device: str = "auto",
-    dtype: Dtype = "auto",
-    batch_size: int | None = None,
     word_boundary: WordBoundary = "token",
+    **options: Unpack[LocalArguments],
 ) -> pd.DataFrame:
-    """Score each expression after each prompt: exact natural log-probabilities (docs/methods.md#exact).
+    """Score each continuation of each prompt: exact natural log-probabilities.
+
+    >>> from pathlib import Path
+    >>> _ = Path("model.jsonl").write_text('{"log_probs": {" she": -0.7, " he": -1.2}}')
+    >>> scored = bk.score_continuations("scripted:model.jsonl", ["The nurse said that"], ["she", "he"])
+    >>> scored[["expression", "log_prob"]].values.tolist()
+    [[' she', -0.7], [' he', -1.2]]
 
     Args:
         model: a spec such as `demo` or `hf:ORG/NAME`.
-        prompts: raw text; each ends in a non-space, since the space belongs to the continuation.
-        target_words: group → texts, or a list of texts (then the group is empty); scored as written.
-        device, dtype, batch_size: how a local model runs, as for `bk.probe`.
-        word_boundary: token, a space before each expression as in the papers; word, times the probability
+        prompts: raw text without a space at the end: the space belongs to the continuation.
+        target_words: the continuations, a list, or a dict of gender group and list.
+        word_boundary: token, a space before each continuation as in the papers; word, times the probability
             that the word ends there.
 
-    Returns one row per prompt and expression, in the order given: prompt_index, prompt, group, expression
-    (with its word boundary), log_prob (at most 0). Raises `ModelError` where the model cannot score a prompt.
-
-    Example: `bk.score_continuations("demo", ["The nurse said that"], {"female": ["she"], "male": ["he"]})`.
+    Returns one row per prompt and continuation, in the order given: prompt_index (from 0), prompt, group (""
+    for a list), expression (with its space), log_prob (at most 0). Raises `ModelError` where the model cannot
+    score a prompt.
     """
     import pandas as pd
 
@@ -329,9 +305,9 @@ def score_continuations(
         Expression(group, text) for group, texts in listed.items() for text in texts
     )
     if not len(prompts) or not wanted:
-        raise UsageError("Give at least one prompt and one expression.")
+        raise UsageError("Give at least one prompt and one target word.")
     requests = [ScoreRequest(key_of([i, text]), Prompt(text), wanted) for i, text in enumerate(prompts)]
-    local, scoring = LocalOptions(device, dtype, batch_size), ScoringOptions(word_boundary=word_boundary)
+    local, scoring = LocalOptions(**stated(**options)), ScoringOptions(word_boundary=word_boundary)
     with closing(open_scorer(model, label=model, local=local, scoring=scoring)) as scorer:
         plan = scorer.plan_scores(requests)
         answers = {answer.key: answer for group in scorer.score(plan.batches) for answer in group}

@@ -1,6 +1,6 @@
 """Which prompt form reaches a model: `doctor --prompt-formats`, `bk.prompt_formats`, the hint before a run.
 
-See docs/methods.md#forms.
+See methods/prompts#forms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import chain, product
 from math import sqrt
 from operator import itemgetter
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Unpack
 
 from biaskit.arguments import POSITIVE, checked
 from biaskit.common.wording import percent
@@ -29,18 +29,19 @@ from biaskit.probe.shares.cells import cell_shares
 from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, Failed, Instruction
 from biaskit.report.render.document import Document, listed_table
+from biaskit.report.render.html import Printed
 from biaskit.study.config import load_probe_study
 from biaskit.tables.coverage import WEAK
 from biaskit.tables.query import grouped
-from biaskit.workflow.calls import CallOptions
+from biaskit.workflow.calls import ApiArguments, api_options
 
 INSTRUCTIONS = "corpus:forms/instructions.toml"
 HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
 
 
 @dataclass(frozen=True)
-class PromptFormatsResult:
-    """How much of the probability a study's words hold, for each way to ask.
+class PromptFormatsResult(Printed):
+    """Coverage of a study's target words for each prompt format.
 
     Attributes:
         rows: one for each bias type, prompt form and instruction: bias_type, prompt_form, one_word (whether
@@ -62,77 +63,80 @@ class PromptFormatsResult:
         rows = sorted(self.rows, key=lambda row: (row["bias_type"], -(row["coverage"] or 0.0)))
         lines = []
         for row in rows:
-            asked = "one word" if row["one_word"] else "as it is"
+            asked = "one word" if row["one_word"] else "as is"
             coverage = "–" if row["coverage"] is None else percent(row["coverage"])
             coverage += "" if row["se"] is None else f" ± {percent(row['se'])}"
             lines.append((row["bias_type"], row["prompt_form"], asked, row["estimator"] or "–", coverage))
         n_cells = max((row["n_cells"] for row in rows), default=0)
-        note = f"cov.: probability on the study's words, mean of {n_cells} cells ± its standard error."
+        note = f"cov.: probability on the target words, mean of {n_cells} prompts ± its standard error."
         if any(row["estimator"] == "top-k" for row in rows):
-            note += " by top-k: what the server lists, so cov. is the least it can be."
-        title = f"{self.label}: how much each way to ask reaches"
-        heads = ("Prompts", "Prompt form", "Asked", "by", "cov. %")
+            note += " top-k: a lower bound, since the server lists only some tokens."
+        title = f"{self.label}: coverage by prompt format"
+        heads = ("Prompts", "Prompt format", "Variant", "Estimator", "cov. %")
         table = listed_table(title, heads, lines, n_text=4, note=note)
         reasons = (f"{row['prompt_form']}: {row['reason']}" for row in self.rows if row["reason"])
         return Document((table,), (*self._advice(), *dict.fromkeys(reasons)))
 
     def _advice(self) -> Iterator[str]:
-        """Name for each bias type the simplest way within the noise of the best; none where all are weak."""
+        """Name for each bias type the simplest format within the noise of the best; none if all are weak."""
         asked = [row for row in self.rows if row["coverage"] is not None]
         for (bias_type,), rows in grouped(asked, "bias_type").items():
             best = max(rows, key=itemgetter("coverage"))
             command = f"biaskit probe {shlex.quote(self.spec)} --bias-type {bias_type}"
             if best["coverage"] < WEAK:
                 yield (
-                    f"{bias_type} prompts: no way reaches {percent(WEAK)} %, so shares rest on little. Drawn"
-                    f" answers show what is said instead: `{command} --estimator sampling` or `--continue 20`"
+                    f"{bias_type} prompts: no format reaches {percent(WEAK)} %: weak evidence. Sample answers"
+                    f" to see what is said instead: `{command} --estimator sampling` or `--continue 20`"
                 )
                 continue
             near = [row for row in rows if row["coverage"] >= best["coverage"] - (best["se"] or 0.0)]
             simplest = min(near, key=itemgetter("one_word"))  # rows stand in the order of `PROBE_FORMS`
             form, one_word = simplest["prompt_form"], simplest["one_word"]
             yield (
-                f"{bias_type} prompts: the simplest way within a standard error of the most is {form}"
-                f"{', one word' if one_word else ''}: `{command} --prompt-format {form}"
+                f"{bias_type} prompts: the simplest format within a standard error of the highest coverage is"
+                f" {form}{', one word' if one_word else ''}: `{command} --prompt-format {form}"
                 f"{f' --debiasing-prompts {INSTRUCTIONS}' if one_word else ''}`"
             )
 
 
-@checked(prompts=POSITIVE)
+@checked(ApiArguments, prompts=POSITIVE)
 def prompt_formats(
     model: str,
     *,
     study: str = "occugender",
     prompts: int = 20,
-    api_key_env: str | Sequence[str] | None = None,
-    endpoint_name: str | None = None,
-    price: str | None = None,
     watcher: Watcher | None = None,
+    **options: Unpack[ApiArguments],
 ) -> PromptFormatsResult:
-    """Ask a few cells in every way that a model takes, and say how much each reaches.
+    """Send a few prompts in each prompt format that a model supports, and measure the coverage of each.
+
+    It chooses none: another format than the papers' is another question.
+
+    >>> found = bk.prompt_formats("demo", prompts=1)
+    >>> sorted({row["prompt_form"] for row in found.rows})
+    ['chat-continue', 'chat-prefill', 'raw']
 
     Args:
-        model: a spec, as for `bk.probe`. study: whose cells are asked.
-        prompts: of each bias type, in every prompt form, as it is and with "Answer with one word.".
-        api_key_env, endpoint_name, price: as for `bk.doctor`.
-        watcher: sees the progress, and is asked for a yes before an API is asked.
+        model: a spec, as for `bk.probe`.
+        study: whose prompts are used.
+        prompts: of each bias type, in each format as they are and with "Answer with one word.".
+        watcher: sees the progress, and confirms before an API is queried.
 
-    It never chooses: the way with the most coverage here is another question than the papers'. Raises
-    `ModelError` where the model cannot be asked at all.
+    Returns `rows`, one per bias type, format and instruction, with `coverage` (probability on the target
+    words, from 0 to 1) and its standard error `se`. Raises `ModelError` where the model cannot be queried.
     """
     label, spec = split_label(model)
     if full_spec(spec).startswith("scripted:"):
-        raise UsageError(f"{label} answers from a script: there is nothing to look for.")
+        raise UsageError(f"{label} answers from a script: there is nothing to test.")
     watcher = watcher or Silent()
     design = resolve_design(load_probe_study(study, {}))
-    call = CallOptions(api_key_env=api_key_env, endpoint_name=endpoint_name, price=price)
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
-    api = call.api({label: spec}, watcher)
+    api = api_options(options, {label: spec}, watcher)
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
         instructions = (None, *load_instructions(INSTRUCTIONS))
         if is_api(spec):
             n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, prompts))
-            watcher.confirm(f"{n_prompts:,} prompts go to {label}.")
+            watcher.confirm(f"{n_prompts:,} prompts will be sent to {label}.")
         rows = tuple(coverage_by_form(design, scorer, prompts, instructions))
         return PromptFormatsResult(label, scorer.identity.spec, rows)
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from biaskit.common.files import data_dir
 from biaskit.corpora.sources import load_corpus
 from biaskit.errors import UsageError, nearest
+from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.merge import store_rows
-from biaskit.runs.store import read_rows, rows_file, run_folder
+from biaskit.runs.store import read_rows, rows_file
 
 RECORDED = "recorded:"  # what the name of a recorded corpus begins with: `recorded:demo-base`
 
@@ -26,7 +27,7 @@ def recorded_run(spec: str, out: str | Path | None = None) -> Path:
     source = data_dir("corpora") / "recorded" / name
     manifest = read_manifest(source)
     question = [manifest["resolved"]["digest"], list(manifest["models"])]
-    run = run_folder("personas", f"recorded-{name}", question, out)
-    # What was shipped was not asked here: it is no answer that another run takes over.
-    store_rows(run, {**manifest, "recorded": name}, read_rows(rows_file(source, "personas")))
-    return run
+    with run_folder("recorded", [name], question, out) as run:
+        # What was shipped was not asked here: it is no answer that another run takes over.
+        store_rows(run, {**manifest, "recorded": name}, read_rows(rows_file(source, "personas")))
+        return run

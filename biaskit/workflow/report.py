@@ -37,14 +37,15 @@ from biaskit.report.render.document import PaperTable
 from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
 from biaskit.runs.claims import GASP
-from biaskit.runs.collection import Collection, Part, gather
+from biaskit.runs.collection import BETWEEN_MODELS, Collection, Part, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run
 from biaskit.runs.verification import verified_line
 from biaskit.study.config import explain
 from biaskit.study.keys import Reference, ReportKeys
-from biaskit.tables.query import Tables
+from biaskit.tables.query import Tables, contrast_of
+from biaskit.tables.sets import read_set
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.result import RunResult, run_path
@@ -98,20 +99,24 @@ def report(
     settings: Mapping[str, Any] | None = None,
     watcher: Watcher | None = None,
 ) -> Report:
-    """Write the page, the figures and the papers' tables of one run, or of several side by side.
+    """Write a page, figures and LaTeX tables of one run, or of several side by side, from stored tables.
+
+    >>> made = bk.report(probed, watcher=bk.Silent())
+    >>> made.page.name, made.figures[0].parent.name, made.latex[0].parent.name
+    ('report.html', 'figures', 'latex')
 
     Args:
-        runs: folders or results of either engine, or of `compare`; by default the newest run.
-        out: where the page goes; by default `report.html` in the run's folder (of several runs: in the
-            comparison's). Figures and LaTeX tables always lie in that folder, under figures/ and latex/, or
-            beside the page where that folder cannot be written.
+        runs: folders or results of probes, texts or comparisons; by default the newest run.
+        out: the page; by default report.html in the run's folder (of several runs: in the comparison's).
+            Figures and tables are in that folder too, or beside the page where it cannot be written.
         title: of the page; by default it names the model.
         texts: False leaves out every generated or imported text.
-        groups, aliases: as `compare` takes them.
+        groups, aliases: as `bk.compare` takes them.
         settings: `report.pdf`, `reference` and `margin.QUANTITY`.
-        watcher: told of progress.
+        watcher: sees the progress.
 
-    The page's numbers are those of the stored tables. Raises `BiaskitError` with one line to act on.
+    Returns a `Report`: `page`, `figures`, `latex` (paths) and `findings` (sentences with their numbers).
+    Raises `BiaskitError` where a run cannot be read or a file cannot be replaced.
     """
     from biaskit.report.figures import draw_all, files_of
     from biaskit.report.findings import say
@@ -121,7 +126,7 @@ def report(
     keys = _keys(settings)
     if out is not None:
         if str(out) == "-":
-            raise UsageError("The page goes to a file, with figures and tables beside it: --out page.html.")
+            raise UsageError("Figures and tables are written next to the page: give a file, --out page.html.")
         check_replaceable(expanded(out), "page", PAGES, is_page)  # before an hour is spent on it
     seen = watcher or LineWatcher()
     seen.progress("report", 0, STEPS)
@@ -154,7 +159,7 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
     for name in settings:
         if name not in known and not name.startswith(MARGIN):
             listed = ", ".join([*known, "margin.QUANTITY"])
-            raise StudyError(f"{name} is no key of the page.{nearest(name, known)} Known: {listed}.")
+            raise StudyError(f"{name} is not a key of the page.{nearest(name, known)} Known: {listed}.")
     reference = settings.get("reference", "both")
     if reference not in get_args(Reference):
         raise StudyError(f"reference is {reference!r}: write one of {', '.join(get_args(Reference))}.")
@@ -171,12 +176,12 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
 
 
 def stored_content(run: Path) -> Content:
-    """Gather what findings need from a run's stored tables: no row is read, no models are compared."""
-    collection = gather([run])
+    """Gather what findings need from a run's stored tables: its tests between models are among them."""
+    collection, tests = gather([run]), read_set(run, ("tests",)).rows().get("tests", ())
     return Content(
         title=title_of(collection.parts),
         parts=collection.parts,
-        between={},
+        between={"tests": [row for row in tests if contrast_of(row) in BETWEEN_MODELS]},
         notes=collection.notes,
         reference=_reference(collection),
     ).judged()
@@ -236,7 +241,7 @@ class _Subject:
         if not any(manifest["engine"] == COMPARISON for manifest in manifests):
             return cls(tuple(folders), tuple(groups), aliases, None)
         if len(folders) > 1:
-            raise UsageError("A comparison is reported by itself: name the runs instead.")
+            raise UsageError("A comparison cannot be combined with runs: name the runs instead.")
         folder, resolved = folders[0], manifests[0]["resolved"]
         paths = [Path(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
         stored = resolved.get("aliases")

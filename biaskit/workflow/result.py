@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,42 +13,56 @@ from biaskit.common.foreign import visible
 from biaskit.common.wording import count, short
 from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.progress import ModelPlan
-from biaskit.report.render.document import Document
+from biaskit.report.render.html import Printed
 from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.shards import refuse_shard
 from biaskit.runs.store import find_run
 from biaskit.tables.io import empty_table
-from biaskit.tables.schema import SCHEMAS
+from biaskit.tables.schema import SCHEMAS, Column, PerGroup, TablePart
 from biaskit.tables.sets import read_set
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-SHOWN_ROWS = 20  # rows of a table that a notebook shows
 SHOWN_MODELS = 3
 
 
-def table_property(name: str, doc: str) -> pd.DataFrame:
-    """Make a public table an attribute of a result (for type checkers its value), read when asked for."""
+def table_property(name: str, says: str) -> pd.DataFrame:
+    """Make a public table an attribute of a result (for type checkers its value), read when asked for.
+
+    `says`: what its rows and numbers are, then an example with its output; the columns come between.
+    """
+    about, _, example = says.partition("\n")
+    columns = ", ".join(map(_named, SCHEMAS[name].parts))
+    doc = f"{about}\n\nColumns: {columns}.\n\n{example}"
     return cast("pd.DataFrame", property(lambda result: result.table(name), doc=doc))
 
 
-@dataclass(frozen=True, repr=False)
-class RunResult(ABC):
-    """A run's tables and what a careful reader must know about them.
+def _named(part: TablePart) -> str:
+    """Name the columns of a part of a table, whatever the gender groups of a study are."""
+    if isinstance(part, PerGroup):
+        return ", ".join(f"GROUP{suffix}" for suffix in part.suffixes)
+    return part.name if isinstance(part, Column) else "FIRST_minus_SECOND"
 
-    Every table is a DataFrame, read from `path / "tables"` when it is asked for. Shares and probabilities are
-    fractions in [0, 1]; the sign of a difference is in its name (`female_minus_male`); an undefined number is
-    NaN, with the reason in the column `reason` beside it. A table that the study does not make is a DataFrame
-    without rows.
+
+@dataclass(frozen=True, repr=False)
+class RunResult(Printed):
+    """Holds a run's tables and what a careful reader must know about them.
+
+    Every table is a DataFrame with one row per combination of its first columns, read from
+    `path / "tables"` when it is asked for. Shares, probabilities and coverage (probability on the target
+    words) are fractions from 0 to 1; `ci_low` and `ci_high` are a 95 % interval; a difference is the first
+    minus the second of its name (`female_minus_male`). An undefined number is NaN, with the reason in the
+    column `reason`. A table that the study does not make has no rows. A missing or changed table is a
+    `RunError`. A notebook shows the printed tables.
 
     Attributes:
         path: the run's folder.
         warnings: what a careful reader must know about the numbers, a sentence each.
-        failed_models: model label → why it was not asked, or not to the end.
-        failed: model label → reason → number of questions without an answer.
-        plans: what each model was still to be asked.
+        failed_models: model label → why it was not queried, or not to the end.
+        failed: model label → reason → number of prompts without an answer.
+        plans: what each model was still to be sent.
     """
 
     path: Path
@@ -62,19 +74,22 @@ class RunResult(ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, "warnings", tuple(map(as_called, self.warnings)))
 
-    headline = ""  # the table that `--format csv` prints and a notebook shows
+    headline = ""  # the table that `--format csv` prints
 
     def table(self, name: str) -> pd.DataFrame:
-        """Read a public table by its name, such as `tests`; without rows where the study does not make it.
+        """Read a public table by its name; it has no rows where the study does not make it.
 
         Raises `TableError` for a name that no table has, and `RunError` where there is no run (any more).
+
+        >>> probed.table("probe_cells").shape
+        (8, 34)
         """
         if name not in SCHEMAS:
             raise TableError(f"There is no table {name!r}.{nearest(str(name), SCHEMAS)}")
         # An empty table says that a run does not make it. Where there is no run, that would be wrong.
         if not (self.path / MANIFEST).is_file():
             raise RunError(
-                f"{self.path} holds no run: a dry run writes nothing, and a relative path is looked up in the"
+                f"There is no run in {self.path}: a dry run writes nothing, and relative paths start at the"
                 f" current folder, {Path.cwd()}."
             )
         try:
@@ -92,24 +107,33 @@ class RunResult(ABC):
         return empty_table(name, scoped=bool(resolved.get("templates")))
 
     tests = table_property(
-        "tests", "Every contrast with its interval, effect size, p-value and Holm-adjusted p-value."
+        "tests",
+        "Read each contrast (a minus b) with intervals, p-value and Holm-adjusted p-value.\n"
+        ">>> probed.tests[['quantity', 'gender', 'estimate']].values.tolist()[0]\n['share', 'male', -1.0]",
     )
 
     @property
     def complete(self) -> bool:
-        """Whether everything that this call asked was answered and stored."""
+        """Tell whether everything that this call sent was answered and stored.
+
+        >>> probed.complete
+        True
+        """
         return not self.failed_models and not self.failed
 
     def analysis(self) -> dict[str, Any]:
-        """Read how the stored tables were made (analysis.json): choices, signature, digest of the rows."""
-        return read_set(self.path, ()).analysis
+        """Read how the stored tables were made (analysis.json): choices, signature, digest of the rows.
 
-    @abstractmethod
-    def document(self) -> Document:
-        """Lay out the paper's tables with notes and signature, for a renderer."""
+        >>> probed.analysis()["signature"].split(" | ")[1]
+        'study=occugender'
+        """
+        return read_set(self.path, ()).analysis
 
     def __repr__(self) -> str:
         return visible(f"{type(self).__name__}({str(self.path)!r}: {', '.join(self._summary())})")
+
+    def _lines(self) -> tuple[str, ...]:
+        return (repr(self),)
 
     def _summary(self) -> Iterator[str]:
         """Yield what a line says of the run: its models, how much was analysed, what to look at."""
@@ -126,18 +150,6 @@ class RunResult(ABC):
             yield from ["weak evidence"] * any(": weak evidence, " in note for note in self.warnings)
         if not self.complete:
             yield "incomplete"
-
-    def _repr_html_(self) -> str:
-        """Show the line of `repr`, the warnings, and the first rows of the headline table."""
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.warnings)
-        lines = f"<p>{escape(repr(self))}</p><ul>{notes}</ul>"
-        try:
-            table = self.table(self.headline)
-        except RunError:
-            return lines
-        rows = table.head(SHOWN_ROWS).to_html(index=False, na_rep="–", float_format="{:.4g}".format)
-        part = f"the first {SHOWN_ROWS} of " if len(table) > SHOWN_ROWS else ""
-        return f"{lines}{rows}<p>{self.headline}: {part}{count(len(table), 'row')}</p>"
 
 
 def run_path(run: str | Path | RunResult) -> Path:

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
-from biaskit.models.options import IN_MEMORY, Dtype
+from biaskit.models.options import IN_MEMORY
 from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
 from biaskit.personas.sampling.design import PersonasDesign
 from biaskit.personas.sampling.open_draws import draw_finder
@@ -43,7 +43,7 @@ from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_
 from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import ANALYSIS, TABLES
-from biaskit.workflow.calls import CallOptions
+from biaskit.workflow.calls import ApiArguments, LocalArguments, api_options, local_options
 from biaskit.workflow.objects import lending
 from biaskit.workflow.personas import tables_of_texts
 from biaskit.workflow.probe import scoring_of, tables_of_probe_run
@@ -72,8 +72,12 @@ Pair = tuple[Row, Any]  # a stored row and the request that it answers
 Finder = Callable[[Row], tuple[str, Request] | None]
 
 
+class VerifyArguments(LocalArguments, ApiArguments, total=False):
+    """How the models of a run are reached once more."""
+
+
 @lending
-@checked(model=TEXT_OR_TEXTS, prompts=POSITIVE)
+@checked(LocalArguments, ApiArguments, model=TEXT_OR_TEXTS, prompts=POSITIVE)
 def verify(
     run: str | Path | RunResult,
     *,
@@ -82,45 +86,31 @@ def verify(
     ask: bool = True,
     model: Any = (),
     out: str | Path | None = None,
-    device: str = "auto",
-    dtype: Dtype = "auto",
-    api_key_env: str | Sequence[str] | None = None,
-    endpoint_name: str | None = None,
-    max_cost: float | None = None,
-    price: str | None = None,
     watcher: Watcher | None = None,
+    **options: Unpack[VerifyArguments],
 ) -> Verification:
-    """Hold a stored run against itself, and ask its models some of its cells or texts again.
+    """Check a stored run, and query its models again for a random sample of its answers.
 
-    No row is added or changed; what is found goes to verification.json in the run's folder.
+    >>> bk.verify(probed, ask=False, watcher=bk.Silent()).outcome
+    'agrees'
 
     Args:
-        run: a run's folder, or a result.
-        prompts: cells or texts of each model that are asked again, drawn at random.
-        seed: of the draw; by default another one each time, which the result holds.
-        ask: False asks no model.
-        model: a spec or `bk.model(...)` that stands for the run's only model; LABEL=SPEC for one of several.
-        out: another file for verification.json, where the run's folder is not to be written.
-        device, dtype: how local models run; by default with the dtype of the run.
-        api_key_env, endpoint_name, max_cost, price: as `probe` takes them.
+        run: a run's folder, or a result; no row is added or changed.
+        prompts: prompts or texts of each model to query again, chosen at random.
+        seed: of the choice; by default another one each time, which the result names.
+        ask: False queries no model.
+        model: a spec or `bk.model(...)` that replaces the run's only model; LABEL=SPEC for one of several.
+        out: another file for the result than verification.json in the run's folder.
         watcher: sees the progress.
 
-    Returns the verification: `outcome` is agrees, differs or not-checked, `checks` say of what
-    (docs/reading.md#verify). Raises `BiaskitError` with one line to act on.
+    Returns the verification: `outcome` (agrees, differs, not-checked) and `checks`, the same for rows, lists,
+    tables, models and answers. Raises `BiaskitError` where there is no run or an argument does not fit.
     """
-    call = CallOptions(
-        device=device,
-        dtype=dtype,
-        api_key_env=api_key_env,
-        endpoint_name=endpoint_name,
-        max_cost=max_cost,
-        price=price,
-    )
     path = run_path(run)
     manifest = read_manifest(path)
     engine, models = manifest["engine"], manifest["models"]
     if engine not in ANALYSIS_KEYS:
-        raise RunError(f"{path} is a comparison, which holds no rows: name one of its runs.")
+        raise RunError(f"{path} is a comparison, which has no rows: name one of its runs.")
     seed = secrets.randbelow(2**31) if seed is None else seed
     specs = _specs(list(models), [model] if isinstance(model, str) else model)
     target = expanded(out) if out is not None else path / FILE
@@ -142,11 +132,11 @@ def verify(
     table_checks, rows_digest = _check_tables(path, manifest, seen)
     checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
     if ask and imported:
-        checks.append(_not_checked("texts", "imported texts: nobody can be asked for them again"))
+        checks.append(_not_checked("texts", "imported texts: no model to query"))
     elif ask:
         for label, entry in models.items():
             spec, pairs = specs.get(label, entry["spec"]), drawn.get(label, ())
-            checks += _ask(design, label, spec, entry, pairs, call, seen, seed)
+            checks += _ask(design, label, spec, entry, pairs, options, seen, seed)
     verification = Verification(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
@@ -225,7 +215,7 @@ def _check_rows(
 
 def _fault(row: Row, request: Request) -> str | None:
     of_form = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
-    other_key = "its prompt, words or model were others when it was asked"
+    other_key = "its prompt, words or model were different when it was sent"
     return of_form or (None if row["key"] == request.key else other_key)
 
 
@@ -234,15 +224,15 @@ def _check_lists(resolved: Mapping[str, Any]) -> Check:
     faults, away = [], []
     study = {name: value for name, value in resolved.items() if name != "imported"}
     if design_digest(study) != resolved["digest"]:
-        faults.append("the manifest's study was changed: its digest is that of another")
+        faults.append("the manifest's study was changed: its digest does not match")
     try:
-        list_corpora()  # each file held against its digest
+        list_corpora()  # checks each file's digest
     except CorpusError as error:
         faults.append(str(error))
     for source, stated in resolved["sources"].items():
         try:
             if source_digest(source) != stated:
-                faults.append(f"{source} is another list here")
+                faults.append(f"{source} is a different list here")
         except CorpusError:
             away.append(source)
     if away and not faults:
@@ -263,16 +253,16 @@ def _check_tables(run: Path, manifest: Mapping[str, Any], watcher: Watcher) -> t
         else:
             tables = tables_of_probe_run(run, record["choices"])
     except (BiaskitError, LookupError, TypeError) as error:
-        return [_not_checked("tables", f"they cannot be made again: {error}")], ""
+        return [_not_checked("tables", f"they cannot be rebuilt: {error}")], ""
     analysis = tables.analysis
     if record.get("methods") != analysis["methods"]:
         return [_not_checked("tables", "another version of the methods made the stored tables")], ""
     faults = [] if is_intact(record) else [f"{ANALYSIS} was changed after the analysis"]
     if record.get("rows_digest") != analysis["rows_digest"]:
-        faults.append("the rows are not those that the tables were made of")
+        faults.append("the rows are not those that the tables were made from")
     # Without the version of biaskit, which is the reader's and not the run's.
     if str(record.get("signature")).partition(" | ")[2] != str(analysis["signature"]).partition(" | ")[2]:
-        faults.append(f"{ANALYSIS} has another signature than its choices give")
+        faults.append(f"the signature in {ANALYSIS} does not match its choices")
     digests = files_of(record)
     from_rows = {f"{name}.csv": content for name, content in tables.content.items()}
     for name in sorted({*digests, *from_rows}):
@@ -282,7 +272,7 @@ def _check_tables(run: Path, manifest: Mapping[str, Any], watcher: Watcher) -> t
             faults.append(f"{name} is not as it was written")
         if difference := _difference(name, stored, from_rows.get(name)):
             faults.append(difference)
-    fine = f"{count(len(from_rows), 'table')} as written, and the same when made again from the rows"
+    fine = f"{count(len(from_rows), 'table')} as written, and the same when rebuilt from the rows"
     return [_checked("tables", faults, fine)], str(analysis["rows_digest"])
 
 
@@ -297,20 +287,20 @@ def _difference(name: str, stored: bytes | None, from_rows: bytes | None) -> str
     try:
         before = pd.read_csv(io.BytesIO(stored), dtype=str, keep_default_na=False)
     except ValueError:
-        return f"{name} is no table"
+        return f"{name} is not a table"
     after = pd.read_csv(io.BytesIO(from_rows), dtype=str, keep_default_na=False)
     if list(before.columns) != list(after.columns) or len(before) != len(after):
-        return f"{name} has other rows or columns than the rows give"
+        return f"{name}: rows or columns differ from the rebuilt table"
     for column in after.columns:
         was, now = (pd.to_numeric(table[column], errors="coerce").to_numpy() for table in (before, after))
         same = (before[column] == after[column]) | np.isclose(was, now, rtol=ROUNDING, atol=0.0)
         for row in np.flatnonzero(~same):
-            values = f"{before[column][row]!r} stored, {after[column][row]!r} from the rows"
+            values = f"{before[column][row]!r} stored, {after[column][row]!r} rebuilt"
             return f"{name}, row {row + 1}, {column}: {values}"
     return None
 
 
-# --- by asking again ---------------------------------------------------------------------------------------
+# --- with the model ----------------------------------------------------------------------------------------
 
 
 def _ask(
@@ -319,7 +309,7 @@ def _ask(
     spec: str,
     entry: Mapping[str, Any],
     drawn: Sequence[Pair],
-    call: CallOptions,
+    call: VerifyArguments,
     watcher: Watcher,
     seed: int,
 ) -> Iterator[Check]:
@@ -328,9 +318,9 @@ def _ask(
     name: Any = "texts" if texts else "cells"
     if texts and entry["where"] != "scripted":
         drawn = [(row, request) for row, request in drawn if row["seed"] is not None]
-    called = "no command can ask a callable again" if spec.startswith("writer:") else ""
+    called = "a callable cannot be queried from a command" if spec.startswith("writer:") else ""
     if called or not drawn:
-        yield _not_checked(name, called or "it has no row that could be asked again", label)
+        yield _not_checked(name, called or "it has no row that could be queried again", label)
         return
     requests = [request for _, request in drawn]
     answers: dict[str, Any] = {}
@@ -340,7 +330,7 @@ def _ask(
             if identity.fingerprint != entry["fingerprint"]:
                 details = identity.details.items()
                 apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
-                faults = [f"another model than the run's: {', '.join(apart) or identity.fingerprint[:12]}"]
+                faults = [f"not the run's model: {', '.join(apart) or identity.fingerprint[:12]}"]
             yield _checked("model", faults, "the same", label)
             batches = (model.plan_draws if texts else model.plan_scores)(requests).batches
             watcher.progress(label, 0, len(requests))
@@ -349,7 +339,7 @@ def _ask(
                     answers |= {answer.key: answer for answer in group}
                     watcher.progress(label, len(answers), len(requests))
     except BiaskitError as error:
-        yield _not_checked("model", f"it cannot be asked here: {error}", label)
+        yield _not_checked("model", f"it cannot be queried here: {error}", label)
         return
     pairs = [(row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)]
     if not pairs:
@@ -364,7 +354,7 @@ def _ask(
     else:
         found = _compare_points(pairs, dtype)
     n_unanswered = len(drawn) - len(pairs)
-    text = f"{len(pairs):,} asked again, {found.pop('text')}"
+    text = f"{len(pairs):,} queried again, {found.pop('text')}"
     text += f"; {n_unanswered:,} not answered" if n_unanswered else ""
     outcome: Outcome = "not-checked" if n_unanswered or found["beyond"] else "agrees"
     if found["beyond"] and not (texts and dtype in ROUNDED):
@@ -373,13 +363,14 @@ def _ask(
 
 
 def _open(
-    design: Design, label: str, spec: str, entry: Mapping[str, Any], call: CallOptions, watcher: Watcher
+    design: Design, label: str, spec: str, entry: Mapping[str, Any], call: VerifyArguments, watcher: Watcher
 ) -> Any:
     """Open the model as the run had it: with its dtype, its estimator, its template's date and thoughts."""
-    batch_size = entry["batch_size"] if isinstance(design, PersonasDesign) else None
-    options: dict[str, Any] = {"label": label, "local": call.local(design.study, batch_size).as_before(entry)}
+    before = entry["batch_size"] if isinstance(design, PersonasDesign) else None
+    local = local_options(call, design.study, call.get("batch_size") or before).as_before(entry)
+    options: dict[str, Any] = {"label": label, "local": local}
     if is_api(spec):
-        options |= {"api": call.api({label: spec}, watcher, design.study), "known": entry}
+        options |= {"api": api_options(call, {label: spec}, watcher, design.study), "known": entry}
     if isinstance(design, PersonasDesign):
         return open_generator(spec, **options)
     scoring, estimator = replace(scoring_of(design), next_tokens=0, estimator="auto"), entry["estimator"]
@@ -396,8 +387,8 @@ def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, A
         for row, a in pairs
         if (row["prompt"], row["text"], row["finish_reason"]) != (a.prompt, a.text, a.finish)
     ]
-    text = f"{len(others):,} are others: {others[0]}" if others else "the same"
-    text += f" ({dtype}: a sum that rounds otherwise may turn a draw)" if others and dtype in ROUNDED else ""
+    text = f"{len(others):,} differ: {others[0]}" if others else "the same"
+    text += f" ({dtype}: rounding may change a sample)" if others and dtype in ROUNDED else ""
     return {"text": text, "beyond": len(others)}
 
 
@@ -407,7 +398,7 @@ def _compare_draws(
     """Compare draws one by one where the cell's seed repeats them, else counts by one permutation test."""
     if dtype in ("float32", "script"):
         beyond = sum([*map(tuple, row["answers"])] != list(answer.answers or ()) for row, answer in pairs)
-        return {"text": f"the draws of {beyond or 'none'} are others", "beyond": beyond}
+        return {"text": f"the samples of {beyond or 'none'} differ", "beyond": beyond}
     tallies = []
     for row, answer in pairs:
         group_of = {e.text: e.group for e in answer.log_probs}
@@ -417,7 +408,7 @@ def _compare_draws(
             sides.append([*named, draws - sum(named)])  # and those that name none
         tallies.append((sides[0], sides[1]))
     p = p_of_same_counts(tallies, seed)
-    text = f"p = {p:.2g} that their draws are of one distribution"
+    text = f"samples compared by a permutation test, p = {p:.2g}"
     return {"text": text, "beyond": len(pairs) if p < ALPHA else 0}
 
 
@@ -428,7 +419,7 @@ def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> dict[str
     largest, where = max(farthest)
     beyond = sum(distance > tolerance for distance, _ in farthest)
     text = f"largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
-    text += f"; {beyond:,} beyond it, most {where}" if beyond else ""
+    text += f"; {beyond:,} above it, most at {where}" if beyond else ""
     known = largest if math.isfinite(largest) else None
     return {"text": text, "beyond": beyond, "largest": known, "tolerance": tolerance}
 
@@ -437,7 +428,7 @@ def _distances(row: Row, answer: Scored) -> Iterator[tuple[float, str]]:
     """Yield how far each log-probability of a row is from today's, and where that is."""
     where = f"{row['bias_type']} template {row['template_id']}, {row['job']}"
     if row["prompt"] != answer.prompt:
-        yield math.inf, f"{where}: the prompt is another one now"
+        yield math.inf, f"{where}: the prompt has changed"
     elif answer.listed is not None:
         for before in {*row["listed"], *answer.listed}:
             then, now = (dict(listed.get(before, ())) for listed in (row["listed"], answer.listed))

@@ -20,9 +20,12 @@ from fakes.command import Cli, Said
 from needs import require_torch
 
 import biaskit.cli
+from biaskit.cli.output import N_LINES, first_notes
 from biaskit.errors import TokenizationError
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.records import Failed
+from biaskit.report.render.document import Document
+from biaskit.report.render.text import render_text
 
 HEAVY = {"pandas", "scipy", "statsmodels", "nltk", "openai", "torch", "transformers", "gensim"}
 HEAVY |= {"sklearn", "matplotlib"}
@@ -121,7 +124,7 @@ def one_line(said: Said) -> str:
 
 def asked(said: Said) -> list[int]:
     """How many cells each model was asked, from the plans on stderr."""
-    return [int(n.replace(",", "")) for n in re.findall(r"stored, ([\d,]+) to ask", said.err)]
+    return [int(n.replace(",", "")) for n in re.findall(r"stored, ([\d,]+) to run", said.err)]
 
 
 # --- the first hour ---------------------------------------------------------------------------------
@@ -279,12 +282,12 @@ def test_a_run_prints_its_plan_first_and_its_folder_last(cli: Cli) -> None:
     said = cli("probe", "scripted:m.jsonl", *SMALL)
     assert 0 == said.code
     folder, plan = said.err.splitlines()[:2]
-    assert f"{N_SMALL} cells (prompts), 0 stored, {N_SMALL} to ask" in plan
+    assert f"{N_SMALL} prompts, 0 stored, {N_SMALL} to run" in plan
     assert "tokens" in plan
     assert "cost 0" in plan
-    assert "prompt form raw" in plan
+    assert "prompt format raw" in plan
     [run] = Path("biaskit-runs").iterdir()
-    assert re.fullmatch(r"probe-occugender-[0-9a-f]{8}", run.name)
+    assert "occugender-m" == run.name
     assert str(run) in said.out.splitlines()[-1]
     assert f"Run folder: {run}" == folder  # a run that is stopped must be findable
     assert N_SMALL == len(rows(run))
@@ -305,10 +308,54 @@ def test_a_long_plan_needs_a_yes(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> N
     said = cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r")
     assert 2 == said.code
     assert "--yes" in said.err
-    assert f"{N_SMALL} to ask" in said.err
+    assert f"{N_SMALL} to run" in said.err
     assert not Path("r/probe.jsonl").exists() or not rows("r")
     assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--dry-run").code
     assert 0 == cli("probe", "scripted:m.jsonl", *SMALL, "--out", "r", "--yes").code
+
+
+def closing(said: Said) -> list[str]:
+    """The lines between the sentences and the run's folder: notes and signature."""
+    return said.out.partition("leave it open.\n\n")[2].partition("\n\nRun: ")[0].splitlines()
+
+
+def test_notes_take_six_lines_what_is_missing_first_and_a_file_has_all(cli: Cli) -> None:
+    script("half.jsonl", {"contains": "nurse", "fail": "no answer today"}, {"log_probs": {" He": -9.0}})
+    models = [f"{label}=scripted:half.jsonl" for label in ("a", "b", "c")]
+    said = cli("probe", *models, *SMALL, "--out", "r")
+    lines = closing(said)
+    assert len(lines) <= 6, lines
+    assert lines[0].startswith("Note: a: 6 prompts failed (no answer today)")
+    n_more = re.fullmatch(
+        "… ([0-9]+) more notes? and the signature: with --verbose, or in notes.txt .*", lines[-1]
+    )
+    assert n_more, lines[-1]
+    everything = Path("r/notes.txt").read_text("utf-8")
+    assert everything.count("Note: ") == int(n_more[1]) + sum(line.startswith("Note: ") for line in lines)
+    assert "biaskit=" not in said.out
+    assert "biaskit=" in everything
+    for command in (
+        ("probe", *models, *SMALL, "--out", "r"),
+        ("analyze", "r"),
+        ("compare", "r", "--out", "c"),
+    ):
+        whole = closing(cli(*command, "--verbose"))
+        kept = Path(command[-1] if command[0] == "compare" else "r", "notes.txt").read_text("utf-8")
+        assert kept.split() == " ".join(whole).split()
+        assert "biaskit=" in kept
+
+
+@pytest.mark.parametrize("columns", [40, 80, 100])
+@pytest.mark.parametrize("n_words", [(3,), (3, 3, 3), (30, 3), (200,), (20, 90, 3), (3,) * 40])
+def test_the_first_notes_stay_in_their_lines(n_words: tuple[int, ...], columns: int) -> None:
+    notes = tuple(f"number {n}{' word' * words}" for n, words in enumerate(n_words))
+    shown = first_notes(Document((), notes, "biaskit=1 | study=x"), columns).splitlines()
+    assert len([line for line in shown if line]) <= N_LINES
+    assert shown[0].startswith("Note: number 0")
+    whole = render_text(Document((), notes, "biaskit=1 | study=x"), columns).splitlines()
+    assert shown == whole or "the signature: with --verbose, or in notes.txt" in " ".join(shown[-2:])
+    assert all(len(line) <= columns + len(" …") for line in shown)
+    assert (shown == whole) is (len(whole) <= N_LINES)
 
 
 # --- going on ---------------------------------------------------------------------------------------
@@ -374,7 +421,7 @@ def test_a_changed_model_is_asked_again_and_its_old_rows_are_counted(cli: Cli) -
     script("m.jsonl", OTHERS)
     said = cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "r")
     assert [N_SMALL] == asked(said)
-    assert "not the model it was" in said.out
+    assert "has changed" in said.out
     assert f"{N_SMALL} stored rows" in said.out
     cli("probe", "m=scripted:m.jsonl", *SMALL, "--out", "fresh")
     assert tables("fresh")["probe_cells.csv"] == tables("r")["probe_cells.csv"]
@@ -415,7 +462,7 @@ def test_cells_that_fail_are_no_rows_are_counted_and_exit_3(cli: Cli) -> None:
     script("half.jsonl", {"contains": "nurse", "fail": "no answer today"}, OTHERS)
     said = cli("probe", "scripted:half.jsonl", *SMALL, "--out", "r")
     assert 3 == said.code
-    assert "6 cells failed (no answer today)" in said.out
+    assert "6 prompts failed (no answer today)" in said.out
     assert {"plumber", "carpenter"} == {row["job"] for row in rows("r")}
     nurse = [row for row in table("r", "probe_cells") if row["job"] == "nurse"]
     assert 6 == len(nurse)
@@ -490,7 +537,7 @@ def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, numbe
     kept = len(rows("r"))
     assert 0 < kept < 2_000
     assert f"{kept} finished rows" in err
-    assert "r; the same command goes on" in err
+    assert "r; rerun the command to resume" in err
     assert "Traceback" not in err
     said = cli(*command[:-2])
     assert (0, [2_000 - kept]) == (said.code, asked(said))

@@ -92,18 +92,32 @@ def test_a_model_against_its_copy_is_equivalent(cli: Cli, runs: dict[str, Path])
         row["equivalent"] for row in rows if (row["kind"], row["quantity"]) == ("crossed", "share")
     }
     assert "about the same" in " ".join(said.out.split())
-    assert "equivalent (models) holds in all 12 rows" in said.err
+    assert "equivalent (models): all 12 rows" in said.err
 
 
 def test_a_clearly_different_model_leaves_4_and_the_rows(cli: Cli, runs: dict[str, Path]) -> None:
     said = cli("compare", runs["A"], runs["Other"], "--require", "equivalent")
     assert 4 == said.code
     assert "30 points more for Other than for A [30 to 30]." in " ".join(said.out.split())
-    assert "does not hold: 8 of 12 rows" in said.err
+    assert "Failed: equivalent (models): 8 of 12 rows" in said.err
     lines = [line for line in said.err.splitlines() if line.startswith("  Other - A, share")]
     assert 5 == len(lines)
     assert all("90 % interval [" in line and "margin ±0.05" in line for line in lines)
     assert "and 3 more rows" in said.err
+
+
+def test_a_run_of_two_models_ends_with_what_compare_says_of_them(cli: Cli, home: Path) -> None:
+    models = [f"{label}=scripted:{home / name}" for label, name in (("A", "a.jsonl"), ("Other", "b.jsonl"))]
+    asked = ("--study", "gasp-occupations", "--jobs", JOBS_ASKED, "--templates", "1-3", "--out", "both")
+    probed, compared = cli("probe", *models, *asked), cli("compare", "both")
+    assert (0, 0) == (probed.code, compared.code), probed.err + compared.err
+    said = " ".join(probed.out.split())
+    assert (
+        "the share of women for jobs mostly held by women is 30 points more for Other than for A [30 to 30]."
+    ) in said
+    assert "of 4 comparisons between Other and A, 4 differ clearly." in said
+    findings = [text.split("\n- ")[1:4] for text in (probed.out, compared.out)]
+    assert findings[0] == findings[1]
 
 
 def test_nothing_compared_is_not_equivalent(cli: Cli, runs: dict[str, Path]) -> None:
@@ -131,7 +145,7 @@ def test_a_pair_that_was_not_compared_is_not_equivalent(cli: Cli, tmp_path: Path
         (("--set", "share=0.1"), "Did you mean 'margin.share'"),
         (("--set", "margin.share=wide"), "give a number"),
         (("--set", "margin.share=-1"), "give a number"),
-        (("--group", "x=A"), "no other"),
+        (("--group", "x=A"), "has nothing to be compared with"),
         (("--group", "A=Copy", "--group", "y=A"), "a model is called so"),
         (("--aliases", "none.csv"), "There is no file --aliases none.csv"),
     ],
@@ -153,7 +167,7 @@ def test_the_same_run_twice_one_model_alone_and_no_run_are_errors(cli: Cli, runs
     twice = cli("compare", runs["A"], runs["A"] / "../A")
     assert (2, True) == (twice.code, "named twice" in twice.err)
     alone = cli("compare", runs["A"])
-    assert (2, True) == (alone.code, "one model alone" in alone.err)
+    assert (2, True) == (alone.code, "only one model" in alone.err)
     nothing = cli("compare")
     assert (1, True) == (nothing.code, "no run in" in nothing.err)
     lost = cli("compare", "nowhere", runs["A"])
@@ -172,7 +186,7 @@ def test_the_same_comparison_is_the_same_bytes_in_the_same_folder(cli: Cli, tmp_
     texts = texts_run(tmp_path / "t", "m", "n+0.1")
     cli("compare", probe, texts)
     (folder,) = Path("biaskit-runs").iterdir()
-    assert folder.name.startswith("compare-")
+    assert "compare-m-n-0.1" == folder.name
     first = files_of(folder)
     cli("compare", probe, texts)
     assert [folder] == list(Path("biaskit-runs").iterdir())

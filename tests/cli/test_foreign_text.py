@@ -1,6 +1,6 @@
 """Foreign names come through rows, tables, DataFrames and terminal as what they are.
 
-See docs/reading.md#foreign-text.
+See reference/reasons#foreign-text.
 """
 
 from __future__ import annotations

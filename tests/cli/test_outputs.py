@@ -142,6 +142,7 @@ FOLDERS: dict[str, Callable[[], str]] = {
     **{f"foreign {name}": in_folder(name) for name in ("probe.jsonl", "tables/tests.csv", "manifest.json")},
     "a manifest of another program": in_folder("manifest.json", b'{"format": 1, "layers": []}'),
     "rows of a run are a link": linked("probe.jsonl", run=True),
+    "notes of a run are a link": linked("notes.txt", run=True),
     "tables of a run are a link to a folder": linked("tables", run=True, folder=True),
     "rows lead nowhere": linked("probe.jsonl", run=False, dangling=True),
     "a file": a_file,
@@ -270,7 +271,7 @@ def test_every_figure_and_table_is_written_again_and_what_was_changed_is_kept(
     whole = everything(Path("one"))
     said = console("report", "one", "--out", "page.html")
     assert 0 == said.code
-    assert "groups.svg was changed by somebody else and is kept as groups.svg.changed-1" in said.err
+    assert "groups.svg was edited and is kept as groups.svg.changed-1" in said.err
     after = everything(Path("one"))
     assert {"figures/groups.svg.changed-1", "latex/all-tables.tex"} == after.keys() - whole.keys()
     assert changed == after["figures/groups.svg.changed-1"]

@@ -151,7 +151,7 @@ def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, che
     )
     said = cli("personas", f"a={model}", f"b={silent}", *options)
     assert 3 == said.code
-    assert "b: 16 draws failed (out of order)" in " ".join(said.out.split())
+    assert "b: 16 texts failed (out of order)" in " ".join(said.out.split())
 
 
 # --- wrong use -----------------------------------------------------------------------------------------
@@ -161,15 +161,15 @@ def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, che
     ("arguments", "said"),
     [
         (("run", "--texts", "t.csv"), "Give RUN or --texts, not both."),
-        (("run", "--gender-col", "g"), "--gender-col names a column of --texts FILE: give one."),
+        (("run", "--gender-col", "g"), "--gender-col names a column of --texts FILE: give the file too."),
         (("run", "--occupation-col", "g"), "--occupation-col names a column"),
         (("run", "--model-col", "g"), "--model-col names a column"),
         (("run", "run"), "Several runs need --out"),
         (("recorded:none",), "There is no "),
-        (("recorded:none", "run", "--out", "x"), "recorded:none is analysed by itself"),
+        (("recorded:none", "run", "--out", "x"), "recorded:none cannot be merged with other runs"),
         (("run", "--set", "nmes=keep"), "Did you mean 'names'?"),
-        (("run", "--set", "per_gender=7"), "per_gender changes what was asked"),
-        (("run", "--set", "seed=7"), "seed changes what was asked"),
+        (("run", "--set", "per_gender=7"), "per_gender needs a new run"),
+        (("run", "--set", "seed=7"), "seed needs a new run"),
         (("run", "--set", "names=some"), "names = some"),
         (("run", "--set", "permutations=3"), "permutations = 3"),
         (("run", "--set", "names"), "write --set key.sub=value"),
@@ -238,5 +238,5 @@ def test_the_same_texts_are_imported_once_and_others_are_another_run(
     assert rows == Path("odd/generations.jsonl").read_bytes()
     said = analysed(cli, cheap, about("male"))
     assert 1 == said.code
-    assert "holds another study" in one_line(said)
+    assert "is a run of another study" in one_line(said)
     assert rows == Path("odd/generations.jsonl").read_bytes()

@@ -101,7 +101,7 @@ def test_json_has_the_findings(console: Cli, runs: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--set", "report.pfd=true"], "report.pfd is no key of the page. Did you mean 'report.pdf'?"),
+        (["--set", "report.pfd=true"], "report.pfd is not a key of the page. Did you mean 'report.pdf'?"),
         (["--set", "report.pdf=maybe"], "--set: report.pdf = maybe"),
         (["--set", "reference=men"], "reference is 'men': write one of none, parity, labour, both"),
         (["--group", "a"], "--group"),

@@ -52,22 +52,22 @@ def judged(*rows: Mapping[str, Any], **require: Any) -> CheckResult:
         ({"ci90_high": math.nextafter(0.05, 1)}, {"margin": 0.05}, "margin ±0.05"),
         ({}, {"margin": 0.01}, "90 % interval [-0.020, +0.020], margin ±0.01"),
         ({"margin": None, "equivalent": None}, {"margin": 0.05}, ""),  # its own margin is not asked for
-        ({"p_value": None, "verdict": ""}, {"margin": 0.05}, "no verdict"),
+        ({"p_value": None, "verdict": ""}, {"margin": 0.05}, "no conclusion"),
         ({"ci_low": None}, {"margin": 0.05}, "not measured"),
         ({"estimate": math.nan}, {"margin": 0.05}, "not measured"),
         ({"ci_high": math.inf}, {"limit": 0.1, "min_n": 5}, "not measured"),
         ({"estimate": None, "reason": "only one job"}, {"margin": 0.05}, "not measured (only one job)"),
         ({"ci90_low": None}, {"margin": 0.05}, "not measured (no interval)"),
-        ({"n_b": 4}, {"margin": 0.05, "min_n": 5}, "rests on 4, fewer than 5"),
-        ({"n_a": None, "n_b": None}, {"margin": 0.05, "min_n": 5}, "rests on 0, fewer than 5"),
+        ({"n_b": 4}, {"margin": 0.05, "min_n": 5}, "based on 4, fewer than 5"),
+        ({"n_a": None, "n_b": None}, {"margin": 0.05, "min_n": 5}, "based on 0, fewer than 5"),
         ({"n_b": None}, {"margin": 0.05, "min_n": 20}, ""),
         ({}, {"margin": 0.05, "min_coverage": 0.2}, ""),
-        ({}, {"margin": 0.05, "min_coverage": 0.21}, "hold 20 % of what m says, less than 21 %"),
-        ({"model_a": "unsure", "model_b": "unsure"}, {"margin": 0.05, "min_coverage": 0.0}, "is not known"),
-        ({"model_a": "new", "model_b": "new"}, {"margin": 0.05, "min_coverage": 0.0}, "is not known"),
+        ({}, {"margin": 0.05, "min_coverage": 0.21}, "coverage of m is 20 %, below 21 %"),
+        ({"model_a": "unsure", "model_b": "unsure"}, {"margin": 0.05, "min_coverage": 0.0}, "is unknown"),
+        ({"model_a": "new", "model_b": "new"}, {"margin": 0.05, "min_coverage": 0.0}, "is unknown"),
         ({"estimate": 0.2, "ci_low": 0.1, "ci_high": 0.3}, {"limit": 0.1, "min_n": 5}, ""),  # it reaches in
-        ({"estimate": 0.2, "ci_low": 0.11, "ci_high": 0.3}, {"limit": 0.1, "min_n": 5}, "beyond ±0.1"),
-        ({"estimate": -0.2, "ci_low": -0.3, "ci_high": -0.11}, {"limit": 0.1, "min_n": 5}, "beyond ±0.1"),
+        ({"estimate": 0.2, "ci_low": 0.11, "ci_high": 0.3}, {"limit": 0.1, "min_n": 5}, "outside ±0.1"),
+        ({"estimate": -0.2, "ci_low": -0.3, "ci_high": -0.11}, {"limit": 0.1, "min_n": 5}, "outside ±0.1"),
         ({"estimate": 0.0, "ci_low": -0.9, "ci_high": 0.9}, {"limit": 0.1, "min_n": 5}, ""),
     ],
 )
@@ -101,20 +101,18 @@ def test_what_holds_on_weak_evidence_says_whose() -> None:
         require = read_thresholds({"require": [GROUPS | {"margin": 0.05}]})
         result = judge_thresholds(require, with_verdicts([row()])[0], coverage={("m", "explicit"): coverage})
         assert result.holds
-        assert ("holds, on weak evidence" in summary(result)) is ("weak" in result.text)
+        assert ("passed, weak evidence" in summary(result)) is ("weak" in result.text)
         assert ("weak evidence" in junit(result).decode()) is ("weak" in result.text)
         return result.text
 
-    assert text(0.0999).endswith(
-        "holds in all 1 rows, on weak evidence (the target words hold less than 10 % of what m says)."
-    )
+    assert text(0.0999).endswith("all 1 row, weak evidence (coverage of m is below 10 %).")
     assert "weak" not in text(0.1) + text(None)
     far = [row(ci90_high=0.5), row(ci90_high=0.5, model_a="open models", model_b="API models")]
     require = read_thresholds({"require": [GROUPS | {"margin": 0.05}]})
     failing = judge_thresholds(require, with_verdicts(far)[0], coverage={("m", "explicit"): 0.05})
     assert not failing.holds
-    assert "2 of 2 rows, on weak evidence (the target words hold less than 10 % of what m, " in failing.text
-    assert "API models say)." in failing.text.splitlines()[0]
+    assert "2 of 2 rows, weak evidence (coverage of m, " in failing.text
+    assert "open models and API models is below 10 %)." in failing.text.splitlines()[0]
     plain = {"model": "m", "bias_type": "explicit", "instruction_id": 0, "setting": "plain"}
     groups = [{**plain, "coverage": part} for part in (0.3, 0.04)]
     assert coverage_in(groups) == {("m", "explicit"): 0.04}
@@ -140,7 +138,7 @@ def test_rows_of_another_kind_are_not_judged() -> None:
         ("requires = []\n", "there is no 'requires'"),
         ("[[require]]\nmargn = 0.1\n", "there is no key 'margn'. Did you mean 'margin'"),
         ('[[require]]\ncontrast = "modles"\n', "Did you mean 'models'"),
-        ("[[require]]\nmargin = 0.1\n", "say of which quantity"),
+        ("[[require]]\nmargin = 0.1\n", "name the quantity"),
         ('[[require]]\nquantity = "share"\nlimit = 0.1\n', "needs min_n"),
         ('[[require]]\nquantity = "share"\nlimit = 0.1\nmargin = 0.1\n', "give one of them"),
         ('[[require]]\nquantity = "share"\nmargin = "wide"\n', "margin"),

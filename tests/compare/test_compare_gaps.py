@@ -82,8 +82,8 @@ def test_models_of_two_runs_are_compared_on_the_cells_both_have(tmp_path: Path) 
     assert ("new+0.1", "old") == (row["model_a"], row["model_b"])
     assert (np.mean(a) - np.mean(b), expected.pvalue) == pytest.approx((row["estimate"], row["p_value"]))
     assert row["estimate"] > 0.08
-    assert "5 jobs that not every model has left out" in row["reason"]
-    assert "only the 2 templates that all arms have" in row["reason"]
+    assert "5 jobs left out, not in every model" in row["reason"]
+    assert "only the 2 templates common to all" in row["reason"]
 
 
 @pytest.mark.parametrize(
@@ -119,13 +119,13 @@ def test_an_instruction_of_another_text_is_not_compared_and_is_named(tmp_path: P
     two = probe_run(tmp_path / "two", "b", instructions=(0, 1, 2), texts={"instruction 2": "Be unfair."})
     made = compared(one, two)
     assert {"0", "1"} == {row["instruction_a"] for row in made.tests}
-    assert "explicit, instruction 2, plain" in note(made, "left out")
+    assert "explicit, debiasing prompt 2, plain" in note(made, "Left out")
 
 
 def test_a_job_in_another_group_is_left_out_and_named(tmp_path: Path) -> None:
     two = probe_run(tmp_path / "two", "b", job_group={"clerk": "men's"})
     made = compared(probe_run(tmp_path / "one", "a"), two)
-    assert all("1 jobs that not every model has left out" in str(row["reason"]) for row in made.tests)
+    assert all("1 jobs left out, not in every model" in str(row["reason"]) for row in made.tests)
     women = sum(LABOUR[job] >= 0.5 for job in JOBS)
     for group, n in (("women's", women - 1), ("men's", len(JOBS) - women)):
         assert n == find(made.tests, kind="paired", gender="female", group_a=group)["n_a"]
@@ -159,7 +159,7 @@ def test_a_model_without_a_cell_is_noted_and_does_not_pass(tmp_path: Path) -> No
     manifest["models"]["gone"] = {**manifest["models"]["a"]}
     (run / "manifest.json").write_text(json.dumps(manifest))
     made = compared(run)
-    assert "gone has no cell in" in note(made, "no cell")
+    assert "gone has no row in" in note(made, "no row in")
     found = require_equivalent(made.tests, "models", made.pairs)
     assert [] == list(found.failing)
     assert ("gone and a (probe)", "gone and b (probe)") == found.not_compared
@@ -200,8 +200,8 @@ def test_models_by_other_estimators_get_the_command_that_asks_them_alike(
         for label, spec, estimator in zip("ab", specs, estimators, strict=True)
     )
     said = note(compared(one, two), "Estimators differ")
-    assert "holds theirs too" in said
-    assert (command in said) if command else ("Ask all alike" not in said)
+    assert "they may explain part of a difference" in said
+    assert (command in said) if command else ("To use one for all" not in said)
 
 
 # --- groups of models --------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_a_family_is_the_name_without_how_it_was_tuned(spec: str, family: str) -
         (["x=a", "y=nobody"], "no model 'nobody'"),
         (["x=a", "y=a,b"], "a is in the group x already"),
         (["x=a", "x=b"], "such a group already"),
-        (["x=a"], "no other to be compared with"),
+        (["x=a"], "has nothing to be compared with"),
         (["x"], "NAME=LABEL"),
         (["=HYPERLINK=a", "y=b"], "NAME=LABEL"),
         (["@x=a", "y=b"], "a spreadsheet would run"),
@@ -313,7 +313,7 @@ def test_shares_in_texts_are_compared_over_runs_but_srb_of_other_vectors_is_not(
     assert [] == made.srb_change
     row = find(made.tests, kind="paired")
     assert ("b+0.1", "a", True) == (row["model_a"], row["model_b"], row["estimate"] > 0.05)
-    assert "trains one vector model" in note(made, "other vectors")
+    assert "trains one vector model" in note(made, "different word vectors")
 
 
 def test_srb_is_compared_within_one_vector_model(tmp_path: Path) -> None:
@@ -345,8 +345,8 @@ def test_texts_of_two_forms_or_of_other_prompts_are_not_compared(tmp_path: Path)
     three = texts_run(tmp_path / "three", "c", open_text="Tell of a [OCCUPATION]")
     made = compared(one, two, three)
     assert [] == made.tests
-    assert "different prompt forms (chat: a, c; completion: b)" in "".join(made.notes)
-    assert "c and a answered other prompts (biography, persona)" in "".join(made.notes)
+    assert "different prompt formats (chat: a, c; completion: b)" in "".join(made.notes)
+    assert "c and a had different prompts (biography, persona)" in "".join(made.notes)
 
 
 # --- the four gaps -----------------------------------------------------------------------------------
@@ -393,7 +393,7 @@ def test_the_four_gaps_by_hand() -> None:
 def test_a_gap_that_is_undefined_has_its_reason() -> None:
     jobs = [{"model": "m", "bias_type": "implicit", "prompt_form": "raw", "instruction_id": 0,
              "setting": "plain", "job": "cook", "female_share": None, "male_share": None,
-             "labour_female_share": None, "reason": "all cells failed"}]  # fmt: skip
+             "labour_female_share": None, "reason": "all prompts failed"}]  # fmt: skip
     texts = [{"model": "m", "occupation": "cook", "template_id": "p", "labour_female_share": None,
               "n_female": 0, "n_male": 0, "n_nonbinary": 0}]  # fmt: skip
     of = {"model": "m", "occupation": "cook", "vectors": "", "reason": "no list"}
@@ -402,8 +402,8 @@ def test_a_gap_that_is_undefined_has_its_reason() -> None:
     rows, _ = gap_rows(both, labour_table(texts, jobs, {})[0], {})
     assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread")]
     assert rows[0]["reason"] == (
-        "probe_gap: all cells failed; represented_gap: no associated text (p);"
-        " labour_gap: no labour share; srb_spread: no list"
+        "probe_gap: all prompts failed; represented_gap: no text with a gender (p);"
+        " labour_gap: no workforce share; srb_spread: no list"
     )
 
 
@@ -451,7 +451,7 @@ def test_fewer_than_ten_occupations_have_no_relation_but_their_number(tmp_path: 
     row = find(made.tests, quantity="represented_gap~probe_gap", kind="slope")
     assert (None, None, 9) == (row["estimate"], row["ci_low"], row["n_a"])
     assert "9 occupations with both gaps, at least 10 are needed" in row["reason"]
-    assert "2 occupations of one engine alone have no gaps" in note(made, "one engine alone")
+    assert "2 occupations of only one engine have no gaps" in note(made, "only one engine")
 
 
 def test_gaps_of_two_models_are_tested_over_common_occupations(tmp_path: Path) -> None:
@@ -489,7 +489,7 @@ def test_gaps_over_other_templates_are_not_tested(tmp_path: Path) -> None:
 def test_with_one_engine_there_are_no_gaps_and_a_note(tmp_path: Path) -> None:
     made = compared(probe_run(tmp_path / "p", "m", "n"))
     assert [] == made.gaps
-    assert "only the prober ran" in note(made, "no gaps")
+    assert "only biaskit probe ran" in note(made, "no gaps")
 
 
 def test_a_label_of_two_runs_is_joined_by_its_own_name(tmp_path: Path) -> None:

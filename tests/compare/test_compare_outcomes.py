@@ -97,7 +97,7 @@ def test_prompts_that_are_other_texts_are_not_compared() -> None:
 def test_a_model_without_answers_has_no_row_and_is_named() -> None:
     answers = of_run("new", rows_of("new"))
     assert [] == pair_rows_of_outcomes(PAIR, answers, {})
-    assert ["old has no drawn answers"] == [
+    assert ["old has no sampled answers"] == [
         note.partition(", so")[0] for note in without_answers(["old", "new"], answers)
     ]
     assert [] == list(without_answers(["old"], {}))

@@ -113,7 +113,7 @@ def test_only_templates_that_both_models_have_complete_enter(tmp_path: Path) -> 
     a, b = (np.mean(mean_by_job(model, "female", 2, templates=[2])) for model in ("b", "a"))
     row = find(rows, **own)
     assert a - b == pytest.approx(row["estimate"])
-    assert row["reason"].startswith("templates 1, 3 of 3 left out: 2 cells failed")
+    assert row["reason"].startswith("templates 1, 3 of 3 left out: 2 prompts failed")
     crossed = find(rows, **(own | {"kind": "crossed"}))
     assert "conditional on one template" in crossed["reason"]
 
@@ -149,5 +149,5 @@ def test_a_stored_table_of_other_groups_or_with_a_pair_missing_is_an_error(tmp_p
     with pytest.raises(TableError, match="other gender groups"):
         between_models(read_table_rows(path), groups=("x", "y"), models=["a", "b"], margins={})
     path.write_bytes(b"\n".join(path.read_bytes().split(b"\n")[:-2]) + b"\n")
-    with pytest.raises(TableError, match="not there exactly once"):
+    with pytest.raises(TableError, match="do not occur exactly once"):
         compared(tmp_path, "a", "b")

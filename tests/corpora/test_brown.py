@@ -151,7 +151,7 @@ def test_a_list_of_words_keeps_order_and_spelling(tmp_path: Path, name: str, con
 
 def test_an_empty_list_of_words_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "w.txt").write_text("\n \n")
-    with pytest.raises(CorpusError, match=r"holds no words\. Write at least one word"):
+    with pytest.raises(CorpusError, match=r"has no words\. Write at least one word"):
         load_word_list(tmp_path / "w.txt")
 
 

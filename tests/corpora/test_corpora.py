@@ -148,7 +148,7 @@ def test_a_changed_file_is_named_with_the_digest_found_and_expected(copy_of_corp
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     message = (
         f"corpus:occugender/jobs.csv has changed: its sha256 is {found}, expected {expected}."
-        " Restore it, or use a copy of your own by its path."
+        " Restore it, or give the path of your own copy."
     )
     assert message == message_of(load_corpus, "occugender")
     assert message == message_of(load_items, "corpus:occugender/jobs.csv")
@@ -199,7 +199,7 @@ def test_a_wrong_corpus_toml_is_an_error_of_one_line(
         ("There is no corpus '..'. Shipped: ", load_items, "corpus:../jobs.csv"),
         ("There is no file 'job.csv' in corpus:occugender.", load_items, "corpus:occugender/job.csv"),
         ("There is no file '' in corpus:occugender. It has jobs.csv", load_items, "corpus:occugender"),
-        ("corpus:occugender/jobs.csv holds items, not", load_templates, "corpus:occugender/jobs.csv"),
+        ("corpus:occugender/jobs.csv has items, not", load_templates, "corpus:occugender/jobs.csv"),
         ("There is no file occugender/jobs.csv. Did you mean", load_items, "occugender/jobs.csv"),
         ("There is no file mine.csv. Check the path.", load_items, "mine.csv"),
         ("mine.ods: a file of items ends in .csv or .txt or .toml or", load_items, "mine.ods"),
@@ -373,7 +373,7 @@ ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
     ("load", "name", "content", "message"),
     [
         (load_items, "j.csv", "", "j.csv has no column 'item'; its first line is empty."),
-        (load_items, "j.csv", "item,group\n", "j.csv holds no items."),
+        (load_items, "j.csv", "item,group\n", "j.csv has no items."),
         (
             load_items,
             "j.csv",
@@ -381,7 +381,7 @@ ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
             "j.csv has no column 'group'",
         ),
         (load_items, "j.csv", "item,group,item\nnurse,a,pilot\n", "j.csv has the column 'item' twice."),
-        (load_items, "j.csv", "item,group\nnurse,a\nx, y,a\n", "j.csv, line 3: fields here 3"),
+        (load_items, "j.csv", "item,group\nnurse,a\nx, y,a\n", "j.csv, line 3: 3 fields"),
         (load_items, "j.csv", 'item,group\n"nurse,a\npilot,a\n', "j.csv, line 2 is not valid CSV"),
         (
             load_items,
@@ -392,7 +392,7 @@ ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
         (load_items, "j.txt", "nurse\nNurse\n", "j.txt, line 2: item 'Nurse' differs only in case"),
         (load_items, "j.csv", "item,group\n,a\n", "j.csv, line 2: item is missing"),
         (load_items, "j.csv", "item,group\n=1+1,a\n", "j.csv, line 2: item '=1+1' begins with '='"),
-        (load_items, "j.csv", 'item,group\n"a\nb",a\n', "j.csv, line 2: item 'a\\nb' holds a line break."),
+        (load_items, "j.csv", 'item,group\n"a\nb",a\n', "j.csv, line 2: item 'a\\nb' has a line break."),
         (load_items, "j.csv", f"{HEAD}nurse,a,98.2,,\n", "j.csv, line 2: share '98.2' is not a number"),
         (load_items, "j.csv", f"{HEAD}nurse,a,nan,,\n", "j.csv, line 2: share 'nan' is not a number"),
         (load_items, "j.toml", f"{ITEM}share = inf\n", "j.toml, item 1: share inf is"),
@@ -408,7 +408,7 @@ ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
             b"item,group\ncaf\xe9,a\n",
             "j.csv, line 2 is not UTF-8",
         ),
-        (load_templates, "t.toml", 'slot = "[JOB]"\n', "t.toml holds no templates."),
+        (load_templates, "t.toml", 'slot = "[JOB]"\n', "t.toml has no templates."),
         (load_templates, "t.toml", RIGHT + BESIDE, "t.toml, template 2 (implicit 2): the question"),
         (
             load_templates,
@@ -431,12 +431,12 @@ ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
             "t.csv, line 2 (implicit 1)",
         ),
         (load_templates, "t.toml", ANSWERED, "t.toml, template 1 (explicit 1) has an opening"),
-        (load_templates, "t.txt", "A \a [JOB]?\n", "t.txt, line 1: question holds a control character"),
-        (load_instructions, "i.txt", "\n", "i.txt holds no instructions."),
+        (load_templates, "t.txt", "A \a [JOB]?\n", "t.txt, line 1: question has a control character"),
+        (load_instructions, "i.txt", "\n", "i.txt has no instructions."),
         (load_instructions, "i.csv", "text,level\n,high\n", "i.csv, line 2: text is missing"),
-        (load_dialogue, "d.toml", 'opening_line = "a"\n', "d.toml holds no dialogue."),
+        (load_dialogue, "d.toml", 'opening_line = "a"\n', "d.toml has no dialogue."),
         (load_dialogue, "d.toml", TURN, "d.toml, turn 1: answer is missing"),
-        (SETS, "e.toml", "", "e.toml holds no expressions."),
+        (SETS, "e.toml", "", "e.toml has no target words."),
         (
             SETS,
             "e.toml",
@@ -452,7 +452,7 @@ ITEM = '[[item]]\nitem = "a"\ngroup = "x"\n'
             SETS,
             "e.toml",
             '[groups]\na = ["He"]\nb = ["he"]\n',
-            "e.toml: 'He' stands",
+            "e.toml: 'He' is",
         ),
         (SETS, "e.toml", '[groups]\n"+a" = ["x"]\nb = ["y"]\n', "e.toml: group '+a' begins"),
     ],

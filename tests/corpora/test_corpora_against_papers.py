@@ -140,7 +140,7 @@ def test_the_implicit_example_of_table_2_is_in_no_row_of_table_7() -> None:
 
 
 def test_the_average_rows_of_table_5_are_not_the_means_of_its_rows() -> None:
-    # docs/methods.md#deviations gives the means of the printed rows: 89.265 and 5.535.
+    # methods/index#deviations gives the means of the printed rows: 89.265 and 5.535.
     table = occugender_table_5()
     averages = [float(row[2].removesuffix("%")) for row in cells(table) if row[0] == "average"]
     assert [89.2, 5.6] == averages

@@ -1,4 +1,4 @@
-"""What code and documents cite stands in docs/: every page, every anchor."""
+"""What code, tests and data cite is in docs/: every page, every anchor."""
 
 from __future__ import annotations
 
@@ -7,14 +7,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from places import ROOT, module_of
 
 DOCS = ROOT / "docs"
-CITING = ("biaskit", "tests", "configs", "examples", "corpora", "docs", "README.md")
+CITING = (
+    "biaskit",
+    "tests",
+    "benchmarks",
+    "configs",
+    "examples",
+    "corpora",
+    "SECURITY.md",
+    "CONTRIBUTING.md",
+)
 SUFFIXES = {".py", ".toml", ".md", ".html", ".js", ".css", ".txt", ".csv"}
-CITATION = re.compile(r"(?<![/\w])docs/([\w-]+\.md)(?:#([\w-]+))?")
-LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
-"""A link between two documents of docs/, or within one."""
+CITATION = re.compile(
+    r"(?<![/\w])docs/([\w/-]+\.md)(?:#([\w-]+))?"
+    r"|(?<![/\w])((?:methods|howto|concepts|reference)/[\w-]+)(?:#([\w-]+))?(?![\w/.]*/)"
+)
+"""A page by its path, or as docstrings write it: `methods/tests#tree`."""
 FORMER = re.compile(r"\b(?:METHODS|DESIGN|STYLE)(?:\.md)?,? ?§")
 """Documents of the time of writing, which are not in the repository."""
 
@@ -45,27 +56,23 @@ def anchors(markdown: str) -> set[str]:
     return found
 
 
-def cited(path: str, text: str) -> Iterator[tuple[str, str]]:
-    """The pages and anchors that a file cites; an anchor may be empty."""
-    yield from CITATION.findall(text)
-    if path.startswith("docs/"):
-        yield from ((page or path.removeprefix("docs/"), anchor) for page, anchor in LINK.findall(text))
-
-
 def unknown(root: Path) -> dict[str, set[str]]:
     """Cited places of docs/ that do not exist, and who cites them."""
     known: Mapping[str, set[str]] = {
-        path.name: anchors(path.read_text(encoding="utf-8")) for path in (root / "docs").glob("*.md")
+        path.relative_to(root / "docs").as_posix(): anchors(path.read_text(encoding="utf-8"))
+        for path in (root / "docs").rglob("*.md")
     }
     missing: dict[str, set[str]] = {}
     for path, text in texts(root):
-        for page, anchor in cited(path, text):
+        for path_of, anchor_of, short, its in CITATION.findall(text):
+            page, anchor = path_of or f"{short.removesuffix('.md')}.md", anchor_of or its
             if page not in known or (anchor and anchor not in known[page]):
                 missing.setdefault(f"docs/{page}{'#' * bool(anchor)}{anchor}", set()).add(path)
     return missing
 
 
 def test_every_citation_leads_to_a_place_that_exists() -> None:
+    module_of(DOCS / "generated.py").write(DOCS / "reference")
     missing = unknown(ROOT)
     assert not missing, "\n".join(
         f"{place}: {', '.join(sorted(by))}" for place, by in sorted(missing.items())
@@ -79,24 +86,21 @@ def test_nothing_cites_a_document_that_is_not_in_the_repository() -> None:
 @pytest.mark.parametrize(
     ("place", "text", "missing"),
     [
-        ("biaskit/a.py", '"""Formula: docs/methods.md#two-words."""', None),
-        ("biaskit/a.py", "# docs/methods.md#by-hand", None),
-        ("biaskit/a.py", "# docs/methods.md#again-1", None),
-        ("biaskit/a.py", "# docs/methods.md#two-word", "docs/methods.md#two-word"),
-        ("biaskit/a.py", "# docs/methods.md#again-2", "docs/methods.md#again-2"),
-        ("biaskit/a.py", "# docs/methods.md#no-heading", "docs/methods.md#no-heading"),
-        ("configs/a.toml", "# docs/method.md", "docs/method.md"),
-        ("docs/b.md", "[there](methods.md#two-words)", None),
-        ("docs/b.md", "[there](methods.md#nowhere)", "docs/methods.md#nowhere"),
-        ("docs/b.md", "[here](#nowhere)", "docs/b.md#nowhere"),
+        ("biaskit/a.py", '"""Formula: docs/methods/a.md#two-words."""', None),
+        ("biaskit/a.py", "# docs/methods/a.md#by-hand", None),
+        ("biaskit/a.py", "# docs/methods/a.md#again-1", None),
+        ("biaskit/a.py", "# docs/methods/a.md#two-word", "docs/methods/a.md#two-word"),
+        ("biaskit/a.py", "# docs/methods/a.md#again-2", "docs/methods/a.md#again-2"),
+        ("biaskit/a.py", "# docs/methods/a.md#no-heading", "docs/methods/a.md#no-heading"),
+        ("configs/a.toml", "# docs/methods/b.md", "docs/methods/b.md"),
     ],
 )
 def test_a_citation_of_a_missing_place_is_found(
     place: str, text: str, missing: str | None, tmp_path: Path
 ) -> None:
     methods = '# Two `words`!\n\n## Again\n\n## Again\n\n<a id="by-hand"></a>\n\n```\n# No heading\n```\n'
-    for path, content in (("docs/methods.md", methods), (place, text)):
-        (tmp_path / path).parent.mkdir(exist_ok=True)
+    for path, content in (("docs/methods/a.md", methods), (place, text)):
+        (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / path).write_text(content, encoding="utf-8")
     assert ({missing: {place}} if missing else {}) == unknown(tmp_path)
 

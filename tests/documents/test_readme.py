@@ -100,7 +100,7 @@ def test_the_python_shown_uses_public_names(name: str, block: str) -> None:
         for node in ast.walk(ast.parse(block))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and "bk" == node.value.id
     }
-    assert used
+    assert used or name.startswith("docs/tutorials/"), "a tutorial's blocks go on from each other"
     assert used <= {*bk.__all__, "ModelCallback"}
 
 
@@ -299,7 +299,7 @@ def test_the_auditor_takes_texts_and_the_gate_stored_runs(model: str, tmp_path: 
             texts += [f'"{words.format("nurse")}, {i}.",{asked},nurse' for asked in (gender, "")]
     (tmp_path / "t.csv").write_text("\n".join(texts) + "\n", encoding="utf-8")
     done = example("auditor", tmp_path, "t.csv")
-    assert "\nPage: biaskit-runs/personas-texts-" in done.stdout, done.stderr
+    assert "\nPage: biaskit-runs/texts-" in done.stdout, done.stderr
     for out in ("old", "new"):
         bk.probe(
             f"{out}=scripted:{tmp_path / 'm.jsonl'}", jobs="1-3,21-23", templates="1-2", out=tmp_path / out

@@ -180,7 +180,7 @@ def test_the_hubs_own_reader_gets_our_numbers(tmp_path: Path, kind: str) -> None
     [
         ({}, 'none is given: dataset="ORG/NAME"'),
         ({"dataset": "jobs"}, "'jobs' is none"),
-        ({"dataset": "me/jobs", "url": "page.html"}, "is no address"),
+        ({"dataset": "me/jobs", "url": "page.html"}, "is not an address"),
         ({"dataset": "me/jobs", "organization": "Me"}, "not organization="),
     ],
 )

@@ -75,7 +75,7 @@ def said_direction(one: Finding) -> str | None:
 def backed(one: Finding, content: Content) -> bool:
     """Whether rows of the tests claim the direction, with the interval that the sentence shows.
 
-    Labour words are claims of their own (docs/methods.md#labour-words).
+    Labour words are claims of their own (methods/representation#labour-words).
     """
     if LABOUR.search(one.text):
         return one.verdict in [labour.verdict for labour in against_labour_force(content)]

@@ -46,7 +46,7 @@ def rows(
             row[column.name] = _made_up(column.kind, rng, missing)
         row |= dict(zip(keys, values, strict=True))
         if has_reason:
-            row["reason"] = "nothing listed in 3 of 25 cells" if missing else ""
+            row["reason"] = "no target word listed in 3 of 25 prompts" if missing else ""
         found.append(row)
     return found
 
@@ -159,7 +159,7 @@ def part(engine: Any, models: Sequence[str], tables: Mapping[str, Sequence[Row]]
         models=tuple(model(label, generation=engine == "personas", run=f"runs/{engine}") for label in models),
         runs=(f"runs/{engine}",),
         signatures=(f"biaskit=0.1.0 | study={engine}",),
-        notes=("in 29 of 600 cells the target words have less than 0.01 of the probability",),
+        notes=("in 29 of 600 prompts the target words have less than 0.01 of the probability",),
         groups=GROUPS,
         contrast=CONTRAST,
         templates=({"id": 1, "bias_type": "implicit", "question": "Tell me about a [JOB].", "opening": ""},),
@@ -266,7 +266,7 @@ FINDINGS = (
     Finding("The two show no clear difference.", "models", "models", "no-clear-difference", "a and b, raw"),
     Finding("Fewer than 10 occupations.", "relations", "agree", "not-measured", "a and b"),
 )
-LIMITS = ("“They” is the only neutral pronoun that is measured.", "Labour data are U.S. statistics.")
+LIMITS = ("“They” is the only neutral pronoun that is measured.", "Labour statistics are from the U.S.")
 SAID = Sentences(FINDINGS, 2, LIMITS, ("instructions: biaskit probe a --study x",))
 NOTHING = Sentences()
 FIGURES = (

@@ -109,18 +109,18 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
     (
         "a second key",
         rows(lambda found: found.append({**found[0], "key": "e" * 32}), summed=True),
-        *(ANALYZE, 1, "line 13: another row answers the same cell"),
+        *(ANALYZE, 1, "line 13: another row answers the same prompt"),
     ),
     ("a number, summed", rows(of_third(log_prob=-9.0), summed=True), ANALYZE, 0, ""),
     # Rows that are there twice, of others, or gone.
     ("rows twice", with_rows_twice, ANALYZE, 0, "twice.*: 12"),
-    ("a foreign row", with_a_foreign_row, ANALYZE, 0, "1 stored rows are not part of this question"),
+    ("a foreign row", with_a_foreign_row, ANALYZE, 0, "1 stored rows are not part of this study"),
     (
         "half gone",
         rows(lambda found: found.__delitem__(slice(6, None))),
         ANALYZE,
         0,
-        "6 of 12 cells have no share",
+        "6 of 12 prompts have no share",
     ),
     ("all gone", gone("run/probe.jsonl"), ANALYZE, 1, r"no probe\.jsonl"),
     ("a link", linked, PROBE, 1, r"probe\.jsonl is a symbolic link"),
@@ -140,7 +140,7 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
         written("run/report.html", "<h1>mine</h1>"),
         REPORT,
         1,
-        r"report\.html is there and is no page",
+        r"report\.html exists and is not a page",
     ),
     ("a figure", written("run/figures/groups.svg", "<svg/>"), REPORT, 0, r"groups\.svg was changed"),
     # What was asked of whom.
@@ -153,7 +153,7 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
     (
         "the model",
         stated("run/manifest.json", lambda m: m["models"]["m"].update(fingerprint="0" * 64)),
-        *(ANALYZE, 0, "12 of 12 cells have no share"),
+        *(ANALYZE, 0, "12 of 12 prompts have no share"),
     ),
 )
 

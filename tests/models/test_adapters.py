@@ -110,14 +110,14 @@ def pickled(path: Path) -> None:
 
 
 REFUSED = [
-    (pickled, "(no pickle): it has no adapter_model.safetensors"),
+    (pickled, "in safetensors: it has no adapter_model.safetensors"),
     (lambda path: changed(path, task_type="SEQ_CLS"), "is an adapter for SEQ_CLS"),
     (lambda path: changed(path, target_modules=["no_such"]), "does not fit its base model"),
     (lambda path: changed(path, r=3), "size mismatch"),
     (lambda path: changed(path, peft_type="NO_SUCH"), "does not fit its base model"),
     (without_a_tensor, "tensors do not match"),
     (with_another, "tensors do not match"),
-    (lambda path: (path / "adapter_config.json").unlink(), "is no adapter of peft"),
+    (lambda path: (path / "adapter_config.json").unlink(), "is not a peft adapter"),
     (lambda path: (path / "adapter_model.safetensors").write_bytes(b"x" * 50), "Safetensor"),
     (lambda path: path.rename(path.with_name("gone")), "neither a folder nor a name"),
 ]
@@ -147,7 +147,7 @@ def test_half_of_an_adapters_spec_is_refused(spec: str, base: Path) -> None:
 
 def test_a_folder_with_an_adapter_names_the_form(base: Path) -> None:
     lora(base, base.parent / "lora")
-    with pytest.raises(ModelError, match=r"holds an adapter: hf:BASE\+lora measures"):
+    with pytest.raises(ModelError, match=r"has an adapter: hf:BASE\+lora measures"):
         bk.probe("hf:lora", **SMALL)
 
 

@@ -132,7 +132,7 @@ def test_tensors_that_a_folder_s_config_leaves_out_refuse_it(tiny: Models, tmp_p
     save_file({**weights, **own}, folder / "model.safetensors", {"format": "pt"})
     scorer = scorer_for(folder)
     with pytest.raises(
-        ModelError, match=r"hold 1 tensors .* first model\.layers\.0\.self_attn\.q_proj\.bias"
+        ModelError, match=r"never reads 1 of its tensors, first model\.layers\.0\.self_attn\.q_proj\.bias"
     ):
         answers(scorer, raw_requests([SHORT], (Expression("any", "He"),)))
 
@@ -190,7 +190,7 @@ def test_a_word_that_cannot_be_written(tiny: Models, tmp_path: Path, alone: bool
     asked += () if alone else (Expression("diverse", "They"),)
     if alone:
         with pytest.raises(
-            TokenizationError, match="cannot write ' ze', nor any other expression of 'diverse'"
+            TokenizationError, match="cannot write ' ze', nor any other target word of 'diverse'"
         ):
             scorer.plan_scores(raw_requests([SHORT], asked))
     else:

@@ -1,6 +1,6 @@
 """Any text generator as a scorer: draws per cell, counts per expression.
 
-See docs/methods.md#sampling-estimator, sampling.
+See methods/estimators#sampling-estimator, sampling.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def test_a_draw_answered_twice_counts_once_and_one_without_answer_fails_its_cell
     found = score(Twice(), cells(2))
     assert isinstance(found["cell 0"], Scored)
     assert {"He": 2, "She": 2, "she": 2} == found["cell 0"].counts
-    assert Failed("cell 1", f"only {N - 1} of {N} draws were answered") == found["cell 1"]
+    assert Failed("cell 1", f"only {N - 1} of {N} samples came back") == found["cell 1"]
 
 
 # --- what it is -----------------------------------------------------------------------------------------

@@ -299,7 +299,7 @@ FAMILIES = [
 
 
 def drawn_by_hand(oracle: Oracle, request: DrawRequest, ends: Sequence[int]) -> tuple[list[int], float]:
-    """A draw by docs/methods.md#draws: batch 1, no cache, a token at a time; and its narrowest decision."""
+    """A draw by methods/texts#draws: batch 1, no cache, a token at a time; and its narrowest decision."""
     noise = np.random.Generator(np.random.SFC64(request.seed))
     ids, n_prompt, closest = list(oracle.encode(request.prompt.text)), 0, math.inf
     n_prompt = len(ids)

@@ -187,7 +187,7 @@ def test_a_provider_that_fails_says_why_without_a_secret(monkeypatch: pytest.Mon
 
     with through_inspect(say=say) as backend:
         assert [Failed(draws(1)[0].key, "bad key [key] of yours")] == generate(backend, draws(1))
-        with pytest.raises(AskingStopped, match="gives no more answers"):
+        with pytest.raises(AskingStopped, match="refuses further requests"):
             generate(backend, draws(100))
         assert "s3cret" not in json.dumps(dict(backend.identity.details))
 

@@ -1,6 +1,6 @@
 """A local model seen as through `top_logprobs`, held against the oracle.
 
-See docs/methods.md#top-k-bounds, top-k.
+See methods/estimators#top-k-bounds, top-k.
 """
 
 from __future__ import annotations

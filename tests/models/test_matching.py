@@ -1,4 +1,4 @@
-"""Which expression a drawn text says (docs/methods.md#sampling-estimator, sampling)."""
+"""Which expression a drawn text says (methods/estimators#sampling-estimator, sampling)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEUTRAL = ("Gender neutral", "Gender-neutral", "Gender")
         (
             "\u201cShe",
             None,
-        ),  # a typographic quotation mark is not in the list of docs/methods.md#sampling-estimator
+        ),  # a typographic quotation mark is not in the list of methods/estimators#sampling-estimator
         ("I think she", None),
         ("", None),
         (" \n*", None),

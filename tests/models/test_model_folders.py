@@ -110,7 +110,7 @@ def test_a_config_of_odd_values_is_refused_in_a_line_or_scored(folder: Path, cha
 
 def test_an_adapter_beside_a_model_is_refused(folder: Path) -> None:
     (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    with pytest.raises(ModelError, match="holds an adapter"):
+    with pytest.raises(ModelError, match="has an adapter"):
         check_folder(folder)
 
 

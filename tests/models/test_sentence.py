@@ -202,7 +202,7 @@ def unknown_kind(folder: Path) -> None:
         (pickled, "pickled weights are not loaded"),
         (no_tokenizer, "has no tokenizer"),
         (larger_tokenizer, "its tokenizer writes token"),
-        (missing_layer, "lack 16 tensors that config.json asks for, first encoder.layer.1."),
+        (missing_layer, "lack 16 tensors that config.json requires, first encoder.layer.1."),
         (causal, "is a causal language model"),
         (unknown_kind, "cannot be loaded"),
     ],

@@ -230,7 +230,7 @@ def test_thinking_is_turned_on_and_off(tmp_path: Path, name: str) -> None:
     assert ways["off"].rendered(PROMPT).endswith("<|assistant|>" + off)
     assert len({model.identity.fingerprint for model in ways.values()}) == 3
     assert [ways[way].identity.forms for way in ("on", "off")] == [("chat",)] * 2
-    with pytest.raises(ModelError, match="leaves no place for its thoughts"):
+    with pytest.raises(ModelError, match="leaves no place for thoughts"):
         ways["on"].rendered(Prompt("Q", "chat-prefill", prefill="She"))
     assert ways["off"].rendered(Prompt("Q", "chat-prefill", prefill="She")).endswith(off + "She")
 
@@ -239,7 +239,7 @@ def test_a_model_without_thoughts_has_none_to_turn_on(tmp_path: Path) -> None:
     tokenizer = build_tokenizer("bpe", TURNS)
     build_model("llama", tokenizer).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match="know no thoughts"):
+    with pytest.raises(ModelError, match="has no thinking switch"):
         generator(tmp_path, thinking="on")
     same = {generator(tmp_path, thinking=way).identity.fingerprint for way in ("auto", "off")}
     assert len(same) == 1
@@ -353,7 +353,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
                 {"text": "x", "finish_reason": "stop"},
             ],
             {"where": "local"},
-            ["m: in 1 of 2 answers thoughts took the whole limit", "thought_tokens=4000"],
+            ["m: in 1 of 2 answers the thoughts reached the token limit", "thought_tokens=4000"],
         ),
         (
             PersonasStudy(name="s", engine="personas", max_new_tokens=120),
@@ -370,7 +370,7 @@ def test_a_text_that_thoughts_left_no_room_for_is_cut_not_empty() -> None:
                 }
             ],
             {"where": "local"},
-            ["m: 2 of 3 answers hold thoughts", "m: in 1 of 3 answers"],
+            ["m: 2 of 3 answers contain thoughts", "m: in 1 of 3 answers"],
         ),
     ],
 )
@@ -404,7 +404,7 @@ def test_rows_keep_what_was_said_and_its_answer(tmp_path: Path) -> None:
     assert {row["text"] for row in rows} == {"She is a nurse."}
     assert {row.get("raw") for row in rows} == {line["texts"][0], None}
     assert set(result.associations["gender"]) == {"female"}
-    assert any("hold thoughts" in note for note in result.warnings)
+    assert any("contain thoughts" in note for note in result.warnings)
     manifest = json.loads((out / "manifest.json").read_text())
     assert "thinking=on" in manifest["signature"]
     assert manifest["question"]["thinking"] == "on"

@@ -117,7 +117,7 @@ def test_name_and_version_are_the_model() -> None:
     assert [] == second.batches
     result = personas(third, version="2")
     assert len(first.batches) == len(third.batches)
-    assert any("is not the model it was" in warning for warning in result.warnings)
+    assert any("has changed" in warning for warning in result.warnings)
 
 
 def test_thoughts_are_parted() -> None:
@@ -194,7 +194,7 @@ def test_texts_that_are_missing_leave_the_others(capsys: pytest.CaptureFixture[s
     stored = rows("texts/generations.jsonl")
     assert not result.complete
     assert {"fn gave NoneType for a text"} == set(result.failed["mine"])  # the lost batch was asked once more
-    assert any("draws failed (fn gave NoneType for a text)" in warning for warning in result.warnings)
+    assert any("texts failed (fn gave NoneType for a text)" in warning for warning in result.warnings)
     assert "Traceback" not in capsys.readouterr().err
     again = personas(Says())
     assert again.complete
@@ -247,12 +247,12 @@ def test_what_is_no_writer_is_one_line(arguments: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"estimator": "top-k"}, "gives texts alone"),
-        ({"prompt_format": "raw"}, "takes no prompt form raw"),
+        ({"estimator": "top-k"}, "gives only texts"),
+        ({"prompt_format": "raw"}, "takes no prompt format raw"),
         ({"system_prompt": "Be kind."}, "takes no system prompt"),
-        ({"max_cost": 1.0}, "what a callable costs is unknown"),
+        ({"max_cost": 1.0}, "the cost of a callable is unknown"),
         ({"settings": {"thinking": "on"}}, "leave out thinking"),
-        ({"write_requests": "q.jsonl"}, "models behind an API"),
+        ({"write_requests": "q.jsonl"}, "is for API models"),
     ],
     ids=str,
 )
@@ -384,11 +384,11 @@ def test_verify_says_that_a_callable_cannot_be_asked_again(console: Any) -> None
     result = personas(Says())
     checks = {check.name: check for check in bk.verify(result, watcher=bk.Silent()).checks}
     assert "agrees" == checks["rows"].outcome == checks["tables"].outcome
-    said = "no command can ask a callable again"
+    said = "a callable cannot be queried from a command"
     assert ("not-checked", said) == (checks["texts"].outcome, checks["texts"].text)
     printed = console("verify", "texts")  # without a question: nothing of anybody is opened
     assert 3 == printed.code
-    assert "no command can ask a callable again" in " ".join(printed.out.split())
+    assert "a callable cannot be queried from a command" in " ".join(printed.out.split())
     cells = bk.probe(bk.writer("mine", Says()), jobs="nurse", templates="1", watcher=bk.Silent())
     assert said == bk.verify(cells, watcher=bk.Silent()).checks[-1].text
 
@@ -397,5 +397,5 @@ def test_verify_says_that_a_callable_cannot_be_asked_again(console: Any) -> None
 def test_a_command_cannot_ask_a_callable(command: str, console: Any) -> None:
     asked = console(command, "writer:mine")
     assert 1 == asked.code
-    assert "no command can ask" in asked.err
+    assert "works only from Python" in asked.err
     assert 1 == asked.err.strip().count("\n") + 1

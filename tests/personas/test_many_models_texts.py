@@ -70,7 +70,9 @@ def renders_otherwise(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
 
 
 def left_out(outcome: Outcome) -> list[str]:
-    assert all("stored rows answer other prompts" in why for why in outcome.failed_models.values())
+    assert all(
+        "the prompts differ from those of stored rows" in why for why in outcome.failed_models.values()
+    )
     return [*outcome.failed_models]
 
 

@@ -405,7 +405,9 @@ def test_an_occupation_of_one_origin_alone_has_a_reason_and_the_others_a_score(
     texts = write_texts(tmp_path / "t.csv", [*named_texts(), *open_texts()])
     rows = table(imported(texts, quick, tmp_path / "run"), "srb")
     assert all(row["srb"] for row in only(rows, occupation="nurse"))
-    assert {"no associated texts of this occupation"} == {r["reason"] for r in only(rows, occupation="cook")}
+    assert {"no texts without a requested gender for this occupation"} == {
+        r["reason"] for r in only(rows, occupation="cook")
+    }
 
 
 # --- hold-out ------------------------------------------------------------------------------------------
@@ -474,8 +476,8 @@ def test_two_prompt_forms_are_not_compared(home: Path, quick: dict[str, Any], tm
     assert [] == [row for row in table(found, "tests") if row["family"].endswith("/models")]
     assert not (found.path / "tables/srb_change.csv").exists()
     assert (
-        "The models have different prompt forms (chat: a; completion: b): there is no test between two forms."
-        " Ask all in one, with prompt_format=." in found.warnings
+        "The models have different prompt formats (chat: a; completion: b): there is no test between two"
+        " formats. Use one for all, with prompt_format=." in found.warnings
     )
 
 
@@ -498,7 +500,7 @@ def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path
     ]
     store(small, [*strangers, *rows])
     notes = analyse(small)
-    assert "7 stored texts are not part of this question and were not used" in notes
+    assert "7 stored texts are not part of this study and were not used" in notes
     after = tables(small)
     assert {n for n in before if before[n] != after[n]} == {"analysis.json"}
 
@@ -533,7 +535,7 @@ def test_hash_seeds_and_threads_change_nothing(small: Path) -> None:
 
 # --- choices -------------------------------------------------------------------------------------------
 
-# docs/methods.md#released-variant.
+# methods/index#released-variant.
 SWITCHED = {
     "prior": "released",
     "names": "released",
@@ -648,8 +650,8 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"nmes": "keep"}, "nmes changes what was asked; .* Did you mean 'names'"),
-        ({"per_gender": 9}, "per_gender changes what was asked"),
+        ({"nmes": "keep"}, "nmes needs a new run; .* Did you mean 'names'"),
+        ({"per_gender": 9}, "per_gender needs a new run"),
         ({"names": "some"}, "names = some: write 'capitalised-list', 'released' or 'keep'"),
         ({"vectors": "mine"}, "vectors = mine: write corpus, marked-lists, pretrained:PATH"),
         ({"vectors": "corpus", "srb_seeds": "5-1"}, "srb_seeds = 5-1: write seeds such as 1-5 or 1,7"),
@@ -683,12 +685,12 @@ def test_a_model_that_wrote_nothing_has_reasons_and_hides_no_other(
     )  # fmt: skip
     assert {"b": {"out of order": 16}} == found.failed
     assert {"b"} == {row["model"] for row in table(found, "srb") if not row["srb"]}
-    assert {"no texts were drawn"} == {row["reason"] for row in only(table(found, "srb"), model="b")}
+    assert {"no texts were sampled"} == {row["reason"] for row in only(table(found, "srb"), model="b")}
     row = one(table(found, "representation"), model="b", template_id="all")
     assert ("0", "", "persona: no text; biography: no text") == (
         row["n_texts"], row["female_share"], row["reason"]
     )  # fmt: skip
-    assert "b: 16 draws failed (out of order); the same command tries them again" in found.warnings
+    assert "b: 16 texts failed (out of order); rerun the command to retry" in found.warnings
 
 
 def test_runs_that_share_draws_are_merged_and_analysed_as_one(

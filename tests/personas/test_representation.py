@@ -1,6 +1,6 @@
 """Who is represented: shares, intervals and counts, and the Wilson interval behind them.
 
-See docs/methods.md#representation.
+See methods/representation#representation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from biaskit.stats.proportions import Proportion, mean_of_proportions, proportio
 Z = statistics.NormalDist().inv_cdf(0.975)
 CLOSE = 1e-12
 
-COLUMNS = [  # docs/reading.md#table-representation
+COLUMNS = [  # reference/tables#table-representation
     *("model", "occupation", "template_id", "n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
     *("n_refused", "n_empty", "n_cut", "female_share", "ci_low", "ci_high", "se"),
     *("nonbinary_share", "nonbinary_ci_low", "nonbinary_ci_high"),
@@ -268,8 +268,8 @@ def test_counts_add_up_and_numbers_keep_their_bounds(drawn: list[tuple[str, str,
 
 def test_a_prompt_without_a_share_leaves_all_without_one_and_is_named() -> None:
     found = by_template(rows_of(texts("FFM") + texts("--", template_id="biography")))
-    assert "no text with an associated gender" == found["biography"]["reason"]
-    assert "biography: no text with an associated gender" == found["all"]["reason"]
+    assert "no text with an inferred gender" == found["biography"]["reason"]
+    assert "biography: no text with an inferred gender" == found["all"]["reason"]
     for name in ("female_share", "ci_low", "ci_high", "se", "nonbinary_share", "nonbinary_ci_low"):
         assert None is found["all"][name]
         assert None is found["biography"][name]

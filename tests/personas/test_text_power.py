@@ -46,7 +46,7 @@ def test_a_study_is_as_large_as_it_is_asked() -> None:
     pilot = resolve_design(load_personas_study("gasp-pilot"))
     assert plan_sentence(pilot).startswith("A mean difference of 24 points (over 8 occupations; variance: ")
     one = resolve_design(load_personas_study("gasp-pilot", {"occupations.select": "nurse"}))
-    assert "cannot be judged from other models' variances: fewer than 5 occup" in plan_sentence(one)
+    assert "cannot be estimated from another model's variance, fewer than 5 occup" in plan_sentence(one)
 
 
 def test_shipped_variances_of_texts_are_those_of_the_recorded_ones() -> None:

@@ -237,5 +237,5 @@ def test_runs_are_compared_by_what_their_models_answer(model: str, tmp_path: Pat
     # One without answers is named.
     plain = bk.probe(f"third={model}", **ASKED, out=tmp_path / "plain")
     mixed = bk.compare(first, plain, out=tmp_path / "mixed")
-    assert [note for note in mixed.warnings if note.startswith("third has no drawn answers")]
+    assert [note for note in mixed.warnings if note.startswith("third has no sampled answers")]
     assert not [row for row in mixed.tables()["tests"] if row["quantity"] == "outcome_share"]

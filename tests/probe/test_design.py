@@ -1,4 +1,4 @@
-"""Every prompt to the character (docs/methods.md#exact-strings, #prompt-forms), and what keys depend on."""
+"""Every prompt to the character (methods/prompts#exact-strings, #prompt-forms), and what keys depend on."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def test_over_ten_million_cells_are_refused_before_one_is_built(
     jobs, templates = tmp_path / "jobs.txt", tmp_path / "templates.txt"
     templates.write_text("".join(f"Is this [JOB] number {i}?\n" for i in range(2001)), encoding="utf-8")
     jobs.write_text("".join(f"job {i}\n" for i in range(5000)), encoding="utf-8")
-    with pytest.raises(StudyError, match="10,005,000 cells"):
+    with pytest.raises(StudyError, match="10,005,000 prompts"):
         design(jobs__source=str(jobs), templates__source=str(templates))
     # One template fewer is ten million exactly, which is allowed.
     assert (
@@ -431,8 +431,8 @@ ALL_KEYS = _all_keys()
 
 
 def test_two_sets_of_one_file_go_to_the_two_kinds_of_templates(tmp_path: Path) -> None:
-    """The example of docs/studies.md#expressions."""
-    text = (ROOT / "docs/studies.md").read_text("utf-8").partition("two sets called")[2]
+    """The example of methods/prompts#expression-sets."""
+    text = (ROOT / "howto/own-items").read_text("utf-8").partition("two sets called")[2]
     (tmp_path / "sets.toml").write_text(text.partition("```toml\n")[2].partition("```")[0], "utf-8")
     study = load_probe_study("occugender", {"target_words.source": str(tmp_path / "sets.toml")})
     listed = resolve_design(study).expressions

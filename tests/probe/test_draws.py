@@ -1,6 +1,6 @@
 """Draws and lists instead of log-probabilities: from stored rows to tables and texts.
 
-See docs/methods.md#sampling-estimator.
+See methods/estimators#sampling-estimator.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_its_ends_are_wilsons_on_the_matched_draws() -> None:
 
 def test_without_a_matched_draw_there_is_no_share_but_a_coverage() -> None:
     found = cell_shares(CELL, drawn(10), GROUPS)
-    assert (None, None, "no draw matched") == (found.shares, found.share_ends, found.reason)
+    assert (None, None, "no sample matched") == (found.shares, found.share_ends, found.reason)
     assert ((0.0, 0.0, 0.0), 0.0, 0) == (found.masses, found.coverage, found.matched)
     assert found.coverage_ends is not None
     assert 0.0 == found.coverage_ends[0] < found.coverage_ends[1] < 0.3
@@ -93,13 +93,13 @@ def test_the_error_of_a_mean_is_that_of_repeated_draws() -> None:
 def test_cells_of_one_matched_draw_are_left_out_and_counted() -> None:
     found, reason = se_of_mean(np.array([0.5, 0.25, 1.0]), np.array([3.0, 5.0, 1.0]))
     assert found == pytest.approx(math.sqrt(0.25 / 2 + 0.1875 / 4) / 2)
-    assert "se_sampling over 2 of 3 cells, in the others one draw matched" == reason
+    assert "se_sampling over 2 of 3 prompts, the others have one match" == reason
     assert (0.0, None) == se_of_mean(np.array([1.0, 0.0]), np.array([4.0, 2.0]))
 
 
 def test_without_two_matched_draws_anywhere_there_is_no_error_of_the_mean() -> None:
     nothing = np.array([1.0])
-    assert (None, "no cell with two matched draws: no se_sampling") == se_of_mean(nothing, nothing)
+    assert (None, "no prompt with two matched samples: no se_sampling") == se_of_mean(nothing, nothing)
     assert (None, None) == se_of_mean(np.empty((2, 0)), np.empty((2, 0)))
 
 
@@ -197,6 +197,6 @@ def test_a_cell_of_draws_has_wilsons_ends_and_its_group_an_error(three: tuple[Pa
             assert math.sqrt(2 * 0.75 * 0.25 / 7) / 2 == pytest.approx(row["se_sampling"])
         if row["job_group"] == "male-dominated":
             assert row["se_sampling"] is None
-            assert "no cell with two matched draws: no se_sampling" in row["reason"]
+            assert "no prompt with two matched samples: no se_sampling" in row["reason"]
     for row in rows_of(three[0], "probe_jobs", "drawing"):
         assert (None, None) == (row["difference_low"], row["difference_high"])

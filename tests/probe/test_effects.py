@@ -230,7 +230,7 @@ def test_only_templates_complete_for_all_jobs_enter_and_the_rest_is_named() -> N
         assert share(kept, GROUPS.index(row["gender"]), job_group=row["job_group"]) == pytest.approx(
             row["share"]
         )
-        assert (2, "template 2 of 3 left out: 1 cell failed") == (row["n_templates"], row["reason"])
+        assert (2, "template 2 of 3 left out: 1 prompt failed") == (row["n_templates"], row["reason"])
     nurse = find(made["probe_jobs"], job="nurse")
     assert share(kept, 1, job="nurse") == pytest.approx(nurse["female_share"])
     for job_group, answered_jobs in (("male-dominated", 1), ("female-dominated", 3)):
@@ -255,7 +255,7 @@ def test_the_pooled_share_takes_every_answered_cell() -> None:
 
 def test_no_complete_template_gives_none_with_a_reason_everywhere() -> None:
     made = run(study(without=[("m", "explicit", t, "pilot", 0, "plain") for t in (1, 2, 3)]))
-    reason = "no template is complete for all jobs: 3 cells failed"
+    reason = "no template is complete for all jobs: 3 prompts failed"
     for row in made["probe_groups"]:
         assert (None, None, None, reason) == (
             row["share"],
@@ -278,10 +278,12 @@ def test_nothing_answered_at_all_gives_tables_without_a_number() -> None:
 
 def test_an_empty_cell_of_sampling_enters_by_the_fit_of_the_others() -> None:
     cells = [replace(x, estimator="sampling") for x in study()]
-    cells[0] = replace(cells[0], masses=(0.0, 0.0, 0.0), coverage=0.0, shares=None, reason="no draw matched")
+    cells[0] = replace(
+        cells[0], masses=(0.0, 0.0, 0.0), coverage=0.0, shares=None, reason="no sample matched"
+    )
     made = run(cells)
     row = made["probe_groups"][0]
-    assert row["reason"].startswith("no draw matched in 1 of 9 cells: fitted from the others")
+    assert row["reason"].startswith("no sample matched in 1 of 9 prompts: fitted from the others")
     assert (3, 1) == (row["n_templates"], row["n_empty"])
     assert row["share_low"] < row["share"] < row["share_high"]
     # More than a tenth of the group's cells are empty: nothing is tested and nothing is judged.
@@ -296,8 +298,8 @@ def test_a_contrast_takes_the_templates_complete_in_all_its_arms() -> None:
     rows = run(cells)["tests"]
     own = {"contrast": "instructions"}
     for k, templates, reason in (
-        ("1", {2}, "templates 1, 3 of 3 left out: 2 cells failed"),
-        ("2", {2, 3}, "template 1 of 3 left out: 1 cell failed"),
+        ("1", {2}, "templates 1, 3 of 3 left out: 2 prompts failed"),
+        ("2", {2, 3}, "template 1 of 3 left out: 1 prompt failed"),
     ):
         row = find(
             contrast(rows, own["contrast"]),
@@ -391,7 +393,7 @@ def test_cells_of_one_matched_draw_are_named_beside_the_error() -> None:
     cells = [counted(x) for x in study()]
     cells[0] = replace(cells[0], matched=1)
     row = run(cells)["probe_groups"][0]
-    assert "se_sampling over 8 of 9 cells, in the others one draw matched" == row["reason"]
+    assert "se_sampling over 8 of 9 prompts, the others have one match" == row["reason"]
 
 
 def test_ends_move_no_number_of_the_points() -> None:
@@ -641,7 +643,10 @@ def test_jobs_without_a_labour_share_do_not_count() -> None:
     row = find(contrast(run(study(jobs=jobs))["tests"], "labour"), kind="slope", group_a=None)
     assert (12, None) == (row["n_a"], row["reason"])
     few = find(contrast(run(study(jobs=jobs))["tests"], "labour"), kind="slope", group_a="male-dominated")
-    assert (None, "6 items with a labour share, at least 10 are needed") == (few["estimate"], few["reason"])
+    assert (None, "6 items with a workforce share, at least 10 are needed") == (
+        few["estimate"],
+        few["reason"],
+    )
 
 
 def test_other_job_groups_are_paired_in_order_of_appearance_without_asymmetry() -> None:

@@ -132,7 +132,7 @@ def test_a_frame_with_a_gap_is_left_out() -> None:
     cells[0] = CellShares(cells[0].cell, None, None, None, None, "no answer stored")
     rows = analysed(cells, FRAMES)["probe_groups"]
     assert {row["n_templates"] for row in rows} == {2}
-    assert all("template 1 of 3 left out: 1 cell failed" in row["reason"] for row in rows)
+    assert all("template 1 of 3 left out: 1 prompt failed" in row["reason"] for row in rows)
 
 
 def test_models_are_compared_frame_by_frame() -> None:

@@ -46,7 +46,8 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
     assert none.difference is None
     assert (
         none.reason
-        == "74 % of the cells would stay empty at a coverage of 0.03, and above 10 % no verdict is given"
+        == "at a coverage of 0.03, 74 % of the prompts would stay empty, and above 10 % there is no"
+        " conclusion"
     )
 
 
@@ -63,18 +64,18 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
             "occugender",
             {"jobs.select": "nurse,plumber"},
             "exact",
-            "cannot be judged from other models' variances",
+            "cannot be estimated from another model's variance",
         ),
         ("occugender", {"jobs.select": "1-5,21-25", "templates.select": "1-3"}, "exact", "templates"),
         (
             "occugender",
             {"templates.select": "1"},
             "exact",
-            "only one template or frame, and one says nothing of others.",
+            "only one template or scenario.",
         ),
-        ("wording", {"templates.select": "1-10"}, "exact", "only one template or frame"),  # of one frame
-        ("occugender", {}, "sampling", "and every draw names a target word"),
-        ("occugender", {}, "top-k", "bounds of top-k come on top"),
+        ("wording", {"templates.select": "1-10"}, "exact", "only one template or scenario"),  # of one frame
+        ("occugender", {}, "sampling", "and a target word in every sample"),
+        ("occugender", {}, "top-k", "plus the width of the top-k bounds"),
     ],
 )
 def test_the_plan_says_what_a_design_shows(

@@ -84,7 +84,7 @@ def check_plan(err: str, batches: list[set[str]], stored: list[str]) -> None:
     pending = [batch for batch in batches if batch - kept]
     assert sum(bool(batch & kept) for batch in pending) <= 1
     n_cells = sum(map(len, batches))
-    if found := re.search(r"([\d,]+) stored, ([\d,]+) to ask; [\d,]+ tokens in ([\d,]+) batches", err):
+    if found := re.search(r"([\d,]+) stored, ([\d,]+) to run; [\d,]+ tokens in ([\d,]+) batches", err):
         expected = (len(kept), n_cells - len(kept), len(pending))
         assert expected == tuple(int(number.replace(",", "")) for number in found.groups())
 

@@ -1,4 +1,4 @@
-"""Rounds of draws: until three of a cell's draws name an expression, or its cap (docs/methods.md#rounds)."""
+"""Batches of samples: until three name a target word, or its cap (methods/estimators#rounds)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_ends_are_the_probabilities_of_all_courses() -> None:
 
 @pytest.mark.parametrize(("p", "mean", "held"), [(0.3, 0.331, 0.94), (0.1, 0.126, 0.90), (0.05, 0.066, 0.89)])
 def test_a_coverages_mean_and_interval_are_what_the_methods_say(p: float, mean: float, held: float) -> None:
-    ends = Rounds(10, 10).ends(p)  # docs/methods.md#rounds
+    ends = Rounds(10, 10).ends(p)  # methods/estimators#rounds
     intervals = {(n, k): wilson(k, n) for n, k in ends}
     assert mean == round(sum(k / n * chance for (n, k), chance in ends.items()), 3)
     holds = {key for key, interval in intervals.items() if interval and interval[0] <= p <= interval[1]}
@@ -343,7 +343,7 @@ def test_a_higher_cap_goes_on_and_a_lower_one_uses_fewer_rows(run: Run) -> None:
     assert not run.asked
     assert one_round == tables(grown)
     n_more = len(rows_of(grown)) - 18
-    assert f"{n_more} stored rows are not part of this question and were not used" in kept(grown)["notes"]
+    assert f"{n_more} stored rows are not part of this study and were not used" in kept(grown)["notes"]
 
 
 def test_the_plan_is_a_range(run: Run) -> None:
@@ -351,7 +351,7 @@ def test_the_plan_is_a_range(run: Run) -> None:
     run.start("a", dry_run=True)
     (plan,) = run.watcher.plans
     assert ((180, 1800), 18, 0) == (plan.draws, plan.n_cells, plan.n_stored)
-    assert "180 to 1,800 draws" in plan_line(plan)
+    assert "180 to 1,800 samples" in plan_line(plan)
     assert not path.exists()
     run.start("a", max_samples_per_prompt=10)
     assert " to 1,800" not in plan_line(run.watcher.plans[0])
@@ -377,7 +377,7 @@ def test_a_round_that_fails_is_asked_again_by_the_next_start(run: Run) -> None:
             half = bk.probe("model0=scripted:x", study=run.study, out=run.folder / "b", watcher=bk.Silent())
     assert half.failed["model0"]["busy"] >= len(broken)
     assert {0} == {row["round"] for row in rows_of(half.path) if cell_of(row) in broken}
-    assert any("draws on" in note for note in kept(half.path)["notes"])
+    assert any("to sample more" in note for note in kept(half.path)["notes"])
     path = run.start("b")
     assert unbroken == by_cell(path)
     assert tables(run.folder / "a") == tables(path)

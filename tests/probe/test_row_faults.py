@@ -95,7 +95,7 @@ def test_two_rows_of_one_cell_are_not_both_believed(stored: Path, tmp_path: Path
     labels = {name: rows[0][name] for name in ("bias_type", "template_id", "job", "job_group")}
     with (run / "probe.jsonl").open("a", encoding="ascii") as file:
         file.write(row_line({**rows[1], **labels, "key": "e" * 32}) + "\n")
-    with pytest.raises(RunError, match="another row answers the same cell"):
+    with pytest.raises(RunError, match="another row answers the same prompt"):
         analyse(run)
 
 
@@ -110,7 +110,7 @@ def test_an_untouched_run_is_believed_and_so_are_forms_with_and_without_the_spac
 
 def test_labels_of_odd_kinds_answer_no_cell(stored: Path, tmp_path: Path) -> None:
     changed(stored, tmp_path / "run", lambda row: {**row, "job": ["nurse"], "template_id": {"a": 1}})
-    assert any("not part of this question" in note for note in analyse(tmp_path / "run"))
+    assert any("not part of this study" in note for note in analyse(tmp_path / "run"))
 
 
 @pytest.mark.parametrize(("count", "fits"), [(10, True), (11, False)])

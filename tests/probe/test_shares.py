@@ -1,6 +1,6 @@
 """Mass, coverage and share, held against an enumeration of every text.
 
-See docs/methods.md#mass-coverage-share.
+See methods/probabilities#mass-coverage-share.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_a_coverage_over_one_is_an_error_past_rounding(total: float, allowed: bo
     if allowed:
         assert 1.0 == cell_shares(CELL, stored, GROUPS).coverage
     else:
-        with pytest.raises(RunError, match=r"more than 1") as refused:
+        with pytest.raises(RunError, match=r"above 1") as refused:
             cell_shares(CELL, stored, GROUPS)
         assert "a" * 32 in str(refused.value)
 
@@ -205,7 +205,7 @@ def test_a_list_of_tokens_gives_points_and_bounds() -> None:
 
 def test_a_list_that_holds_no_expression_has_a_coverage_and_no_share() -> None:
     found = cell_shares(CELL, listed((" a", 0.5), (" b", 0.3)), GROUPS, contrast=("female", "male"))
-    assert (None, "nothing listed") == (found.shares, found.reason)
+    assert (None, "no target word listed") == (found.shares, found.reason)
     assert ((0.0, 0.0, 0.0), 0.0) == (found.masses, found.coverage)
     assert pytest.approx((0.0, 0.2)) == found.coverage_ends
     assert ((0.0, 1.0),) * 3 == found.share_ends

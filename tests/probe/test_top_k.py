@@ -1,6 +1,6 @@
 """The top-k interval: tiny random models whose exact masses are known, lists of many kinds.
 
-See docs/methods.md#top-k-bounds.
+See methods/estimators#top-k-bounds.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def test_with_every_token_listed_and_expressions_of_one_token_the_interval_is_a_
             assert found.difference_ends("female", "male") == pytest.approx([difference] * 2, abs=ROUNDING)
 
 
-# --- docs/methods.md#top-k-bounds to the letter, and what becomes of it when a part is left out
+# --- methods/estimators#top-k-bounds to the letter, and what becomes of it when a part is left out
 # --------------------------
 
 
@@ -723,7 +723,9 @@ def test_a_template_in_which_nothing_is_listed_stays_in_the_bounds() -> None:
     cells = []
     for template, ends in ((1, (0.364, 0.5)), (2, (0.364, 0.5)), (3, None)):
         cell = replace(CELL, template_id=template)
-        nothing = CellShares(cell, "top-k", (0.0, 0.0, 0.0), 0.0, None, "nothing listed", ((None, None),) * 3)
+        nothing = CellShares(
+            cell, "top-k", (0.0, 0.0, 0.0), 0.0, None, "no target word listed", ((None, None),) * 3
+        )
         of = ends and ((0.0, 1.0), ends, (0.0, 1.0))
         shares = (0.3, 0.4, 0.3)
         cells.append(CellShares(cell, "top-k", shares, 1.0, shares, None, of) if of else nothing)

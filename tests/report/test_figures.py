@@ -447,7 +447,7 @@ def test_two_prompt_forms_never_share_a_figure() -> None:
     ):
         figures = only(maker, forms, engine)
         assert [f"raw-{name}", f"chat-{name}"] == list(figures)
-        assert "prompt form raw" in figures[f"raw-{name}"].title
+        assert "prompt format raw" in figures[f"raw-{name}"].title
     marks = {m.marker for m in panels(only(labour.scatter, forms, "personas")["raw-scatter"])[0].spots}
     assert marks == {"o"}
 

@@ -228,14 +228,14 @@ def test_levels_and_a_dialogue_have_sentences(name: object, scope: dict[str, str
 
 
 def test_texts_and_occupations_in_no_share_are_in_the_record() -> None:
-    rows = [*REPRESENTED, occupation("clerk", None, 0.8, reason="no text with an associated gender")]
+    rows = [*REPRESENTED, occupation("clerk", None, 0.8, reason="no text with an inferred gender")]
     off = contrast_row("personas/represented_share/distance/labour", 0.2, (0.1, 0.3), unit="occupation")
     tables = {"representation": rows, "tests": [labour_test(0.03, (-0.4, 0.46)), off]}
     found = said(content(personas_part(tables)), "write", "labour statistics")
     assert found.verdict == "no-clear-difference"
     beside = (
         *("4 occupations, 400 texts", "20 points [10 to 30] off on average", "4 texts refused"),
-        *("40 texts without a gender", "1 occupation without a share; no text with an associated gender"),
+        *("40 texts without a gender", "1 occupation without a share; no text with an inferred gender"),
     )
     for words in beside:
         assert words in found.measured_with

@@ -66,7 +66,7 @@ def none_eligible() -> Content:
         for gender in ("female", "male")
     ]
     rows = [
-        occupation(name, None, 0.5, reason="no text with an associated gender") for name in ("nurse", "cook")
+        occupation(name, None, 0.5, reason="no text with an inferred gender") for name in ("nurse", "cook")
     ]
     return content(personas_part({"representation": rows, "srb": scores}))
 
@@ -86,7 +86,7 @@ SAID = {
         *("60 [50–70]", "34 [24–44]", "not measured: no complete template"),
         *("is 5 points more for gpt", "[1 to 9]"),
     ),
-    "none-eligible": ("SRB not measured", "no text with an associated gender"),
+    "none-eligible": ("SRB not measured", "no text with an inferred gender"),
 }
 """Numbers of the stored rows, as a reader must find them."""
 
@@ -165,7 +165,7 @@ def test_undefined_numbers_are_dashes_with_a_reason() -> None:
     line = next(line for line in shown.split("\n") if line.startswith("m "))
     assert line.split() == ["m", "–", "–", "–"]
     flowing = " ".join(shown.split())
-    assert "– women's share not measured: no text with an associated gender." in flowing
+    assert "– women's share not measured: no text with an inferred gender." in flowing
     assert "– SRB not measured: prompt persona has 2 texts of women and 0 of men." in flowing
     assert " 0 " not in line
 

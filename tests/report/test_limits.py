@@ -60,7 +60,7 @@ def test_small_scores_keep_their_sign() -> None:
 
 ALWAYS = (
     "“They” is the only neutral pronoun",
-    "A share under parity is not a verdict",
+    "A share that differs from parity is not wrong",
     "The numbers hold for these",
 )
 

@@ -125,7 +125,7 @@ def test_table_2_counts_texts_over_occupations_and_has_models_in_columns() -> No
 def test_table_11_has_the_standard_error_in_points_and_says_why_the_papers_is_smaller() -> None:
     rows = [represented("a", "technician", 29, 123, 0, 48), represented("b", "technician", 0, 0, 0, 9)]
     table = only(paper_tables({"representation": rows}), "gasp-table-11")
-    # 29 of 152 (docs/methods.md#gasp-table-11): the paper prints sqrt(29·123/(152·151))/200 = 0.00197.
+    # 29 of 152 (methods/representation#gasp-table-11): the paper prints sqrt(29·123/(152·151))/200 = 0.00197.
     paper = math.sqrt(29 * 123 / (152 * 151)) / 200
     assert paper == pytest.approx(0.001971111952258775, rel=1e-12)
     right = math.sqrt(29 * 123 / (152 * 151)) / math.sqrt(152)

@@ -280,7 +280,7 @@ DOCUMENT = Document(
                 (Heading("Model"), *(Heading(text) for text in ("M", "F") * 2)),
             ),
             (("ash", "37.0 ± 1.6", "59.0", "[89.6]", "–"), ("a_b & c", "-0.5", "+0.5", "100.0", "0.0")),
-            note="± standard error over 25 templates. – not measured: no draw matched.",
+            note="± standard error over 25 templates. – not measured: no sample matched.",
         ),
         TitledTable(
             "Marked words",

@@ -69,9 +69,9 @@ def tables(run: str | Path) -> dict[str, bytes]:
 
 def taken(said: Said) -> tuple[int, ...]:
     """Stored, taken over and to ask at least, as the plan says."""
-    (line,) = [line for line in said.err.splitlines() if " to ask" in line]
-    found = [re.search(rf"([\d,]+)(?: to [\d,]+)? {what}", line) for what in ("stored", "taken over")]
-    to_ask = re.search(r"([\d,]+)(?: to [\d,]+)? (?:draws )?to ask", line)
+    (line,) = [line for line in said.err.splitlines() if " to run" in line]
+    found = [re.search(rf"([\d,]+)(?: to [\d,]+)? {what}", line) for what in ("stored", "reused")]
+    to_ask = re.search(r"([\d,]+)(?: to [\d,]+)? to run", line)
     return tuple(int(one[1].replace(",", "")) if one else 0 for one in (*found, to_ask))
 
 
@@ -86,7 +86,7 @@ def test_a_longer_list_under_another_label_asks_only_what_is_new(console: Cli, e
     stored, over, to_ask = taken(said)
     assert (0, len(first)) == (stored, over)
     assert taken(dry) == taken(said)
-    assert f"{over:,} taken over from first" in said.err
+    assert f"{over:,} reused from first" in said.err
     second = rows_of("r/second", engine)
     assert {"b"} == {row["model"] for row in second.values()}
     assert to_ask <= len(second) - len(first)
@@ -121,8 +121,8 @@ def imported(run: Path, engine: str) -> None:
 
 
 UNUSABLE = {
-    damage_manifest: "was passed by",
-    damage_gzip: "was passed by",
+    damage_manifest: "no answers are reused from",
+    damage_gzip: "no answers are reused from",
     imported: "",
 }
 

@@ -59,7 +59,7 @@ def test_a_run_does_not_go_on_with_rows_that_answer_another_prompt(
     before = (run / rows).read_bytes()
     assert ask(one, out="run", dry_run=dry_run).path == run
     render_otherwise(monkeypatch)
-    with pytest.raises(ModelError, match="stored rows answer other prompts") as error:
+    with pytest.raises(ModelError, match="the prompts differ from those of stored rows") as error:
         ask(one, out="run", dry_run=dry_run)
     assert named in str(error.value)
     assert "\n" not in str(error.value)
@@ -76,7 +76,7 @@ def test_rows_of_another_run_that_answer_another_prompt_are_not_taken_over(
     render_otherwise(monkeypatch)
     made = ask(one, out="runs/second")
     assert [0] == [plan.n_taken for plan in made.plans]
-    assert any("were not taken over" in note for note in made.warnings)
+    assert any("were not reused" in note for note in made.warnings)
     found = [json.loads(line)["prompt"] for line in (made.path / rows).read_text("ascii").splitlines()]
     assert found
     assert all(prompt.startswith("<|new|>") for prompt in found)
@@ -101,5 +101,5 @@ def test_drawn_texts_beside_the_cells_are_not_mixed_either(monkeypatch: pytest.M
     (run / "probe.jsonl").rename(run / "elsewhere")
     render_otherwise(monkeypatch)
     made = probe("nurse", out="run", **asked)
-    assert any("no continuations" in note and "other prompts" in note for note in made.warnings)
+    assert any("no continuations" in note and "prompts differ" in note for note in made.warnings)
     assert rows == (run / "continuations.jsonl").read_bytes()

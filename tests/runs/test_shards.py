@@ -111,14 +111,14 @@ def cli(console: Cli) -> Cli:
 def test_a_shard_plans_asks_and_counts_its_own_cells(cli: Cli) -> None:
     said = cli(*PROBE, "--shard", "2/4", "--dry-run")
     n = len(Shard(2, 4).places(N_CELLS))
-    assert f"m: {n} cells (prompts), 0 stored, {n} to ask" in said.err
+    assert f"m: {n} prompts, 0 stored, {n} to run" in said.err
     said = cli(*PROBE, "--shard", "2/4")
     [run] = Path("biaskit-runs").iterdir()
     assert run.name.endswith("-shard-2-of-4")
     assert n == len(rows(str(run), "probe.jsonl"))
     shown = " ".join(said.err.split())
     whole = str(run).removesuffix("-shard-2-of-4")
-    assert f"{run} is shard 2 of 4: its rows are stored, and it has no tables of its own." in shown
+    assert f"{run} is shard 2 of 4: its rows are stored; a shard has no tables." in shown
     assert f"biaskit analyze {whole}-shard-*-of-4 --out {whole}." in shown
     assert [2, 4] == json.loads((run / "manifest.json").read_text())["shard"]
     [listed] = json.loads(cli("runs", "--format", "json").out)
@@ -139,7 +139,7 @@ def test_a_shard_makes_no_tables_by_any_way(cli: Cli) -> None:
     for command in (("analyze", "s1"), ("report", "s1"), ("compare", "s1", "s2")):
         said = cli(*command)
         assert 1 == said.code, command
-        assert "s1 is shard 1 of 2 and has no tables of its own" in one_line(said)
+        assert "s1 is shard 1 of 2, which has no tables" in one_line(said)
     with pytest.raises(bk.BiaskitError, match="shard 1 of 2"):
         bk.load("s1", watcher=bk.Silent())
 
@@ -150,7 +150,7 @@ def test_a_folder_holds_one_shard(cli: Cli, other: str | None) -> None:
     before = Path("r/manifest.json").read_bytes()
     said = cli(*PROBE, "--out", "r", *(("--shard", other) if other else ()))
     assert 1 == said.code
-    assert "r holds shard 1 of 2, this command asks for" in one_line(said)
+    assert "r is shard 1 of 2, but this command runs" in one_line(said)
     assert before == Path("r/manifest.json").read_bytes()
 
 
@@ -180,7 +180,7 @@ def test_a_missing_shard_is_named_and_the_whole_command_asks_the_rest(cli: Cli) 
     said = cli("analyze", "s1", "s3", "--out", "merged")
     assert 0 == said.code
     assert "Of 3 shards these are not given: 2" in " ".join(said.err.split())
-    assert f"{N_CELLS // 3} of {N_CELLS} cells have no share" in " ".join(said.out.split())
+    assert f"{N_CELLS // 3} of {N_CELLS} prompts have no share" in " ".join(said.out.split())
     assert 0 == cli(*PROBE, "--out", "merged").code
     assert 0 == cli(*PROBE, "--out", "unbroken").code
     assert tables("unbroken") == tables("merged")

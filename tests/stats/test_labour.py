@@ -1,4 +1,4 @@
-"""Slope, level and distance against labour statistics are three things (docs/methods.md#labour-slope)."""
+"""Slope, level and distance from the workforce are three things (methods/representation#labour-slope)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ OTHERS = ("n_nonbinary", "n_unassociated", "n_refused", "n_empty")
 
 
 def test_texts_are_at_parity_with_labour_only_where_each_occupation_is() -> None:
-    """docs/methods.md#labour-slope: on average 0 and every occupation 20 points off is no parity."""
+    """methods/representation#labour-slope: on average 0 and every occupation 20 points off is no parity."""
 
     def at(i: int, share: float, off: float) -> float:
         return share + (off if i % 2 else -off) + 0.002 * (i % 3)

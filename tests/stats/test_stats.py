@@ -240,8 +240,8 @@ def test_components_match_plain_loops_where_jobs_and_templates_differ_in_number(
 
 
 # Women's and men's SRB scores as released for GPT-4o-mini and Llama-3.1-70b (GAS(P), two decimals), from
-# GAS(P)'s released two-decimal table, docs/methods.md#reference-values; Welch on them gives t = −12.02 and
-# −12.01 (docs/methods.md#reference-values).
+# GAS(P)'s released two-decimal table, methods/index#reference-values; Welch on them gives t = −12.02 and
+# −12.01 (methods/index#reference-values).
 @pytest.mark.parametrize("kind", ["welch", "paired"])
 def test_t_tests_match_scipy_with_their_intervals(kind: str) -> None:
     a, b = table(9, 3).mean(axis=1), table(9 if kind == "paired" else 5, 3, seed=4).mean(axis=1)
@@ -298,7 +298,7 @@ def test_a_unit_that_alone_sets_the_line_leaves_no_test() -> None:
     # Its residual is 0 and its leverage 1, whatever y is: HC3 divides one by the other.
     found = slope_test(np.array([0.2, 0.2, 0.9]), np.array([0.1, 0.3, 0.7]))
     assert found.estimate == pytest.approx(5 / 7)
-    assert found.reason == "one unit alone sets the line: no test"
+    assert found.reason == "one unit determines the line: no test"
     assert (found.p_value, found.ci95) == (None, None)
 
 
@@ -470,7 +470,7 @@ def test_a_difference_is_equivalent_when_its_90_percent_interval_lies_inside_the
 def test_a_missing_or_doubled_pair_of_template_and_job_is_an_error() -> None:
     arm = Arm("m", "explicit", 0, "plain", "raw")
     for jobs, templates in ((["a", "a", "b"], [1, 2, 1]), (["a", "a"], [1, 1])):
-        with pytest.raises(ValueError, match="not there exactly once"):
+        with pytest.raises(ValueError, match="do not occur exactly once"):
             cross([arm] * len(jobs), jobs, templates, ["exact"] * len(jobs), np.ones((len(jobs), 3)))
 
 
@@ -485,7 +485,7 @@ def test_only_templates_that_every_arm_has_complete_enter() -> None:
     first, second = block(0, [1, 2, 3], {("a", 1)}), block(1, [1, 2, 4, 3], {("b", 3)})
     templates, note = complete_in_all([first, second])
     assert templates == [2]
-    assert note == ("only the 3 templates that all arms have; templates 1, 3 of 3 left out: 2 cells failed")
+    assert note == ("only the 3 templates common to all; templates 1, 3 of 3 left out: 2 prompts failed")
 
 
 # --- empty cells -----------------------------------------------------------------------------------
@@ -576,7 +576,7 @@ def test_a_few_empty_cells_of_sampling_leave_the_interval_that_of_points() -> No
         plain = adjust(make(CellValues(a), CellValues(b), scope=SCOPE, margins={"share": 0.05}))[1]
         assert (None, None) == (found["bound_low"], found["bound_high"])
         assert {**plain, "reason": found["reason"]} == found
-        assert "no draw matched in 5 of 120 cells" in str(found["reason"])
+        assert "no sample matched in 5 of 120 prompts" in str(found["reason"])
 
 
 @pytest.mark.parametrize(

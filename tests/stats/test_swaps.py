@@ -20,7 +20,7 @@ ROUNDING = 1e-12
 TWO_DECIMALS = 5e-3
 
 # Released SRB scores of women and men per occupation, printed with two decimals: the table of
-# GAS(P)'s released two-decimal table, docs/methods.md#reference-values, in its order; women's first.
+# GAS(P)'s released two-decimal table, methods/index#reference-values, in its order; women's first.
 GPT_4O_MINI = """
     -.05 .10 -.01 .09 -.04 .01 -.11 .21 -.05 .04 -.06 .17 -.02 .03 -.15 .14 -.08 .06 -.06 .10 .01
     .05 -.09 .12 -.04 .11 -.04 .08 -.07 .04 -.06 .13 -.05 .04 -.04 .02 -.05 .12 -.06 .10 -.06 .13
@@ -61,7 +61,7 @@ def swaps_one_by_one(a: FloatArray, b: FloatArray) -> tuple[int, int]:
     ("table", "n", "t"), [(GPT_4O_MINI, 29, -12.02), (GPT_3_5, 30, -10.44), (LLAMA_3_1, 28, -12.01)]
 )
 def test_welch_matches_the_reference_values_of_the_released_table(table: str, n: int, t: float) -> None:
-    # docs/methods.md#reference-values: -12.02, -10.44, -12.01 from the two-decimal table (the paper's
+    # methods/index#reference-values: -12.02, -10.44, -12.01 from the two-decimal table (the paper's
     # Table 13 prints others).
     women, men = women_and_men(table)
     assert n == women.size

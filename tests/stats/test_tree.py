@@ -1,4 +1,4 @@
-"""The tree of questions: against plain loops, and what it promises (docs/methods.md#tree)."""
+"""The tree of questions: against plain loops, and what it promises (methods/tests#tree)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def named(*rows: Row, **options: Any) -> list[bool]:
 
 
 def loop(pages: dict[str, list[float]]) -> dict[str, set[int]]:
-    """Question → the leads that are named, by the rules as docs/methods.md writes them."""
+    """Question → the leads that are named, by the rules as methods/index writes them."""
     q = len(pages)
     p_of = {}
     for question, p_values in pages.items():

@@ -149,7 +149,7 @@ def test_a_wrong_value_is_named_with_its_key(key: str, value: Any) -> None:
 
 
 def test_every_problem_is_counted_and_the_first_is_told() -> None:
-    assert "(1 more problems)" in message_of(load_study, "occugender", {"nonsense": 1, "seed": -1})
+    assert "(and 1 more problem)" in message_of(load_study, "occugender", {"nonsense": 1, "seed": -1})
 
 
 def test_an_unknown_study_names_the_nearest_and_all() -> None:

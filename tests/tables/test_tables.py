@@ -22,7 +22,7 @@ GROUPS = ("male", "female", "diverse")
 CONTRAST = ("female", "male")
 DEFAULTS: dict[str, object] = {"text": "x", "integer": 1, "number": 0.5, "boolean": True}
 
-# The contract's own words, docs/reading.md#tables; "then … for each group" written out for the
+# The contract's own words, reference/tables; "then … for each group" written out for the
 # default three.
 PROMISED = {
     "probe_cells": "model, bias_type, template_id, job, job_group, instruction_id, setting, prompt_form, "

@@ -150,7 +150,7 @@ def test_texts_give_the_rows_and_tables_of_a_live_run(cli: Cli, server: ApiServe
         # The key of the row itself.
         assert {line["custom_id"] for line in lines} <= rows("live", "generations.jsonl").keys()
         answers = write("a.jsonl", [answered(server, line) for line in lines])
-        if "every question has its row" in shown(cli("import", "batch", answers)).lower():
+        if "all requests are answered" in shown(cli("import", "batch", answers)).lower():
             break
     assert rows("live", "generations.jsonl") == rows("batch", "generations.jsonl")
     assert 0 == cli("analyze", "batch").code
@@ -187,14 +187,14 @@ def test_openai_needs_no_key_and_gets_no_parameter_that_it_does_not_know(
 @pytest.mark.parametrize(
     ("models", "more", "said"),
     [
-        (("scripted:m.jsonl",), (), "is for models behind an API"),
+        (("scripted:m.jsonl",), (), "is for API models"),
         (("a=api:x@http://h/v1", "b=api:y@http://h/v1"), (), "takes one model, not 2"),
-        (("api:x@http://h/v1",), ("--max-cost", "2", "--price", "1,1"), "--max-cost holds what biaskit asks"),
-        (("api:x@http://h/v1",), ("--estimator", "selected-ids"), "token ids are asked of a server"),
+        (("api:x@http://h/v1",), ("--max-cost", "2", "--price", "1,1"), "--max-cost limits what"),
+        (("api:x@http://h/v1",), ("--estimator", "selected-ids"), "token ids need a running server"),
         (("api:x@http://h/v1",), ("--estimator", "echo", "--prompt-format", "chat-continue"), "echo is not"),
         (("api:x@http://h/v1",), ("--write-requests", "r.txt"), "let it end in .jsonl"),
-        (("api:x@http://h/v1",), ("--write-requests", "mine.jsonl"), "is no file of requests of biaskit's"),
-        (("api:x@http://h/v1",), ("--write-requests", "folder.jsonl"), "is no file"),
+        (("api:x@http://h/v1",), ("--write-requests", "mine.jsonl"), "exists and is not a file of requests"),
+        (("api:x@http://h/v1",), ("--write-requests", "folder.jsonl"), "is not a file"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_one_line(
@@ -265,7 +265,7 @@ def test_importing_again_changes_nothing(cli: Cli, lines: list[Json]) -> None:
     before = Path("batch/probe.jsonl").read_bytes()
     said = imported(cli, lines)
     assert 0 == said.code
-    assert "0 rows added to batch, 8 answers stored before. Every question has its row" in shown(said)
+    assert "0 rows added to batch, 8 answers stored before. All requests are answered" in shown(said)
     assert before == Path("batch/probe.jsonl").read_bytes()
 
 
@@ -326,7 +326,7 @@ def test_what_is_no_answer_is_named_counted_and_asked_again(
     assert 3 == said.code
     assert told in shown(said)
     assert "8 lines read: 7 rows added to batch" in shown(said)
-    assert "1 cell still to be asked" in shown(said)
+    assert "1 prompt still open" in shown(said)
     assert 7 == len(rows("batch"))
     # It alone is written again, and its sound answer completes the run.
     [again] = written(cli, server, *TOP_K)
@@ -352,7 +352,7 @@ def test_answers_to_nothing_are_named(cli: Cli, lines: list[Json]) -> None:
     strange = [{**lines[0], "custom_id": name} for name in ("x", "f" * 32)]
     said = imported(cli, [*strange, *lines])
     assert 3 == said.code
-    assert f"2 answers to no question of this run (custom_id x; {'f' * 32})" in shown(said)
+    assert f"2 answers to no request of this run (custom_id x; {'f' * 32})" in shown(said)
     assert 8 == len(rows("batch"))
 
 
@@ -380,7 +380,7 @@ def test_fewer_texts_than_asked_for_are_no_cell(cli: Cli, server: ApiServer) -> 
     short = [body_with(line, choices=line["response"]["body"]["choices"][:4]) for line in asked]
     said = cli("import", "batch", write("a.jsonl", short))
     assert 3 == said.code
-    assert "8 lines not used, fewer texts than were asked for" in shown(said)
+    assert "8 lines not used, fewer texts than requested" in shown(said)
     assert not rows("batch")
 
 
@@ -388,9 +388,9 @@ def test_fewer_texts_than_asked_for_are_no_cell(cli: Cli, server: ApiServer) -> 
     ("arguments", "code", "said"),
     [
         (("batch", "none.jsonl"), 2, "none.jsonl"),
-        (("batch", "empty.jsonl"), 2, "holds no answer"),
+        (("batch", "empty.jsonl"), 2, "has no answers"),
         (("nowhere", "a.jsonl"), 1, "is not a run"),
-        (("scripted", "a.jsonl"), 1, "asked no model behind an API"),
+        (("scripted", "a.jsonl"), 1, "has no API model"),
     ],
 )
 def test_what_cannot_be_imported_is_one_line(

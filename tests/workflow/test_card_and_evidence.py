@@ -50,7 +50,7 @@ def test_the_card_has_the_numbers_of_the_tables(run: Path) -> None:
         assert f"{percent(row['coverage'])} %" in card
     assert "clear difference" in card
     assert "biaskit verify RUN" in card
-    assert "A share under parity is not a verdict" in card
+    assert "A share that differs from parity is not wrong" in card
 
 
 def test_foreign_text_is_only_text_on_the_card(run: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_gguf_is_known_by_name_digest_and_licence(quick_folder: Path) -> None:
 
 def test_evidence_says_whether_there_is_a_verification(run: Path) -> None:
     before = inside(export(run, "evidence"))
-    assert "No verification lies here" in before["README.md"].decode()
+    assert "Not verified yet" in before["README.md"].decode()
     bk.verify(run, seed=1, watcher=bk.Silent())
     after = inside(export(run, "evidence"))
     assert (run / "verification.json").read_bytes() == after["verification/run-1.json"]

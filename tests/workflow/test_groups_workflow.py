@@ -101,13 +101,13 @@ def with_races(values: list[Any]) -> pd.DataFrame:
     ("values", "options", "message"),
     [
         (["A", "B"], {"group_col": "rase"}, "has no column 'rase'; it has 'text', 'gender', 'race'."),
-        (["A"], {}, "race holds 1 group, such as 'A'. Groups are compared"),
-        (["", None, float("nan"), " "], {}, "race holds 0 groups."),
+        (["A"], {}, "race has 1 group, such as 'A'. Groups are compared"),
+        (["", None, float("nan"), " "], {}, "race has 0 groups."),
         (["A", "=1+1"], {}, "'=1+1' begins with '=', which a spreadsheet would run."),
-        (["A", "B\nC"], {}, "holds a line break"),
+        (["A", "B\nC"], {}, "has a line break"),
         (["A", " B"], {}, "begins or ends with white space"),
         (["A", ["B"]], {}, "which is not a text"),
-        (["A", "B"], {"unmarked": "a"}, "unmarked: race holds no 'a'."),
+        (["A", "B"], {"unmarked": "a"}, "unmarked: race has no 'a'."),
         (["A", "B"], {"unmarked": ["A", "B"]}, "unmarked names every group of race"),
         (["A", "B"], {"group_col": None, "unmarked": "A"}, "Unmarked groups are values of a column"),
         (["A", "B"], {"unmarked": 3}, "unmarked is 3: give a text or a list of texts."),
@@ -127,7 +127,7 @@ def test_texts_without_a_group_keep_their_row_and_are_said(tmp_path: Path) -> No
     frame = texts().astype(object)
     frame.loc[::8, "race"] = None
     made = analysed(tmp_path / "r", frame)
-    assert "9 of 72 texts have no race: they are in no list of groups" in made.warnings
+    assert "9 of 72 texts have no race: they are in no group's list" in made.warnings
     assert len(made.associations) == 72
     whole = made.group_lists[made.group_lists["gender"] == ""]
     assert set(whole["n_target"] + whole["n_unmarked"]) == {63}

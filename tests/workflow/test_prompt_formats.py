@@ -89,7 +89,7 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
         refused = console(*asked)
         assert 2 == refused.code
         examined = server.calls
-        assert "prompts go to api:toy@" in refused.err
+        assert "prompts will be sent to api:toy@" in refused.err
         assert "--yes" in refused.err
         done = console(*asked, "--yes", "--format", "json")
         assert 0 == done.code, done.err
@@ -107,7 +107,7 @@ def test_a_server_is_asked_once_for_leave_and_yes_gives_it(console: Cli) -> None
         ([("raw", False, 0.25, 0.02), ("chat-prefill", True, 0.27, 0.03)], "is raw: `"),
         ([("raw", True, 0.27, 0.03), ("chat-prefill", False, 0.25, 0.02)], "is chat-prefill: `"),
         ([("raw", True, 0.4, 0.03), ("chat-prefill", False, 0.2, 0.02)], "is raw, one word: `"),
-        ([("raw", False, 0.09, 0.02), ("chat-prefill", False, None, None)], "no way reaches 10 %"),
+        ([("raw", False, 0.09, 0.02), ("chat-prefill", False, None, None)], "no format reaches 10 %"),
     ],
 )
 def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
@@ -118,7 +118,7 @@ def test_the_simplest_way_within_the_noise_is_named_and_none_where_all_are_weak(
     rows = tuple({**usual, **dict(zip(names, way, strict=True))} for way in ways_asked)
     (note,) = PromptFormatsResult("m", "hf:m", rows).document().notes
     assert said in note
-    assert ("--estimator sampling" in note) is ("no way" in said)
+    assert ("--estimator sampling" in note) is ("no format" in said)
     assert ("--debiasing-prompts corpus:forms/instructions.toml" in note) is ("one word" in said)
 
 
@@ -173,14 +173,29 @@ def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
         import_module("biaskit.workflow.prompt_formats"), "coverage_by_form", lambda *_: iter(rows)
     )
     watcher = Notes()
-    bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=watcher)
-    assert "m is a chat model and asked as one, chat-prefill" in watcher.notes[0]
-    found = [note for note in watcher.notes if "--bias-type implicit --prompt-format raw" in note]
-    assert (said, said) == (bool(found), len(watcher.notes) > 1)
-    assert reach == read_manifest(tmp_path / "run")["models"]["m"]["reach"]
-    again = Notes()
-    bk.probe(f"m=hf:{chat.folder}", **SMALL, out=tmp_path / "run", watcher=again)
-    assert [] == again.notes  # it was said when the run began
+    asked: dict[str, Any] = {**SMALL, "out": tmp_path / "run"}
+    planned = bk.probe(f"m=hf:{chat.folder}", **asked, dry_run=True, watcher=watcher)
+    run = bk.probe(f"m=hf:{chat.folder}", **asked, watcher=watcher)
+    assert [] == watcher.notes  # nothing among the progress: it is said under the tables
+    for warnings in (planned.warnings, run.warnings):
+        chosen = [note for note in warnings if "m is a chat model and was queried as one" in note]
+        better = [note for note in warnings if 'bias_type="implicit", prompt_format="raw"' in note]
+        assert (1, said) == (len(chosen), bool(better))
+    assert reach == read_manifest(run.path)["models"]["m"]["reach"]
+    again = bk.probe(f"m=hf:{chat.folder}", **asked, watcher=watcher)
+    assert run.warnings == again.warnings == bk.load(run.path).warnings
+
+
+def test_the_advice_stands_under_the_tables_and_a_dry_run_writes_none_of_it(
+    chat: Tiny, console: Cli, quick_folder: Path
+) -> None:
+    asked = ("probe", f"m=hf:{chat.folder}", "--jobs", "nurse", "--templates", "1", "--out", "run")
+    planned = console(*asked, "--dry-run")
+    assert planned.err.index("prompts, 0 stored") < planned.err.index("m is a chat model")
+    assert not Path("run").exists()
+    made = console(*asked, "--verbose")
+    assert "chat model" not in made.err
+    assert made.out.index("Model ") < made.out.index("m is a chat model")
 
 
 def test_looking_changes_no_number_and_loads_no_second_model(

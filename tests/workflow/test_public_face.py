@@ -20,6 +20,7 @@ import pandas as pd
 import pytest
 
 import biaskit as bk
+from biaskit.cli import COMMANDS
 from biaskit.errors import RunError
 
 ROOT = Path(bk.__file__).parents[1]
@@ -76,8 +77,38 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in bk.__all__ if name[0].islower()])
 def test_the_help_of_a_function_names_each_parameter(name: str) -> None:
     function = getattr(bk, name)
-    words = set(re.findall(r"\w+", function.__doc__))
-    assert set(inspect.signature(function).parameters) <= words
+    names = set(inspect.signature(function).parameters)
+    if "options" in names and "options:" not in function.__doc__:  # the keys of a record
+        module = sys.modules[function.__module__]
+        record = getattr(module, function.__annotations__["options"].removeprefix("Unpack[")[:-1])
+        names = names - {"options"} | set(record.__annotations__)
+    described = re.findall(r"^    ((?:\w+, )*\w+): ", inspect.getdoc(function) or "", re.M)
+    assert names == {name for line in described for name in line.split(", ")}
+    assert len(inspect.signature(function).parameters) <= 8  # more is a record
+
+
+def test_a_slip_in_an_option_is_named() -> None:
+    with pytest.raises(TypeError, match=r"probe\(\) has no argument 'devise'. Did you mean 'device'\?"):
+        bk.probe("demo", devise="cpu")
+
+
+def test_every_command_is_a_function() -> None:
+    others = {"analyze": ("load", "analyze_texts"), "import": ("import_answers",)}
+    for command in COMMANDS:
+        assert {*others.get(command, (command,))} <= {*bk.__all__}
+
+
+def test_help_and_dir_list_what_is_public() -> None:
+    assert [*bk.__all__, "__version__"] == sorted(dir(bk), key=lambda name: (name[0] == "_", name))
+    listed = set(re.findall(r"\w+", bk.__doc__ or ""))
+    assert {*bk.__all__, "ModelCallback"} <= listed
+
+
+def test_a_function_stays_one_when_the_package_of_its_name_is_imported() -> None:
+    code = "import biaskit.runs.store, biaskit.corpora.sources, biaskit.probe.design; import biaskit as bk"
+    code += "; from biaskit.runs import store; print(*map(callable, (bk.runs, bk.corpora, bk.probe)))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "True True True\n" == said.stdout
 
 
 # --- three lines ------------------------------------------------------------------------------------
@@ -147,6 +178,51 @@ def test_lists_can_be_lists_and_settings_any_key(model: str) -> None:
     assert {"nurse", "plumber"} == set(result.cells["job"])
     assert {1, 3, 4} == set(result.cells["template_id"])
     assert "grammatical" in json.loads(Path("r/manifest.json").read_text())["signature"]
+
+
+def test_load_takes_keys_of_the_analysis_recorded_texts_and_shards(model: str, tmp_path: Path) -> None:
+    whole = bk.probe(model, **SMALL, out="r").groups
+    assert not bk.load("r", settings={"interval": "bootstrap"}).groups.equals(whole)
+    for number in (1, 2):
+        bk.probe(model, **SMALL, shard=f"{number}/2", out=f"s{number}")
+    merged = bk.load("s1", "s2", out="both")
+    pd.testing.assert_frame_equal(whole, merged.groups)
+    with pytest.raises(bk.BiaskitError, match="need out"):
+        bk.load("s1", "s2")
+    with pytest.raises(bk.BiaskitError, match="no recorded corpus 'nobody'"):
+        bk.load("recorded:nobody")
+
+
+def test_runs_and_corpora_are_what_the_commands_list(model: str, console: Any) -> None:
+    bk.probe(model, **SMALL)
+    bk.compare(bk.probe(model, f"b={model}", **SMALL))
+    (broken := Path("biaskit-runs/x")).mkdir()
+    (broken / "manifest.json").write_text("{}")
+    listed, said = bk.runs(), json.loads(console("runs", "--format", "json").out)
+    assert [run["run"] for run in said] == list(listed.query("reason.isna()")["run"])
+    assert [run["rows"] for run in said] == [None if pd.isna(n) else n for n in listed["rows"].iloc[:3]]
+    written = [t.timestamp() for t in listed["last_write"].iloc[:3]]
+    assert pytest.approx([run["last_write"] for run in said], abs=1e-3) == written
+    assert "manifest.json" in listed["reason"].iloc[3]
+    assert bk.runs("nowhere").empty
+    said = json.loads(console("corpora", "--format", "json").out)
+    names = [*(c["name"] for c in said["corpora"]), *(s["name"] for s in said["studies"])]
+    assert names == list(bk.corpora()["name"])
+
+
+# --- in a notebook ----------------------------------------------------------------------------------
+
+
+def test_a_notebook_shows_what_the_command_prints_each_number_with_its_name(model: str) -> None:
+    result = bk.probe(model, f"<b>=scripted:{'m.jsonl'}", **SMALL, out="r")
+    html = result._repr_html_()
+    assert "± standard error over" in html
+    assert "95 % interval" in html
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    compared = bk.compare(result, out="c")._repr_html_()
+    assert compared.index("ComparisonResult") < compared.index("[95 %]")
+    assert "<table" not in bk.probe(model, **SMALL, out="s", dry_run=True)._repr_html_()
 
 
 def test_an_error_is_a_biaskit_error_of_one_line(model: str) -> None:

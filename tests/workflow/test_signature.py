@@ -125,7 +125,7 @@ def test_rows_that_were_left_out_are_in_the_signature(probed: Path, texts: Path,
     for run, name in ((probed, "probe.jsonl"), (texts, "generations.jsonl")):
         torn = Path(shutil.copytree(run, tmp_path / name))
         tear_a_row(torn / name)
-        with pytest.raises(RunError, match="no row of biaskit"):
+        with pytest.raises(RunError, match="not a row written by biaskit"):
             analysed(torn, {})
         differ(analysed(run, {}), analysed(torn, {"skip_bad_lines": True}))
 

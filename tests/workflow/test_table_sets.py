@@ -141,7 +141,7 @@ def test_a_comparison_that_was_killed_tells_and_is_made_again(grown: Path, tmp_p
     while killed_at(n := n + 1, again, within=tmp_path / "c" / "tables"):
         unfit += [fault] if (fault := said_of(tmp_path / "c")) else []
     assert unfit
-    assert all("give the compare command again" in fault for fault in unfit)
+    assert all("rerun the compare command" in fault for fault in unfit)
     assert [ANALYSIS, "tests.csv"] == sorted(of(tmp_path / "c"))
     assert {0.01} == {margin for margin in again().tests["margin"] if margin == margin}
 
@@ -173,7 +173,7 @@ def test_a_table_that_is_not_as_written_is_told_by_all_and_made_again(
     whole = of(grown)
     result = result_of(grown)
     damage(grown / "tables")
-    with pytest.raises(UnfitError, match=rf"{grown}/tables: .*`biaskit analyze {grown}` makes the tables"):
+    with pytest.raises(UnfitError, match=rf"{grown}/tables: .*`biaskit analyze {grown}` rebuilds the tables"):
         gather([grown])
     with pytest.raises(UnfitError):
         for table in ("tests", "probe_groups", "probe_cells", "probe_jobs"):
@@ -190,11 +190,11 @@ def test_an_edited_table_is_kept_beside_its_place(grown: Path, capsys: pytest.Ca
     compare(grown, out=grown.with_name("c"))
     said = capsys.readouterr().err
     assert 1 == said.count("\n")
-    assert "tables: tests.csv is not as it was written. All tables are made again" in said
+    assert "tables: tests.csv is not as it was written. All tables are rebuilt" in said
     assert first == (grown / "tables" / "tests.csv.changed-1").read_bytes()
     (grown / "tables" / "tests.csv").write_text("mine", "utf-8")
     notes = analyse(grown)
-    assert notes[-1].endswith("tests.csv was changed by somebody else and is kept as tests.csv.changed-2")
+    assert notes[-1].endswith("tests.csv was edited and is kept as tests.csv.changed-2")
     assert "mine" == (grown / "tables" / "tests.csv.changed-2").read_text("utf-8")
     assert {**whole, "tests.csv.changed-1": first, "tests.csv.changed-2": b"mine"} == of(grown)
 

@@ -53,7 +53,7 @@ def test_a_frame_and_a_file_of_the_same_texts_give_the_same_numbers(tmp_path: Pa
     pd.testing.assert_frame_equal(of_frame.marked_words, of_file.marked_words)
     html = of_frame._repr_html_()
     assert "frame" in html
-    assert "n_marked" in html
+    assert "Words that mark a gender" in html
 
 
 @pytest.mark.slow
@@ -64,6 +64,23 @@ def test_a_hold_out_is_a_positive_control(tmp_path: Path) -> None:
     score = dict(zip(made.srb["gender"], made.srb["srb"], strict=True))
     assert score["female"] < 0 < score["male"]
     assert {"hold-out"} == set(made.srb["control"])
+
+
+@pytest.mark.parametrize(
+    ("some_empty", "hold_out", "warned"), [(False, 0, True), (True, 0, False), (False, 0.5, False)]
+)
+def test_a_file_with_every_gender_requested_warns_of_what_it_lacks(
+    some_empty: bool, hold_out: float, warned: bool, tmp_path: Path
+) -> None:
+    given = texts(40)
+    if some_empty:
+        given.loc[::2, "gender"] = ""
+    settings = {**FAST, **({"hold_out": hold_out} if hold_out else {})}
+    run = bk.analyze_texts(given, gender="gender", settings=settings, out=tmp_path / "run")
+    for warnings in (run.warnings, bk.load(run.path).warnings):
+        assert warned is any("no “who is represented” and no SRB" in note for note in warnings)
+    assert some_empty is not run.representation.empty
+    assert warned is bool(run.srb["srb"].isna().all())
 
 
 def test_other_columns_in_the_same_folder_are_another_question(tmp_path: Path) -> None:

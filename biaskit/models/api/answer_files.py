@@ -70,7 +70,7 @@ class AnswerFiles:
                 except (EOFError, zlib.error):  # what came before the missing end counts
                     files.refuse("cut off", f"{path}, after line {number}")
             if files.n_lines == before and not files.problems:
-                raise UsageError(f"{path} holds no answer: it is empty.")
+                raise UsageError(f"{path} has no answers: it is empty.")
         return files
 
     def _take(self, where: str, line: bytes) -> None:
@@ -110,7 +110,7 @@ class AnswerFiles:
             self.refuse(str(trouble), line.where)
             raise GaveUp(str(trouble)) from None
         if len(inside(reply.data, "choices") or ()) < call.choices:
-            self.refuse("fewer texts than were asked for (--batch-size 1 asks for one at a time)", line.where)
+            self.refuse("fewer texts than requested (--batch-size 1 requests one at a time)", line.where)
         return answer
 
 

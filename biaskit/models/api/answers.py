@@ -103,7 +103,7 @@ def choices(reply: Reply, n: int) -> list[AnswerChoice]:
             raise BadAnswer("a choice without a text")
         by_index[index] = AnswerChoice(index, text, finish, data, thought)
     if not by_index:
-        raise BadAnswer("none of the choices has a number that was asked for")
+        raise BadAnswer("none of the choices has a requested number")
     return [by_index[index] for index in sorted(by_index)]
 
 
@@ -209,7 +209,7 @@ def listed_tokens(choice: AnswerChoice, *, k: int = 0) -> Listing:
     if not listing:
         raise BadAnswer("no listed token")
     if math.fsum(math.exp(value) for _, value in listing) > 1 + 1e-3:
-        raise BadAnswer("listed tokens that are more probable together than everything")
+        raise BadAnswer("listed tokens with a total probability above 1")
     if any(token.startswith(UNDECODED) for token, _ in listing):
         raise BadAnswer("listed tokens as the vocabulary spells them, not as text")
     listing.sort(key=lambda pair: (-pair[1], pair[0]))

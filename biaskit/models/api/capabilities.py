@@ -1,4 +1,4 @@
-"""What an endpoint can do, measured once and stored with the run (docs/methods.md#estimators)."""
+"""What an endpoint can do, measured once and stored with the run (methods/estimators#estimators)."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ class Capabilities:
             wanted = "no estimator is possible" if forced == "auto" else f"{forced} is not possible"
             can = sorted({f"{f}: {', '.join(e)}" for f in PROBE_FORMS if (e := self.estimators(f))})
             raise ModelError(
-                f"{wanted} in prompt form {form} ({why})."
-                + (f" It can do {'; '.join(can)}." if can else " `biaskit doctor` shows what it can do.")
+                f"{wanted} in prompt format {form} ({why})."
+                + (f" It supports {'; '.join(can)}." if can else " `biaskit doctor` shows what it supports.")
             )
         if names[0] == "top-k":
             return Estimator("top-k", k=min(scoring.k, self.completions_k if form == "raw" else self.chat_k))

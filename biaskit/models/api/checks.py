@@ -45,7 +45,7 @@ def measure(connection: Connection, *, scores: bool) -> Capabilities:
         raise ModelError(f"{where}: {reason}{'' if reason.endswith('?') else '.'}") from None
     if not capabilities.completions and not capabilities.chat:
         why = "; ".join(f"{name}: {text}" for name, text in capabilities.problems.items())
-        raise ModelError(f"{where} answers neither way ({why}).")
+        raise ModelError(f"{where} answers neither completions nor chat ({why}).")
     return capabilities
 
 
@@ -70,7 +70,7 @@ class Checks(Doors):
         )
         if self.neutral:
             shown = ", ".join(f"{name} {value}" for name, value in self.neutral.items())
-            self.learn("settings of the server's own, switched off", shown)
+            self.learn("the server's own settings, switched off", shown)
         if self.capabilities.answered_by and self.capabilities.answered_by != self.model:
             self.learn("answers as", self.capabilities.answered_by)
         return self.capabilities
@@ -93,7 +93,7 @@ class Checks(Doors):
             listing, why = (), "no listed token begins with a space: the server strips it"
         length, scale, noise = await self._lists_again(path, listing, k) if listing else (0, "", 0.0)
         if noise > CROSS_CHECK:
-            listing, why = (), f"the same question twice gives values that differ by {noise:.2g}"
+            listing, why = (), f"the same prompt sent twice gives values that differ by {noise:.2g}"
         if not listing:
             self.lacks(what, why, f"listed tokens, {name}", "none ({})")
             return ()
@@ -157,7 +157,7 @@ class Checks(Doors):
         elif not error <= CROSS_CHECK:
             why = f"it gives {probe!r} {echo.log_prob:.3f}, the list of most probable tokens {expected:.3f}"
         elif any(abs(value - expected) < error for value in echo.beside):
-            why = f"the value of {probe!r} in the list, {expected:.3f}, stands beside it, off by one token"
+            why = f"the value of {probe!r} in the list, {expected:.3f}, is off by one token"
         if why:
             self.lacks("echo", f"not believed: {why}", "echo", "{}")
         else:

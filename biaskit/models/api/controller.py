@@ -175,13 +175,12 @@ class Controller:
                 wait = trouble.wait or min(self.policy.longest_wait, doubled)
                 if wait > self.policy.longest_pause:
                     raise self.stop(
-                        f"the server asks to wait {duration(wait)} ({trouble}). Give the same command again"
-                        " then"
+                        f"the server asks to wait {duration(wait)} ({trouble}). Rerun the command then"
                     ) from None
                 if time.monotonic() + wait - started > self.policy.longest_call:
                     minutes = self.policy.longest_call / 60
                     raise self.stop(f"the server has refused every request for {minutes:.0f} min") from None
-                self._note(f"asked to slow down: {wait:.1f} s ({trouble})")
+                self._note(f"the server asks to slow down: {wait:.1f} s ({trouble})")
                 self._resume_at = max(self._resume_at, time.monotonic() + wait)
                 self.meter.spending.retries += 1
                 refusals += 1
@@ -207,7 +206,7 @@ class Controller:
             billed = trouble.billed
             trouble.args = (self._clean(trouble),)
             if isinstance(trouble, Denied):
-                raise self.stop(f"the server gives no more answers ({trouble})") from None
+                raise self.stop(f"the server refuses further requests ({trouble})") from None
             if isinstance(trouble, Unavailable):
                 self._failures += 1
                 if trouble.overload:

@@ -109,21 +109,21 @@ class Doors:
 
         names = await self.ask("models", None, read, seconds=QUESTION_S / 3)
         if isinstance(names, GaveUp) and not names.reached:
-            raise GaveUp(f"there is no server ({names}). Is it running, is the address right?")
+            raise GaveUp(f"no server responds ({names}). Is it running? Is the address right?")
         if isinstance(names, Exception):
             answer = f"none ({names})"
         elif self.model in names:
             answer = "names the model"
         else:
             shown = ", ".join(self.clean(name) for name in names[:5]) or "nothing"
-            answer = f"does not name the model; it holds {shown}"
+            answer = f"does not name the model; it lists {shown}"
         self.learn("model list", answer)
 
     async def _door(self, path: str) -> None:
         """Check whether a path answers, with which parameters, and how many choices come back for two."""
         extra: dict[str, Any] = {} if self.official else {name: values[0] for name, values in NEUTRAL.items()}
         settings: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "seed": 1, "n": 2, **extra}
-        why: object = "it refuses one parameter after the other"
+        why: object = "it refuses too many parameters"
         for _ in range(12):
             body = self.body(path, FIRST[path], 24, **settings)
             found = await self.ask(path, body, lambda reply: (reply, choices(reply, 2), answered(reply)))
@@ -194,7 +194,7 @@ class Doors:
             answer += "; wants max_completion_tokens"
         self.learn(f"/{path}", answer, **values)
         if thinks:
-            self.learn("thinks before it answers", "yes: only texts can be asked for")
+            self.learn("thinks before it answers", "yes: only sampling is possible")
 
     async def _draws(self) -> None:
         """Check whether another seed gives another text: some servers always take the likeliest tokens."""
@@ -211,18 +211,18 @@ class Doors:
                 continue
             others = [await draw(seed, {}) for seed in (2, 3)]
             if trouble := next((text for text in others if isinstance(text, Exception)), None):
-                self.learn(f"draws, /{path}", f"not known: {trouble}")
+                self.learn(f"samples, /{path}", f"unknown: {trouble}")
                 continue
             if set(others) != set(first):
                 continue
-            finding = "three seeds at temperature 1 give one text"
+            finding = "three seeds at temperature 1 give the same text"
             drawn = [await draw(seed, DRAWING) for seed in (1, 2)]
             if all(isinstance(text, str) for text in drawn) and drawn[0] != drawn[1]:
                 self.neutral |= DRAWING
-                self.learn(f"draws, /{path}", f"only when told to in generation_config: else {finding}")
+                self.learn(f"samples, /{path}", f"only if set in generation_config; otherwise {finding}")
             else:
-                why = f"{finding}: it takes the most probable tokens whatever is asked"
-                self.lacks("sampling", why, f"draws, /{path}")
+                why = f"{finding}: it always returns the most probable tokens"
+                self.lacks("sampling", why, f"samples, /{path}")
                 self.capabilities = replace(self.capabilities, draws=False)
 
     async def _system_role(self) -> None:
@@ -239,7 +239,7 @@ class Doors:
             counts.append(tokens)
         # A template without the role drops the message, and the server answers as if there were none.
         reaches = not all(counts) or len(set(counts)) > 1
-        self.learn("system role", "taken" if reaches else "dropped without a word", takes_system=reaches)
+        self.learn("system role", "supported" if reaches else "silently dropped", takes_system=reaches)
 
     async def _sizes(self, path: str) -> None:
         """Estimate bytes per token and a template's overhead from the server's counts of two lengths."""
@@ -270,7 +270,7 @@ class Doors:
         alone, together = min(seconds[:2]), seconds[2]
         self.learn(
             "speed",
-            f"{alone:.2f} s a short request, four at once {together:.2f} s",
+            f"{alone:.2f} s per short request, {together:.2f} s for four at once",
             latency=alone,
             parallel=max(1.0, min(4.0, 4 * alone / max(1e-6, together))),
         )

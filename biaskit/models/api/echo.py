@@ -1,4 +1,4 @@
-"""`echo`: exact scores from a server that scores its prompt, a call each (docs/methods.md#echo)."""
+"""`echo`: exact scores from a server that scores its prompt, a call each (methods/estimators#echo)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server behind a spec, its key, and what of both may be shown (docs/apis.md#keys-and-hosts)."""
+"""The server behind a spec, its key, and what of both may be shown (howto/api#keys-and-hosts)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def open_endpoint(
     value = os.environ.get(variable, "").strip()
     if not value and _may_be_a_key(variable):
         raise ModelError(
-            f"{label}: the environment has no variable of the name that --api-key-env gives. It takes"
+            f"{label}: the environment has no variable of the name given by --api-key-env. It takes"
             " the name of a variable, never a key."
         )
     if not value:
@@ -106,7 +106,7 @@ def open_endpoint(
             f"{label}: the environment has no {variable}. Set it to your key: export {variable}=..."
         )
     if not value.isprintable() or not value.isascii():
-        raise ModelError(f"{label}: {variable} holds characters that no key has. Set it again.")
+        raise ModelError(f"{label}: {variable} has characters that no key has. Set it again.")
     return replace(endpoint, key=value)
 
 
@@ -120,11 +120,11 @@ def model_and_host(spec: str) -> tuple[str, Host]:
         model, url = (parts[1].strip(), parts[2].strip()) if parts else ("", "")
     if not model or not url:
         raise UsageError(
-            f"{hide_urls(spec)!r} is no API model: write openai:NAME, or api:NAME@http://HOST:PORT/v1."
+            f"{hide_urls(spec)!r} is not an API model: write openai:NAME, or api:NAME@http://HOST:PORT/v1."
         )
     if re.search(r",\s*[a-zA-Z]+://", url):
         raise UsageError(
-            f"{hide_urls(spec)!r} names several addresses: put the servers behind one (docs/apis.md#several)."
+            f"{hide_urls(spec)!r} names several addresses: put the servers behind one (howto/api#several)."
         )
     return model, _host(url, spec)
 

@@ -1,4 +1,4 @@
-"""Texts from an API: each draw once, whatever the server does (docs/methods.md#draws)."""
+"""Texts from an API: each draw once, whatever the server does (methods/texts#draws)."""
 
 from __future__ import annotations
 

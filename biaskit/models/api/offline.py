@@ -1,4 +1,4 @@
-"""An endpoint that is not asked: requests go into a file, or answers come from files (docs/large-models.md).
+"""An endpoint that is not asked: requests go into a file, or answers come from files (howto/large-models).
 
 Scorer and generator do not know the difference: each call carries the key of the row that comes of it.
 """
@@ -20,7 +20,7 @@ from biaskit.models.options import ScoringOptions
 
 T = TypeVar("T")
 NAMES = ("custom_id", "method", "url", "body")  # fields of a line of requests
-_NO_IDS = "token ids are asked of a server, and a file of requests cannot; take top-k, echo or sampling"
+_NO_IDS = "token ids need a running server, not a file of requests: use top-k, echo or sampling"
 
 
 class RequestFile:
@@ -45,7 +45,7 @@ class RequestFile:
             self.doors[url] += 1
             line = dict(zip(NAMES, (call.name, "POST", url, dict(call.body or {})), strict=True))
             self.size += self._file.write(json.dumps(line).encode("ascii") + b"\n")
-        raise GaveUp("written down, not asked")
+        raise GaveUp("written to the file, not sent")
 
 
 def is_request_file(content: bytes) -> bool:
@@ -104,6 +104,6 @@ def assumed_capabilities(
         echo=estimator == "echo",
         scored=True,
         assumed=True,
-        findings=(CapabilityFinding("nothing was asked", f"assumed: /v1/{path}, {estimator}"),),
+        findings=(CapabilityFinding("nothing was sent", f"assumed: /v1/{path}, {estimator}"),),
         problems={"selected-ids": _NO_IDS},
     )

@@ -53,7 +53,7 @@ def open_api_generator(
     if options.offline is None:
         if not capabilities.draws:
             connection.close()
-            raise ModelError(f"{label} cannot be asked for texts, {capabilities.problems['sampling']}.")
+            raise ModelError(f"{label} cannot sample texts: {capabilities.problems['sampling']}.")
         connection.begin_with(capabilities.at_once(texts=True))
     return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
 
@@ -81,7 +81,7 @@ def _open(
     connection = Connection(endpoint, options, account)
     if offline is None and options.max_cost is not None and connection.price is None:
         raise UsageError(
-            f"{label}: its price is unknown, so --max-cost cannot hold. Give --price IN,OUT in USD per"
+            f"{label}: its price is unknown, so --max-cost cannot be enforced. Give --price IN,OUT in USD per"
             " million tokens."
         )
     # A resumed run asks in the same way, by what an earlier start measured.

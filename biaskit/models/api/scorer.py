@@ -1,4 +1,4 @@
-"""Probabilities from an API, by the strongest estimator that it passed (docs/methods.md#estimators)."""
+"""Probabilities from an API, by the strongest estimator that it passed (methods/estimators#estimators)."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ApiScorer(ApiModel):
             listing = listed_tokens(choice, k=k)
             incomplete = math.fsum(math.exp(value) for _, value in listing) < 1 - 1e-6
             if len(listing) < k - MERGED and incomplete:
-                raise BadAnswer(f"{len(listing)} listed tokens, {k} were asked for")
+                raise BadAnswer(f"{len(listing)} listed tokens, {k} were requested")
             return listing, incomplete and may_hide(choice, k), answered(reply)
 
         listing, hides, origin = await self.connection.controller.ask(call, read)
@@ -206,7 +206,7 @@ class ApiScorer(ApiModel):
     ) -> Scored:
         """Make the answer to a cell. Raises `BadAnswer` if its calls contradict each other."""
         if len({origin.by.split(ANSWERED_SEPARATOR)[0] for origin in origins}) > 1:
-            raise BadAnswer("two models answered the calls of one cell")
+            raise BadAnswer("two models answered the calls of one prompt")
         spelt = [e.token_ids or e.tokens or () for e in log_probs]
         exclusive = [  # expressions of which none begins with another exclude each other
             e.high or 0.0
@@ -214,7 +214,7 @@ class ApiScorer(ApiModel):
             if not any(len(short) < len(tokens) and tokens[: len(short)] == short for short in spelt)
         ]
         if name != "top-k" and math.fsum(map(math.exp, exclusive)) > 1 + 1e-6:
-            raise BadAnswer("expressions that are more probable together than everything")
+            raise BadAnswer("target words with a total probability above 1")
         counts = [origin.prompt_tokens for origin in origins]
         total = None if None in counts else sum(filter(None, counts))
         return Scored(
@@ -227,7 +227,7 @@ class ApiScorer(ApiModel):
 
 
 def bound_form(expression: Expression, text: str, listing: Listing, k: int, hides: bool = False) -> LogProb:
-    """Bound one form's log-probability by a list; groups have joint bounds (docs/methods.md#top-k-bounds).
+    """Bound one form's log-probability by a list; groups have joint bounds (methods/estimators#top-k-bounds).
 
     `hides`: a token may stand for another of the same text, which has any part of what is not listed.
     """

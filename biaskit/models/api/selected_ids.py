@@ -1,4 +1,4 @@
-"""`selected-ids`: log-probabilities of chosen ids at every trie node (docs/methods.md#selected-ids)."""
+"""`selected-ids`: log-probabilities of chosen ids at every trie node (methods/estimators#selected-ids)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class SelectedIds:
         """Ask for the ids of a prompt and those of its continuations.
 
         The tokens of prompt and continuation must begin with the prompt's own
-        (docs/methods.md#word-boundary). Raises `BadAnswer`, `GaveUp` or `Refused`.
+        (methods/probabilities#word-boundary). Raises `BadAnswer`, `GaveUp` or `Refused`.
         """
         before, *both = await gather_all(
             map(self._tokenize, [prompt, *(prompt + text for text in continuations)])
@@ -79,7 +79,7 @@ class SelectedIds:
         def read(reply: Reply) -> TokenIds:
             listed = reply.data.get("tokens")
             if not isinstance(listed, list) or not listed or not all(type(i) is int for i in listed):
-                raise BadAnswer("the server tells no token ids")
+                raise BadAnswer("the server gives no token ids")
             return tuple(listed)
 
         body = {"model": self.model, "prompt": text, "add_special_tokens": True}
@@ -106,7 +106,7 @@ def _read_values(reply: Reply, ids: TokenIds, chosen: Sequence[int]) -> tuple[di
     if any(first.get(f"token_id:{token}") is None for token in chosen):
         raise BadAnswer("the chosen token ids do not come back")
     if len(first) > len(chosen) + 1:  # the sampled token is an extra entry
-        raise BadAnswer("token ids come back that were not asked for")
+        raise BadAnswer("token ids come back that were not requested")
     if math.fsum(math.exp(log_probability(value)) for value in first.values()) > 1 + 1e-3:
-        raise BadAnswer("token ids that are more probable together than everything")
+        raise BadAnswer("token ids with a total probability above 1")
     return {token: log_probability(first[f"token_id:{token}"]) for token in chosen}, answered(reply)

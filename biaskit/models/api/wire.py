@@ -212,7 +212,7 @@ def _client(endpoint: Endpoint, transport: httpx2.AsyncBaseTransport | None) -> 
 
     async def guard(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity").lower() not in ("identity", ""):
-            raise httpx2.DecodingError("the answer is compressed though that was not asked for")
+            raise httpx2.DecodingError("the answer is compressed, which was not requested")
         response.stream = _Capped(response.stream)
 
     # Never aiohttp's, though the package uses that where it is installed: after a malformed answer its

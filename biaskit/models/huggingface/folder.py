@@ -89,7 +89,7 @@ def check_gguf(path: Path) -> ModelFolder:
         raise ModelError(f"{path}: no such file. Give gguf:PATH to one .gguf file.")
     with SIDECAR.saying(str(path)), path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise ModelError(f"{path} is no GGUF file: it does not begin with 'GGUF'.")
+            raise ModelError(f"{path} is not a GGUF file: it does not begin with 'GGUF'.")
     # transformers reads other files of the folder too.
     names = check_entries(path.parent, only=BESIDE_GGUF)
     with SIDECAR.saying(str(path)):
@@ -139,7 +139,7 @@ def check_entries(
             continue
         names.add(entry.name)
         if not entry.is_file():
-            raise ModelError(f"{entry} is no regular file: a pipe, a device or a broken link. Remove it.")
+            raise ModelError(f"{entry} is a pipe, a device or a broken link, not a regular file. Remove it.")
         if not allow_links and not entry.resolve().is_relative_to(path.resolve()):
             raise ModelError(f"{entry} is a symbolic link out of the model folder; copy the file instead.")
         size = entry.stat().st_size
@@ -149,8 +149,8 @@ def check_entries(
             )
     if ADAPTER in names and not adapters:
         raise ModelError(
-            f"{path} holds an adapter: hf:BASE+{path} measures its base model with it. To measure a"
-            f" model beside it alone, move {ADAPTER} out."
+            f"{path} has an adapter: hf:BASE+{path} measures its base model with it. To measure the model"
+            f" in this folder alone, move {ADAPTER} out."
         )
     return names
 
@@ -159,7 +159,7 @@ def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON object of a model folder. Raises `ModelError` if the file holds anything else."""
     content = SIDECAR.json(path)
     if not isinstance(content, dict):
-        raise ModelError(f"{path} is not a model configuration: it holds a {type(content).__name__}.")
+        raise ModelError(f"{path} is not a model configuration: it is a {type(content).__name__}.")
     return content
 
 

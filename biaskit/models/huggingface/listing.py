@@ -1,4 +1,4 @@
-"""The k most probable next tokens and their texts, as APIs list them (docs/methods.md#top-k-bounds)."""
+"""The k most probable next tokens and their texts, as APIs list them (methods/estimators#top-k-bounds)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TokenTexts(dict[int, str]):
 def as_listed(
     continuations: Sequence[Continuation], tokens: ListedTokens, texts: TokenTexts
 ) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
-    """Return bounds of each continuation (docs/methods.md#top-k-bounds), and the list by texts of tokens.
+    """Return bounds of each continuation (methods/estimators#top-k-bounds), and the list by texts of tokens.
 
     An unlisted token is no more probable than the last listed one, nor than all unlisted ones together.
     """

@@ -115,8 +115,8 @@ def place(
         there = Placement(str(folder.loaded.model.device), folder.stored_dtype)
         if device not in ("auto", there.device) or dtype not in ("auto", there.dtype):
             raise ModelError(
-                f"{folder.path} is in memory as {there.dtype} on {there.device} and stays so, and {dtype} on"
-                f" {device} is asked for, by this call or by the run that goes on: take another out."
+                f"{folder.path} is in memory as {there.dtype} on {there.device}, but this call or the run"
+                f" needs {dtype} on {device}: choose another out."
             )
         return there
     if device == "auto":
@@ -184,9 +184,7 @@ def _from_pretrained(kind: str, folder: ModelFolder, failure: str, **options: An
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             why = visible(lines[0], longest=300) if lines else type(error).__name__
             if "ignore_mismatched_sizes" in str(error):
-                why = (
-                    "their shapes are not those that config.json asks for. Save or download the model again."
-                )
+                why = "their shapes do not match config.json. Save or download the model again."
             raise ModelError(f"{folder.path / (folder.gguf_file or '')}: {failure}: {why}") from error
 
 
@@ -209,7 +207,7 @@ def load_config(folder: ModelFolder) -> Any:
     if encodes or not CAUSAL.get(config.model_type) or (stated and not generates):
         what = ", ".join(stated[:1]) or config.model_type
         raise ModelError(
-            f"{folder.path} ({what}) is not a causal language model: it cannot say what follows a prompt."
+            f"{folder.path} ({what}) is not a causal language model: it cannot continue a prompt."
         )
     if folder.gguf_file:
         complete_config(folder.path / folder.gguf_file, config)
@@ -264,13 +262,13 @@ def load_weights(
     lacking = [name for name in missing if optional is None or not name.startswith(optional)]
     if lacking:
         raise ModelError(
-            f"{folder.path}: its weights lack {len(lacking)} tensors that config.json asks for, first"
+            f"{folder.path}: its weights lack {len(lacking)} tensors that config.json requires, first"
             f" {lacking[0]}. Save or download the {what} again."
         )
     if unread := sorted(name for name in loaded["unexpected_keys"] if not _UNUSED.search(name)):
         raise ModelError(
-            f"{folder.path}: its weights hold {len(unread)} tensors that its architecture never reads, first"
-            f" {unread[0]}: the {what} would be another than its file's. Correct config.json, or remove them."
+            f"{folder.path}: its architecture never reads {len(unread)} of its tensors, first {unread[0]}:"
+            f" the {what} would differ from its file. Correct config.json, or remove them."
         )
     return model.eval()
 

@@ -57,7 +57,7 @@ class LocalModel:
         self._renderer = Renderer(load_tokenizer(folder), local.template_date, local.thinking)
         thinks, thinking, room = self._renderer.thinks, local.thinking, local.thought_tokens
         if thinking == "on" and not thinks:
-            raise ModelError(f"{label}: its template and tokenizer know no thoughts: leave thinking at auto.")
+            raise ModelError(f"{label}: its template has no thinking switch: leave thinking at auto.")
         forms = FORMS[self.purpose, self._renderer.has_template]
         if thinks and thinking != "auto":
             begun = ("chat-prefill",) if thinking == "on" else ()  # leaves no place for thoughts
@@ -197,8 +197,8 @@ class LocalModel:
         """Refuse ids beyond the embedding, which would read memory that is not the model's."""
         if used and max(used) >= rows:
             raise ModelError(
-                f"{self.identity.label}: its tokenizer gives the id {max(used)}, its weights know {rows}"
-                " tokens: tokenizer and weights do not belong together."
+                f"{self.identity.label}: its tokenizer gives the id {max(used)}, but its weights have {rows}"
+                " tokens: tokenizer and weights do not match."
             )
 
     def close(self) -> None:

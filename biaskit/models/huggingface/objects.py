@@ -38,7 +38,9 @@ def object_folder(loaded: LoadedModel) -> ModelFolder:
         return _FOLDERS.get(loaded) or _FOLDERS.setdefault(loaded, _described(loaded))
     except Exception as error:  # a caller's objects raise any kind
         why = visible(f"{type(error).__name__}: {error}".splitlines()[0], longest=300)
-        raise ModelError(f"{loaded.label} is no loaded causal model with its tokenizer ({why}).") from error
+        raise ModelError(
+            f"{loaded.label} is not a loaded causal model with its tokenizer ({why})."
+        ) from error
 
 
 def _described(loaded: LoadedModel) -> ModelFolder:

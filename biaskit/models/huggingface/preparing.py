@@ -1,4 +1,4 @@
-"""Requests as one model's tokens, with every check that needs no weights (docs/methods.md#word-boundary)."""
+"""Requests as a model's tokens, with checks that need no weights (methods/probabilities#word-boundary)."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def prepare(
         for request in chunk:
             with naming(request):
                 if not request.expressions:
-                    raise TokenizationError(
-                        "nothing is asked after this prompt: give at least one expression"
-                    )
+                    raise TokenizationError("this prompt has no target words: give at least one")
                 text = renderer.render(request.prompt)
                 if mark := renderer.opened(request.prompt, text):
                     raise ModelError(inside_thought(f"the prompt ends inside a thought ({mark})"))
@@ -112,7 +110,7 @@ def name_prefixes(prepared: Iterable[Prepared], *, refuse: bool) -> tuple[str, .
                 elif refuse:
                     raise TokenizationError(
                         f"in this model's tokens {pair}, and on_prefix = refuse:"
-                        " change the expressions, or set on_prefix=exclusive"
+                        " change the target words, or set on_prefix=exclusive"
                     )
                 else:
                     notes[f"{pair}: {short.text!r} counts without it"] = None

@@ -116,8 +116,8 @@ class Renderer:
             head, opened = head + closing(opened, self._marks), ""
         if prompt.prefill and (opened or (self.thinks and self._thinking == "on")):
             raise ModelError(
-                "the beginning of an answer that is given leaves no place for its thoughts: use"
-                " --prompt-format chat-continue, or --set thinking=off"
+                "a given beginning of the answer leaves no place for thoughts: use --prompt-format"
+                " chat-continue, or --set thinking=off"
             )
         return head + prompt.prefill
 
@@ -161,7 +161,7 @@ class Renderer:
             )["input_ids"]
         except (UnicodeEncodeError, TypeError) as error:
             raise TokenizationError(
-                "the text holds a lone surrogate, which no tokenizer can encode: correct the name"
+                "the text has a lone surrogate, which no tokenizer can encode: correct the name"
             ) from error
         return [self._with_lead(tuple(ids)) for ids in bare]
 
@@ -190,7 +190,7 @@ class Renderer:
             added = ids[len(prompt_ids) :]
             if ids[: len(prompt_ids)] != prompt_ids or not added:
                 raise TokenizationError(
-                    f"the expression {text!r} does not begin at a token boundary after"
+                    f"the target word {text!r} does not begin at a token boundary after"
                     f" {rendered[-40:]!r}: the tokens of both together do not begin with those of the prompt"
                 )
             if text not in self.misread:
@@ -203,14 +203,14 @@ class Renderer:
                 left_out.append((expression.group, text))
             if first.group != expression.group:
                 raise TokenizationError(
-                    f"the expressions {first.text!r} ({first.group}) and {text!r} ({expression.group})"
+                    f"the target words {first.text!r} ({first.group}) and {text!r} ({expression.group})"
                     " are the same tokens: one probability cannot count for two groups"
                 )
         written = {c.group for c in by_ids.values()}
         if lost := next(((group, text) for group, text in left_out if group not in written), None):
             raise TokenizationError(
-                f"this model's tokenizer cannot write {lost[1]!r}, nor any other expression of {lost[0]!r}:"
-                " it reads unknown tokens. Take other expressions"
+                f"this model's tokenizer cannot write {lost[1]!r}, nor any other target word of {lost[0]!r}:"
+                " it reads unknown tokens. Choose other target words"
             )
         return tuple(by_ids.values()), tuple(left_out)
 
@@ -230,7 +230,7 @@ def _template_source(tokenizer: Any) -> str:
     except ValueError as error:
         raise ModelError(f"the model's chat template cannot be chosen: {str(error)[:300]}") from error
     if not isinstance(source, str):
-        raise ModelError(f"the model's chat template is no text but a {type(source).__name__}.")
+        raise ModelError(f"the model's chat template is a {type(source).__name__}, not a text.")
     return source
 
 
@@ -257,7 +257,7 @@ def _leading_special_tokens(tokenizer: Any) -> TokenIds:
 
 
 def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:
-    """Return for each token id whether it ends the word before it (docs/methods.md#word-end)."""
+    """Return for each token id whether it ends the word before it (methods/probabilities#word-end)."""
     anchor = tokenizer("a", add_special_tokens=False)["input_ids"]
     shown = tokenizer.decode(anchor)
     special = set(tokenizer.all_special_ids)

@@ -1,4 +1,4 @@
-"""The exact scorer: one forward per prompt for all expressions (docs/methods.md#exact), or its top k."""
+"""The exact scorer: one forward per prompt for all expressions (methods/estimators#exact), or its top k."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TransformersScorer(NodeStates):
     def estimator_for(self, form: PromptForm) -> Estimator:
         """Return `exact` in every form that the model takes, or `top-k` if that was chosen."""
         if form not in self.identity.forms:
-            raise ModelError(f"{self.identity.label} has no chat template: it takes no prompt form {form}.")
+            raise ModelError(f"{self.identity.label} has no chat template for the prompt format {form}.")
         return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
 
     def plan_scores(self, requests: Sequence[ScoreRequest]) -> Plan[ScoreRequest]:
@@ -101,8 +101,8 @@ class TransformersScorer(NodeStates):
         most = self._most_positions()
         if most is not None and most < longest:
             raise ModelError(
-                f"{self.identity.label}: a prompt with its expressions is {longest} tokens long, the model"
-                f" has {most} positions. Shorten the templates, instructions or dialogue."
+                f"{self.identity.label}: a prompt with its target words is {longest} tokens long, the model"
+                f" has {most} positions. Shorten the templates, debiasing prompts or dialogue."
             )
         self._extends = self._can_extend(longest)
         if not self._batch_size:
@@ -251,8 +251,8 @@ class TransformersScorer(NodeStates):
         except Exception as error:  # whatever a stranger's code raises
             self.close()
             raise ModelError(
-                f"{self.identity.label}: {self.identity.details['architecture']} is built in a way that"
-                f" biaskit does not know ({str(error)[:120]!r}). Please report this architecture."
+                f"{self.identity.label}: biaskit does not support {self.identity.details['architecture']}"
+                f" ({str(error)[:120]!r}). Please report this architecture."
             ) from error
 
     def _take(self, model: Any) -> None:
@@ -304,8 +304,8 @@ class TransformersScorer(NodeStates):
             raise ModelError(
                 f"{self.identity.label}: the output head of {self.identity.details['architecture']} is not"
                 f" understood: log-probabilities differ from the model's own by {largest:.2g}"
-                f" (allowed {allowed:g}). Please report this architecture. Until then `--estimator sampling`"
-                " asks for drawn answers."
+                f" (allowed {allowed:g}). Please report this architecture. Until then use"
+                " `--estimator sampling`."
             )
         return hidden
 

@@ -1,4 +1,4 @@
-"""Word vectors of a sentence encoder in a folder, `sentence:PATH` (docs/methods.md#sentence-vectors)."""
+"""Word vectors of a sentence encoder in a folder, `sentence:PATH` (methods/srb#sentence-vectors)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64
     Missing or empty input: a row of NaN for a word without a known token.
     Errors: ModelError if the folder is not a whole safetensors encoder with its tokenizer;
         MissingExtraError if torch or transformers is not installed.
-    Reference: docs/methods.md#sentence-vectors (GAS(P) C.3.1 takes BAAI/bge-m3); checked against a padded
+    Reference: methods/srb#sentence-vectors (GAS(P) C.3.1 takes BAAI/bge-m3); checked against a padded
     batch with its mask.
     """
     require_transformers()
@@ -46,7 +46,7 @@ def encode_words(path: str | Path, words: Sequence[str], *, batch_size: int = 64
     # Many encoders are saved without the pooler, which is not used here.
     model = load_weights("AutoModel", folder, "float32", what="encoder", optional=POOLER)
     if not hasattr(model.config, "hidden_size"):
-        raise ModelError(f"{folder.path} ({model.config.model_type}) is not an encoder of text alone.")
+        raise ModelError(f"{folder.path} ({model.config.model_type}) is not a text-only encoder.")
     ids = _token_ids(tokenizer, model, words, folder)
     vectors = np.full((len(words), model.config.hidden_size), np.nan)
     with_tokens = sorted((i for i in range(len(ids)) if ids[i]), key=lambda i: len(ids[i]))
@@ -122,8 +122,8 @@ def _token_ids(tokenizer: Any, model: Any, words: Sequence[str], folder: ModelFo
     largest = max((token for ids in encoded for token in ids), default=0)
     if largest >= n_tokens:
         raise ModelError(
-            f"{folder.path}: its tokenizer writes token {largest}, its model knows {n_tokens}."
-            " Take the tokenizer that belongs to the encoder."
+            f"{folder.path}: its tokenizer writes token {largest}, but its model has {n_tokens}."
+            " Use the tokenizer that belongs to the encoder."
         )
     meaningless = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
     return [list(ids) if any(token not in meaningless for token in ids) else [] for ids in encoded]

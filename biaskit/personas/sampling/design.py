@@ -1,4 +1,4 @@
-"""What a study asks: series of draws, prompts, keys, seeds (docs/methods.md#persona-prompts)."""
+"""What a study asks: series of draws, prompts, keys, seeds (methods/texts#persona-prompts)."""
 
 from __future__ import annotations
 
@@ -90,13 +90,13 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
     if study.task == "persona":
         prompts = _choose_prompts(study)
         if study.debiasing_prompts.select != "none":
-            raise StudyError(f"{study.name}: debiasing_prompts belong to task = continuation.")
+            raise StudyError(f"{study.name}: debiasing_prompts need task = continuation.")
     else:
         loaded = load_templates(study.templates.source)
         slot, templates = loaded.slot, _choose_templates(study, loaded.templates)
         read += [study.debiasing_prompts.source] if study.debiasing_prompts.source is not None else []
     if not items or not (prompts or templates):
-        raise StudyError(f"{study.name}: no {'templates' if items else 'occupations'} are left to ask about.")
+        raise StudyError(f"{study.name}: no {'templates' if items else 'occupations'} are left.")
     _check_files(study)
     design = PersonasDesign(
         study=study,
@@ -110,7 +110,7 @@ def resolve_design(study: PersonasStudy) -> PersonasDesign:
     n_open, n_specified = n_series(design)
     most = n_open * Filling.from_study(study).most + n_specified * study.per_gender
     if most > MOST_DRAWS:
-        raise StudyError(f"{most:,} draws are more than {MOST_DRAWS:,}: lower max_samples or per_gender.")
+        raise StudyError(f"{most:,} texts are more than {MOST_DRAWS:,}: lower max_samples or per_gender.")
     return design
 
 
@@ -162,13 +162,13 @@ def form_for(study: PersonasStudy, identity: ModelIdentity) -> PromptForm:
     elif study.prompt_format != "auto":
         form = study.prompt_format
     if form not in identity.forms:
-        raise ModelError(f"{identity.label} takes no prompt form {form}, only {', '.join(identity.forms)}.")
+        raise ModelError(f"{identity.label} has no prompt format {form}, only {', '.join(identity.forms)}.")
     if study.system_prompt and form != "chat":
         raise StudyError(
-            f"A {form} prompt has no system role: leave out the system prompt, or take --prompt-format chat."
+            f"A {form} prompt has no system role: leave out the system prompt, or use --prompt-format chat."
         )
     if study.system_prompt and not identity.takes_system:
-        raise ModelError(f"{identity.label} takes no system prompt: it has no system role.")
+        raise ModelError(f"{identity.label} has no system role: leave out the system prompt.")
     return form
 
 
@@ -182,7 +182,7 @@ def series_of_design(design: PersonasDesign, form: PromptForm) -> tuple[DrawSeri
     of_form = {prompt.name: prompt for prompt in design.prompts if prompt.form == wanted}
     if without := [name for name in design.template_ids if name not in of_form]:
         raise StudyError(
-            f"{study.templates.source} has no {wanted} form of {without[0]!r}: add one, or choose another"
+            f"{study.templates.source} has no {wanted} format of {without[0]!r}: add one, or choose another"
             " --prompt-format."
         )
     prompts = [of_form[name] for name in design.template_ids]
@@ -212,7 +212,7 @@ def _continuations(design: PersonasDesign, form: PromptForm) -> Iterator[DrawSer
 
 
 def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> Callable[[int], str]:
-    """Map a draw's number to its key, the digest of all its text depends on (docs/methods.md#keys)."""
+    """Map a draw's number to its key, the digest of all its text depends on (methods/index#keys)."""
     # What all draws of the series share is written out once.
     shared = canonical_json(
         {

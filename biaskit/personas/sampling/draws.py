@@ -68,7 +68,7 @@ def gender_of(design: PersonasDesign) -> Callable[[Mapping[str, Any]], str | Non
 def _forms(
     design: PersonasDesign, generators: Mapping[str, TextGenerator], session: Session[TextGenerator]
 ) -> dict[str, PromptForm]:
-    """Each model's own form: a personas run has one form per model (docs/methods.md#completion-forms)."""
+    """Each model's own form: a personas run has one form per model (methods/texts#completion-forms)."""
     forms: dict[str, PromptForm] = {}
     for label, generator in generators.items():
         try:
@@ -78,8 +78,8 @@ def _forms(
     if len(set(forms.values())) > 1:
         listed = ", ".join(f"{label} {form}" for label, form in forms.items())
         session.outcome.notes.append(
-            f"Prompt forms differ between the models ({listed}): they are not compared. --prompt-format names"
-            " one for all, in another run."
+            f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-format"
+            " sets one for all, in another run."
         )
     return forms
 
@@ -139,7 +139,7 @@ class DrawWork(Work[str | None]):
             n_batches=0,
             prompt_tokens=plan.prompt_tokens,
             seconds=seconds,
-            unit="draws",
+            unit="texts",
             n_cells_most=min(n_most, n_there + missing + later),
             new_tokens=plan.new_tokens_max,
             seconds_most=None if seconds is None else seconds * growth,
@@ -196,10 +196,10 @@ class DrawWork(Work[str | None]):
 
     def progress(self) -> tuple[str, int, int]:
         """Texts of the round."""
-        return f"{self.label}, round {self._round + 1}", self._written, self._missing
+        return f"{self.label}, batch {self._round + 1}", self._written, self._missing
 
     def row(self, answer: Draw) -> dict[str, Any]:
-        """A row of generations.jsonl (docs/reading.md#rows)."""
+        """A row of generations.jsonl (reference/run-folder#rows)."""
         series, request = self.draws.of_key[answer.key]
         return {
             "key": answer.key,

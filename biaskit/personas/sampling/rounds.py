@@ -1,4 +1,4 @@
-"""When a series of draws goes on: Algorithm 5 of GAS(P), corrected, in rounds (docs/methods.md#filling).
+"""When a series of draws goes on: Algorithm 5 of GAS(P), corrected, in rounds (methods/texts#filling).
 
 A round is the next `batch` draws of every series still open. Whether one goes on is decided from complete
 rounds in draw order, never from what arrived first: so the draws are the same after a crash, at any

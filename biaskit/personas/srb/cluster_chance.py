@@ -1,4 +1,4 @@
-"""How many clusters chance alone would keep (docs/methods.md#cluster-chance)."""
+"""How many clusters chance alone would keep (methods/srb#cluster-chance)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def chance_of(
         number of swaps with |F − M| ≥ the observed one) / (swaps + 1).
     Arguments: holds `[clusters, models, occupations, 2]`, whether the women's, the men's list holds a word
         of the cluster.
-    Reference: docs/methods.md#cluster-chance; GAS(P) keeps clusters without a chance level.
+    Reference: methods/srb#cluster-chance; GAS(P) keeps clusters without a chance level.
     """
     difference = holds[..., 0].astype(np.int64) - holds[..., 1]
     n = holds.sum(axis=(2, 3))

@@ -1,4 +1,4 @@
-"""The clusters of a run: which words, which vectors, which categories (docs/methods.md#clusters)."""
+"""The clusters of a run: which words, which vectors, which categories (methods/srb#clusters)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clusters of marked words: what is said of women and of men in many occupations (docs/methods.md#clusters).
+"""Clusters of marked words: what is said of women and of men in many occupations (methods/srb#clusters).
 
 A cluster is counted by the occupations whose women's (men's) list holds a word of it. Women against men
 alone; lists of other genders are passed over.
@@ -120,7 +120,7 @@ def find_clusters(
     Missing or empty input: a word without a row, or whose row is zero or not finite, is named in
         `without_vector` and left out; fewer than 4 words, fewer than `k`, or nothing but equal vectors: no
         clusters, and every model's row has the reason.
-    Reference: docs/methods.md#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
+    Reference: methods/srb#clusters; GAS(P) C.3.1, Figures 5 and 8. scikit-learn's KMeans and silhouette.
     """
     wanted = words_to_cluster(lists, drop_words=drop_words)
     rows_of_words, row_of = np.asarray(matrix), {word: i for i, word in enumerate(words)}
@@ -142,7 +142,7 @@ def find_clusters(
     if len(usable_words) < FEWEST_WORDS:
         reason = f"{len(usable_words)} words to cluster; at least {FEWEST_WORDS} are needed"
     elif k is not None and k > len(usable_words):
-        reason = f"k = {k} clusters asked of {len(usable_words)} words"
+        reason = f"k = {k} clusters requested of {len(usable_words)} words"
     else:
         ks = [k] if k else k_grid(len(usable_words))
         curve, chosen = silhouette_curve(vectors, ks, k_rule, fixed=k is not None)
@@ -281,7 +281,7 @@ def _judge(
         category = "; ".join(sorted(named, key=lambda name: (-named[name], name))) or None
         of_models = [*counts[i].tolist(), summed[i].tolist()]
         for at, (model, (f, m)) in enumerate(zip((*models, ALL_MODELS), of_models, strict=True)):
-            share, reason = (f / (f + m), "") if f + m else (None, "no list of this model holds a word of it")
+            share, reason = (f / (f + m), "") if f + m else (None, "no list of this model has a word of it")
             judged = bool(passing[i] if model == ALL_MODELS else is_kept_in_all[i])
             of_chance = float(chance.p_value[i, at]), float(chance.kept[i, at])
             rows.append(
@@ -307,8 +307,8 @@ def _notes_on_clusters(
     largest = all((row.silhouette or 0) <= (chosen.silhouette or 0) for row in tried)
     if rivals and largest:
         also = "; ".join(f"k = {row.k}, {described(row)}" for row in rivals)
-        notes.append(f"the starts of k-means decide between this k and others: {also}")
+        notes.append(f"the random starts of k-means decide between this k and others: {also}")
     if n_clusters < chosen.k:
-        notes.append(f"only {n_clusters} clusters came out of k = {chosen.k}: words share their vectors")
+        notes.append(f"k = {chosen.k} gave only {n_clusters} clusters: some words share their vectors")
     notes.append(f"{kept_note}; {n_passing} differ by half on counts summed over models")
     return notes

@@ -56,7 +56,7 @@ class WordVectors:
         if isinstance(cosine, float) and cosine > NEARLY_UNTRAINED:
             yield (
                 f"the word vectors are hardly trained: random words have a median cosine of {cosine:.2f};"
-                " SRB rests on exact overlap then"
+                " SRB then depends on exact overlap"
             )
 
 
@@ -141,7 +141,7 @@ def _scores(
             listed = lists.marked(model, occupation, origin, gender)
             if listed is None or listed.n_marked is None:
                 why = listed.reason if listed else None
-                return _none(why or f"no {origin} texts of this occupation")
+                return _none(why or f"{NO_TEXTS[origin]} for this occupation")
             lists_of.setdefault(origin, {})[gender] = listed
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS

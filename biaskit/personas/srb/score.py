@@ -1,4 +1,4 @@
-"""How near the words for associated women and men lie to those for specified ones (docs/methods.md#srb).
+"""How near the words for associated women and men lie to those for specified ones (methods/srb#srb).
 
     CH(C, T)      = mean over c in C of the smallest 1 − cos(c, t) over t in T
     SRB(C | F, M) = CH(C, specified women) − CH(C, specified men)       in [−2, 2]
@@ -43,7 +43,7 @@ PRONOUNS: Mapping[str, frozenset[str]] = {
     ),
     "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
 }
-"""Words removed from the candidates; `all` also from the targets (docs/methods.md#srb-pronouns)."""
+"""Words removed from the candidates; `all` also from the targets (methods/srb#srb-pronouns)."""
 
 NULL_OF_MARKED_LISTS = "vectors depend on the lists"
 
@@ -86,13 +86,18 @@ class SrbScore:
 
 
 def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
-    """Compute the mean distance of each candidate to its nearest target.
+    """Compute the mean distance of each candidate to its nearest target (Chamfer; not symmetric).
 
-    Formula: mean over c of min over t of (1 − cos(c, t)), as one matrix product.
-    Arguments: candidates `(n, d)`, targets `(m, d)`, vectors of any length above zero.
-    Returns: in [0, 2]; 0 when every candidate is a target. Not symmetric.
-    Errors: UsageError for an empty set, a vector of zeros, or two sets of other dimensions.
-    Reference: docs/methods.md#srb; checked against a double loop.
+    Formula: mean over c of min over t of (1 − cos(c, t)).
+
+    >>> bk.chamfer_distance([[1, 0], [0, 1]], [[1, 0]])
+    0.5
+
+    Args:
+        candidates, targets: arrays `(n, d)` and `(m, d)` of vectors of any length above zero.
+
+    Returns a number in [0, 2]; 0 when every candidate is a target. Raises `UsageError` where a set is empty
+    or has a vector of zeros, or the dimensions differ.
     """
     c, t = _unit_rows(candidates, "candidates"), _unit_rows(targets, "targets")
     if c.shape[1] != t.shape[1]:
@@ -104,14 +109,22 @@ def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
 def srb(
     candidates: Sequence[str], female: Sequence[str], male: Sequence[str], vectors: Vectors
 ) -> float | None:
-    """Compute the Subset Representational Bias score of a list of words, nothing removed from it.
+    """Compute the Subset Representational Bias of a list of words, nothing removed from it.
 
-    Formula: CH(candidates, female) − CH(candidates, male).
-    Arguments: three lists of words, and the word vectors (`Vectors`) in which they are compared.
-    Returns: in [−2, 2]; negative = closer to `female`. Words without a vector are left out.
-    Missing or empty input: None when a list has no word with a vector.
-    Reference: docs/methods.md#srb; GAS(P) Algorithm 6 (which divides inside its loop, by mistake, and keeps
-    the women's minimum for the men).
+    Formula: CH(candidates, female) − CH(candidates, male), where CH is `bk.chamfer_distance`: GAS(P)
+    Algorithm 6 without its two slips (it divides inside its loop, and keeps the women's minimum for the men).
+
+    >>> from biaskit.personas.vectors.training import Vectors
+    >>> vectors = Vectors.from_rows(["kind", "warm", "loud"], [[1, 0], [1, 0], [0, 1]])
+    >>> bk.srb(["kind"], female=["warm"], male=["loud"], vectors=vectors)
+    -1.0
+
+    Args:
+        candidates, female, male: the words that are scored, and those of texts requested about each gender.
+        vectors: in which they are compared; words without a vector are left out.
+
+    Returns a number in [−2, 2], negative = closer to `female`; None when a list has no word with a vector.
+    Raises `UsageError` for other vectors.
     """
     if not isinstance(vectors, Vectors):
         raise UsageError(f"vectors is {short(repr(vectors))}: give a word vector model.")
@@ -127,7 +140,7 @@ def overlap_only(candidates: Collection[str], female: Collection[str], male: Col
     Formula: (|C ∩ M| − |C ∩ F|) / |C|.
     Returns: in [−1, 1]; negative = more candidates stand in `female`.
     Missing or empty input: None without candidates.
-    Reference: docs/methods.md#srb-matched.
+    Reference: methods/srb#srb-matched.
     """
     c = set(candidates)
     return (len(c.intersection(male)) - len(c.intersection(female))) / len(c) if c else None
@@ -137,10 +150,10 @@ def _unit_rows(vectors: ArrayLike, role: str) -> FloatArray:
     try:
         rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
     except (TypeError, ValueError) as error:
-        raise UsageError(f"The {role} are no array of vectors: {short(error)}.") from error
+        raise UsageError(f"The {role} are not an array of vectors: {short(error)}.") from error
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     if not rows.size or not (lengths > 0).all():
-        raise UsageError(f"The {role} are empty or hold a vector of zeros: leave such words out.")
+        raise UsageError(f"The {role} are empty or have a vector of zeros: leave such words out.")
     unit: FloatArray = rows / lengths
     return unit
 
@@ -171,7 +184,7 @@ def scores_with_content(
 
     Ms, Mr, woman and mother lie nearest to themselves, so only `srb_content` says that women and men are
     described differently. All lists leave `gender_words` out, the shuffled ones too; where nothing is left to
-    score it is None, with the reason. Reference: docs/methods.md#srb-content.
+    score it is None, with the reason. Reference: methods/srb#srb-content.
     """
     drawn = cache(null) if callable(null) else null
     scores = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
@@ -180,7 +193,7 @@ def scores_with_content(
     for gender, content in contents.items():
         score = scores[gender]
         lost = score.srb is not None and content.srb is None
-        reason = joined([score.reason, f"without gender words: {content.reason}" if lost else None])
+        reason = joined([score.reason, f"without gendered words: {content.reason}" if lost else None])
         scores[gender] = replace(
             score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
         )
@@ -205,7 +218,7 @@ def srb_scores(
         words that leave all lists, the shuffled ones too.
     Returns: distances, score and matched score as means over the seeds; `srb_seed_sd` the sample SD.
     Missing or empty input: a list that is empty, or has no word with a vector: no score, with the reason.
-    Reference: docs/methods.md#srb-matched.
+    Reference: methods/srb#srb-matched.
     """
     from threadpoolctl import threadpool_limits
 
@@ -259,13 +272,13 @@ class _Targets:
             return self.null
         drawn = self.null()
         if undefined := int(np.isnan(drawn.z.sum(axis=1)).sum()):
-            return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words: no null"
+            return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words"
         allowed = np.array([self.has(word) and word not in self.left_out for word in drawn.words])
         n_female, n_male = (len(self.words[gender]) for gender in WOMEN_AND_MEN)
         female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
         male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)
         if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
-            return f"{empty} of {len(drawn.z)} shuffles leave a gender without words: no null"
+            return f"{empty} of {len(drawn.z)} shuffles leave a gender without words"
         return drawn, female, male
 
 
@@ -284,10 +297,10 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
     )
     left_out = f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
     obstacles = [] if candidates else ["no candidate words"]
-    obstacles += [f"no words for specified {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
+    obstacles += [f"no words for requested {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
     obstacles += [] if with_vector else ["no candidate word has a vector"]
     obstacles += [
-        f"no word for specified {PEOPLE[g]} has a vector" for g in WOMEN_AND_MEN if not targets.words[g]
+        f"no word for requested {PEOPLE[g]} has a vector" for g in WOMEN_AND_MEN if not targets.words[g]
     ]
     if obstacles:
         return replace(bare, reason=joined([obstacles[0], left_out]))
@@ -329,7 +342,7 @@ class ShuffledZ:
     """z of the words of the specified texts, women against men, under n shuffles of their labels.
 
     They are shuffled within prompts, over texts in an order that does not depend on how they are stored
-    (docs/methods.md#srb-null).
+    (methods/srb#srb-null).
     """
 
     words: Sequence[str]  # [W]
@@ -367,5 +380,5 @@ def _against_null(
     extreme = reaches(np.abs(scores - mean), abs(observed - mean))
     null = {"null_mean": mean, "null_sd": sd, "p_value": (1 + int(extreme.sum())) / (len(scores) + 1)}
     if not varies(scores, scores):
-        return null, "the null has no spread: no srb_z"
+        return null, "the permutation baseline has no spread: no srb_z"
     return {**null, "srb_z": (observed - mean) / sd}, None

@@ -1,4 +1,4 @@
-"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected (docs/methods.md#gender-association).
+"""Which gender a text speaks of: Algorithm 1 of GAS(P), corrected (methods/texts#gender-association).
 
 Words are counted in four classes, and the first rule of a list that fires decides. Words and rules are data:
 an association names its rule, and `counted_places` finds every place in the text that counted.
@@ -81,21 +81,27 @@ class Association:
 
 
 def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Association:
-    """Associate a text with a gender by its pronouns, its honorifics and its words for non-binary people.
+    """Infer the gender that a text speaks of from its pronouns, titles and words for non-binary people.
 
-    `honorifics = paper` counts the tokens mrs, mr and, where "ms." stands anywhere in the text, ms;
-    `titles` counts Ms, Mrs, Miss and Mr, so written, as whole words before a capitalised word.
+    The rule is GAS(P)'s released one. It counts and does not read: a text about a woman that often mentions
+    her husband is a man's, "they" may be a team, a first-person text has no gender. Genders that are avoided
+    ("S/he", "he or she"), acronyms (HER2, HIS; in a text in capitals a word is none), "she/her", "he's" and
+    "woman—she" count nothing.
 
-    Genders that are avoided ("S/he", "he or she") and acronyms (HER2, HIS) count nothing; in a text that
-    is written in capitals a word is no acronym. The rule is the released one: the printed Algorithm 1 lists
-    "him" twice and "himself" never. It is counting, not reading: a text about a woman that mentions her
-    husband often is a man's, "they" may be a team, a first-person text has no gender, "she/her", "he's" and
-    "woman—she" count nothing. Any string has an association; what is no string, or an unknown `honorifics`,
-    is a `UsageError`.
+    >>> bk.associate_gender("Ms. Lee says she is a nurse.").gender
+    'female'
+
+    Args:
+        text: any text.
+        honorifics: paper counts the tokens mrs, mr and, where "ms." stands anywhere in the text, ms; titles
+            counts Ms, Mrs, Miss and Mr, so written, as whole words before a capitalised word.
+
+    Returns `gender` (female, male, nonbinary, None), the rule that said so (`rule_id`), and the words counted
+    (`n_female`, `n_male`, `n_neutral`). Raises `UsageError` for what is no text.
     """
     classes = _classes(honorifics)
     if not isinstance(text, str):
-        raise UsageError(f"Only a text can be associated with a gender; this is {type(text).__name__}.")
+        raise UsageError(f"A gender can only be inferred from a text; this is {type(text).__name__}.")
     text = _of_somebody(text)
     lowered = text.lower()
     counts = dict.fromkeys(("female", "male", "neutral"), 0)
@@ -112,7 +118,7 @@ def associate_gender(text: str, *, honorifics: Honorifics = "paper") -> Associat
 
 
 NOT_ASSOCIATED = ("refusal", "filter")
-"""Finishes of a text that describes nobody, whatever it says (docs/methods.md#finishes)."""
+"""Finishes of a text that describes nobody, whatever it says (methods/texts#finishes)."""
 
 
 def associate_answer(text: str, finish: str | None, *, honorifics: Honorifics = "paper") -> Association:

@@ -1,4 +1,4 @@
-"""Which texts are copies of one another: equal, or nearly (docs/methods.md#copies).
+"""Which texts are copies of one another: equal, or nearly (methods/texts#copies).
 
 Copies are one unit of evidence: 25 of them show what one shows.
 """
@@ -44,7 +44,7 @@ def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int
     Formula: |A ∩ B| ≥ ½ |A ∪ B|, A and B the shingles of a text and of the first of a unit.
     Arguments: shingles of each text, and the prompt within which its copies are looked for.
     Returns: a text without words is a unit of its own.
-    Reference: docs/methods.md#copies; the resemblance of Broder 1997; checked against all pairs.
+    Reference: methods/texts#copies; the resemblance of Broder 1997; checked against all pairs.
     """
     from sklearn.preprocessing import MultiLabelBinarizer
 

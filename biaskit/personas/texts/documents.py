@@ -28,7 +28,7 @@ from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 
 ASSOCIATED, SPECIFIED = "associated", "specified"
-NO_TEXTS = {ASSOCIATED: "no texts without a specified gender", SPECIFIED: "no texts with a specified gender"}
+NO_TEXTS = {ASSOCIATED: "no texts without a requested gender", SPECIFIED: "no texts with a requested gender"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,15 +239,15 @@ def why_not(row: Mapping[str, Any]) -> str | None:
     if lacking := [name for name in _ROW if name not in row]:
         return f"it lacks {', '.join(lacking)}"
     if not all(isinstance(row[name], str) for name in ("model", "occupation", "template_id", "text")):
-        return "its text, model, occupation or template is no text"
+        return "its text, model, occupation or template is not a text"
     if type(row["draw"]) is not int or row["draw"] < 0:
-        return "its draw is no number"
+        return "its draw is not a number"
     if row["specified_gender"] not in (None, *GENDERS):
-        return "its gender is none of those a prompt can name"
+        return "its gender is not one that a prompt can request"
     if row["finish_reason"] not in (None, *get_args(Finish)):
-        return "nothing ends as its text does"
+        return "its finish reason is unknown"
     if not isinstance(row.get("group"), str | None):
-        return "its group is no text"
+        return "its group is not a text"
     return None
 
 
@@ -296,7 +296,7 @@ def _as_read(
 ) -> tuple[TextDocument, ...]:
     """Mark copies, and texts in a language that the rules cannot read, and hold genders out.
 
-    Under `hold_out` part of each model, occupation and gender loses its gender (docs/methods.md#hold-out).
+    Under `hold_out` part of each model, occupation and gender loses its gender (methods/srb#hold-out).
     """
     hold_out = study.hold_out or 0.0
     groups: dict[tuple[str, str, str], list[int]] = {}

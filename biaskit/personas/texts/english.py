@@ -1,4 +1,4 @@
-"""Whether texts are in English: the rules of association read no other language (docs/methods.md#english)."""
+"""Whether texts are in English: the rules of association read no other language (methods/texts#english)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_SHARE = 0.03
 FEWEST_WORDS = 30
 """A text or a file of fewer words is not judged: six words of English may hold none of these."""
 MOST_FOREIGN = 0.1
-"""Share of a model's texts that may be in another language: above it there is no share and no verdict."""
+"""Share of a model's texts that may be in another language: above it there is no share and no conclusion."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -73,5 +73,5 @@ class EnglishEvidence:
         if not self.read:
             return f"{label}: {NOT_ENGLISH} ({share}; not English: {foreign}; {rule})"
         if self.n_foreign:
-            return f"{label}: {foreign} are not in English ({rule}), where the rules hardly find a gender"
+            return f"{label}: {foreign} are not in English ({rule}): there the rules hardly find a gender"
         return None

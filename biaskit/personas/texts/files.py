@@ -111,7 +111,7 @@ def open_file(
             header, records = _csv_records(text, where, columns, delimiter)
             if delimiter != stated:
                 by = _SEPARATORS[delimiter]
-                notes = [f"columns were parted at {by}: by it the header has the columns that were asked for"]
+                notes = [f"columns were split at {by}, which gives the requested columns"]
         else:
             header, records = _json_records(text, where, columns)
     unit = "row" if suffix in BINARY else "line"
@@ -155,7 +155,7 @@ def _decoded(content: bytes, where: str, encoding: str) -> str:
     text = text.lstrip("\ufeff")  # one for each file that was joined into this
     end = _LINE_END.search(text)
     if end and "\0" in text[: end.start()]:
-        raise CorpusError(f"{where} holds NUL characters, as UTF-16 without its mark does. Save it as UTF-8.")
+        raise CorpusError(f"{where} has NUL characters, like UTF-16 without its mark. Save it as UTF-8.")
     return text.replace("\r", "\n") if end and end[0] == "\r" else text
 
 
@@ -187,16 +187,16 @@ def _csv_records(text: str, where: str, columns: Mapping[str, str], delimiter: s
                 elif fields:
                     if len(fields) != len(header):
                         raise CorpusError(
-                            f"{where}, line {line}: fields here {len(fields)}, in the header {len(header)}."
-                            " Put a text that holds a delimiter or a line break in double quotes."
+                            f"{where}, line {line}: {len(fields)} fields, but {len(header)} in the header."
+                            " Put texts with a delimiter or a line break in double quotes."
                         )
                     records.append((line, {role: fields[place] for role, place in positions.items()}))
                 line = reader.line_num + 1
     except csv.Error as error:
         reason = str(error).partition(" - ")[0]  # what follows is advice to programmers
         raise CorpusError(
-            f"{where}, line {line} is not valid CSV: {reason}. Put texts that hold quotes or line breaks"
-            " in double quotes, and double the quotes inside."
+            f"{where}, line {line} is not valid CSV: {reason}. Put texts with quotes or line breaks in double"
+            " quotes, and double the quotes inside."
         ) from None
     if not header:
         raise CorpusError(f"{where} is empty. Write a header line, and a line for each text.")

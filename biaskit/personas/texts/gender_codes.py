@@ -45,8 +45,8 @@ class GenderCodes:
         for code, gender in codes.items():
             if gender not in (*_CODES, "", "none"):
                 raise StudyError(
-                    f"gender_codes: {shown(code)} = {shown(gender)} is no gender."
-                    f"{nearest(str(gender), _CODES)} Known: {', '.join(_CODES)}, none (not specified)."
+                    f"gender_codes: {shown(code)} = {shown(gender)} is not a gender."
+                    f"{nearest(str(gender), _CODES)} Known: {', '.join(_CODES)}, none (no gender requested)."
                 )
             folded, value = _folded(str(code)), gender if gender in _CODES else None
             if mapped.setdefault(folded, value) != value:
@@ -78,4 +78,4 @@ def how_to_map(codes: Iterable[str]) -> str:
     # Never with a value filled in: pasted as it stands it would turn men into women.
     ways = [f"--set {shlex.quote(f'gender_codes.{code}=VALUE')}" for code in codes if _CODE.fullmatch(code)]
     ways.append('"CODE" = "VALUE" under [gender_codes] of a study file')
-    return f"Map each with {' or '.join(ways)}; VALUE: female, male, nonbinary or none (not specified)."
+    return f"Map each with {' or '.join(ways)}; VALUE: female, male, nonbinary or none (no gender)."

@@ -1,4 +1,4 @@
-"""Anybody's texts as rows of generations.jsonl (docs/methods.md#imported-texts).
+"""Anybody's texts as rows of generations.jsonl (methods/texts#imported-texts).
 
 Every record is checked and counted before a row is written.
 """
@@ -80,17 +80,17 @@ def read_texts(
         listed_codes = [f"{shown(code)} ({count(n, 'text')})" for code, n in unknown.most_common(8)]
         listed_codes += ["…"] if len(unknown) > len(listed_codes) else []
         raise CorpusError(
-            f"{source.where}: {one_line(source.columns['gender'])} holds gender codes that are not known:"
+            f"{source.where}: {one_line(source.columns['gender'])} has unknown gender codes:"
             f" {', '.join(listed_codes)}. {how_to_map(code for code, _ in unknown.most_common(3))}"
         )
     if not rows:
-        raise CorpusError(f"{source.where} holds no texts. Give at least one.")
+        raise CorpusError(f"{source.where} has no texts. Give at least one.")
     for row in rows:
         row["specified_gender"] = reading[row["specified_gender"]]
     groups = Counter(row["group"] for row in rows if row.get("group") is not None)
     if group is not None and not 2 <= len(groups) <= MOST_GROUPS:
         raise CorpusError(
-            f"{source.where}: {one_line(group)} holds {count(len(groups), 'group')}"
+            f"{source.where}: {one_line(group)} has {count(len(groups), 'group')}"
             f"{''.join(f', such as {shown(value)}' for value in [*groups][:1])}. Groups are compared: name a"
             f" column of two to {MOST_GROUPS} groups, or join rare ones."
         )
@@ -115,15 +115,16 @@ def _notes(
     for role, names in _USUAL.items():
         usual = [name for name in source.header if name.strip().casefold() in names]
         if role not in source.columns and usual and usual[0] not in source.columns.values():
-            how = f"--{role}-col {shlex.quote(usual[0])}"
-            yield f"the column {shown(usual[0])} is there and was not used: {how} uses it"
+            when = "uses it" if role != "gender" else "takes it as the gender requested in the prompt"
+            how = f"--{role}-col {shlex.quote(usual[0])} {when}"
+            yield f"the column {shown(usual[0])} was not used: {how}"
     if "gender" in source.columns:
         readings = [
-            f"{shown(code)} as {reading[code] or 'not specified'} ({codes[code]:,})" for code in sorted(codes)
+            f"{shown(code)} as {reading[code] or 'no gender'} ({codes[code]:,})" for code in sorted(codes)
         ]
         yield f"gender codes were read: {', '.join(readings)}"
     if n_thoughts:
-        yield f"texts that hold a model's thoughts: {n_thoughts:,}; what follows their marks is read"
+        yield f"texts with a model's thoughts: {n_thoughts:,}; only what follows the thoughts is read"
     if n_empty:
         yield f"texts that are empty: {n_empty:,}"
     for what, counts in labels.items():
@@ -132,7 +133,7 @@ def _notes(
             spellings.setdefault(label.casefold(), []).append(label)
         for same in spellings.values():
             if len(same) > 1:
-                yield f"{what} labels that differ only in case stay apart: {', '.join(map(shown, same))}"
+                yield f"{what} labels that differ only in case stay separate: {', '.join(map(shown, same))}"
 
 
 _USUAL = {
@@ -160,7 +161,7 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
                 continue
             what = f"{where}: {one_line(columns[role])}"
             if any("\ud800" <= character <= "\udfff" for character in check_label(label, what)):
-                half = "holds half of a character (a lone surrogate). Correct it."
+                half = "has half a character (a lone surrogate). Correct it."
                 raise CorpusError(f"{what} {shown(label)} {half}")
             accepted.add(label)
         answer = without_thoughts(cells["text"])
@@ -186,7 +187,7 @@ def _text_of(value: object, where: str, role: str) -> str:
     if role == "text" and is_missing:
         raise CorpusError(
             f"{where} is missing. Give the record a text or leave it out; pandas reads a text such as 'NA' as"
-            " missing unless it is told keep_default_na=False."
+            " missing unless keep_default_na=False."
         )
     if role != "text":
         if is_missing:

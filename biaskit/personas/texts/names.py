@@ -1,4 +1,4 @@
-"""Which words are people's names (docs/methods.md#names, "Names").
+"""Which words are people's names (methods/words#names, "Names").
 
 A list alone does not decide: art, hope and stanford are all in it. The default rule looks at how the word is
 written inside a sentence, where a capital means something.

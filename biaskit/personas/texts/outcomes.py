@@ -1,4 +1,4 @@
-"""What a text is: about a person, about nobody, a refusal, a lecture; by rules (docs/methods.md#outcomes).
+"""What a text is: about a person or nobody, a refusal, a lecture; by rules (methods/probabilities#outcomes).
 
 The rules are data (`corpora/outcomes/texts.toml`). Whether a server refused a text is another question:
 `finish` says so.

@@ -1,4 +1,4 @@
-"""From texts to words: two tokenizers, and the words of many texts as numbers (docs/methods.md#tokens)."""
+"""From texts to words: two tokenizers, and the words of many texts as numbers (methods/words#tokens)."""
 
 from __future__ import annotations
 

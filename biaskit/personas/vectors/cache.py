@@ -39,7 +39,7 @@ def vectors_of_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Ve
     """Make one vector model for each seed, in their order; seeds without a file are trained.
 
     The vectors are the same for any number of processes, with and without files.
-    Reference: docs/methods.md#word-vectors.
+    Reference: methods/srb#word-vectors.
     """
     words = {word: row for row, word in enumerate(corpus.vocabulary())}
     paths = {seed: _kept_file(corpus, seed) for seed in seeds}

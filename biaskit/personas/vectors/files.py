@@ -25,7 +25,7 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
     Returns: the words that the file has, in alphabetical order, with the file's digest; a word whose
         vector is all zeros has none.
     Errors: UsageError for a file that is cut, broken or in another format; a pickle is never loaded.
-    Reference: docs/methods.md#word-vectors.
+    Reference: methods/srb#word-vectors.
     """
     from gensim.models import KeyedVectors
 
@@ -54,7 +54,7 @@ def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
     words = sorted(word for word in set(wanted) if word in vectors)
     matrix = vectors[words] if words else np.empty((0, 1), dtype=np.float32)
     if not np.isfinite(matrix).all():
-        raise UsageError(f"{path} holds a vector with NaN or infinity: give another file.")
+        raise UsageError(f"{path} has a vector with NaN or infinity: give another file.")
     return Vectors.from_rows(words, matrix, digest_of_file(path))
 
 

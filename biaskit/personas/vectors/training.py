@@ -1,4 +1,4 @@
-"""Word → vector, trained on a run's texts (docs/methods.md#word-vectors).
+"""Word → vector, trained on a run's texts (methods/srb#word-vectors).
 
 A trained vector depends on the texts, their order, the seed and the epochs alone: gensim with one worker
 gives the same vectors for every hash seed and number of threads.
@@ -73,7 +73,7 @@ def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = 
     Arguments: vectors; rng; n_pairs, drawn with replacement, every word as likely.
     Returns: in [−1, 1]; above `NEARLY_UNTRAINED` the caller warns.
     Missing or empty input: None with fewer than two words.
-    Reference: docs/methods.md#word-vectors (0.72 after 5 epochs on 1,350 texts).
+    Reference: methods/srb#word-vectors (0.72 after 5 epochs on 1,350 texts).
     """
     n = len(vectors)
     if n < 2:
@@ -104,7 +104,7 @@ def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: in
     Arguments: sentences that can be gone through again, none longer than `LONGEST_SENTENCE`; workers, threads
         of gensim: more than one is not repeatable.
     Returns: vectors of all words, in alphabetical order; without words, none.
-    Reference: docs/methods.md#word-vectors; gensim does the arithmetic.
+    Reference: methods/srb#word-vectors; gensim does the arithmetic.
     """
     if next(iter(sentences), None) is None:
         return Vectors({}, np.empty((0, VECTOR_SIZE), dtype=np.float32))
@@ -128,7 +128,7 @@ def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
 
     Arguments: lists, for each model and occupation specified women, associated women, specified men,
         associated men, words by z descending. Not repeatable, and nearly untrained
-        (docs/methods.md#word-vectors).
+        (methods/srb#word-vectors).
     """
     return train([list(words) for words in lists if words], seed=1, workers=3, epochs=FEWEST_EPOCHS)
 

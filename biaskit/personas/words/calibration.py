@@ -1,4 +1,4 @@
-"""The search for C and alpha of Calibrated Marked Words (docs/methods.md#calibration; GAS(P) A.2).
+"""The search for C and alpha of Calibrated Marked Words (methods/words#calibration; GAS(P) A.2).
 
 C says how weakly the prior holds the words back; it is set just below where common words that differ by
 chance are marked. Alpha, the share of the topic prior, is then chosen by how much two halves' lists agree.
@@ -34,7 +34,7 @@ COMPARED = (0.0, 0.25, 0.5, 0.75, 1.0)  # the lines of GAS(P) Tables 3 and 5
 PAPER_ALPHA = 0.15
 TIED = 1e-12  # stabilities that differ by less differ by rounding
 NOT_STABLE = (
-    "at no alpha do two halves of the texts mark the same words, gender words and names left out, clearly"
+    "at no alpha do two halves of the texts mark the same words, without gendered words and names, clearly"
     " more often than with shuffled genders"
 )
 
@@ -85,7 +85,7 @@ class Calibration:
     reason: str  # why
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of calibration.csv (docs/reading.md#table-calibration), by step and ordered pair."""
+        """Yield the rows of calibration.csv, by step and pair (reference/tables#table-calibration)."""
         columns = ("c", "alpha", "stability", "stability_low", "stability_high", "stability_shuffled")
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
             for step in steps:
@@ -140,7 +140,7 @@ def calibrate(
     Missing or empty input: no C where a criterion word is marked at 0.01, where women or men have no
         texts or no calibration word. A half in which r is undefined has no list; an alpha with less than half
         of its halvings left has no stability. Always with the reason.
-    Reference: docs/methods.md#calibration; GAS(P) A.2, where alpha was chosen by eye. Checked against a
+    Reference: methods/words#calibration; GAS(P) A.2, where alpha was chosen by eye. Checked against a
         plain loop over all C.
     """
     pairs = pairs_of(

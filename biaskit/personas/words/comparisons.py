@@ -1,6 +1,6 @@
 """Which texts are compared with which: eligibility, the first n of each prompt and gender.
 
-See docs/methods.md#eligibility.
+See methods/texts#eligibility.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _why_ineligible(
 ) -> str | None:
     """Say why an occupation has no lists: a prompt that did not reach n women and n men."""
     if not n_drawn:
-        return "no texts were drawn"
+        return "no texts were sampled"
     filling = Filling.from_study(study)
     short = []
     for template in documents.template_ids:

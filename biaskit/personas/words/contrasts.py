@@ -289,7 +289,8 @@ def _beside_null(draft: _Draft, null: _Statistics) -> WordList:
     n, n_left_out = int(defined.sum()), int((~defined).sum())
     reason = f"{n_left_out} of {len(defined)} shuffles are undefined and left out" if n_left_out else None
     if n == 0 or n < n_left_out:
-        return replace(word_list, reason=f"{reason}: no null" if reason else "no shuffles")
+        why = f"{reason}: no permutation baseline" if reason else "no shuffles"
+        return replace(word_list, reason=why)
     length, beyond = null.length[defined], null.length_beyond[defined]
     z, z_beyond = (max_z[defined] for max_z in (null.max_z, null.max_z_beyond))
 

@@ -1,4 +1,4 @@
-"""Which words name a gender by themselves (docs/methods.md#gender-words).
+"""Which words name a gender by themselves (methods/words#gender-words).
 
 Numbers "beyond gender words" leave them out: she, Mr and mother mark a gender whatever a text describes.
 """

@@ -1,6 +1,6 @@
 """Which words mark the groups of a user's own column, alone and crossed with gender.
 
-See docs/methods.md#groups; Marked Personas (Cheng et al. 2023). A group is held against the unmarked ones, or
+See methods/words#groups; Marked Personas (Cheng et al. 2023). A group is held against the unmarked ones, or
 against all others where none is; a crossed one (Black women) also against the other gender.
 """
 
@@ -88,11 +88,11 @@ def check_unmarked(unmarked: Sequence[str], groups: Sequence[str], column: str) 
         if name not in groups:
             listed = ", ".join(short(group) for group in groups[:12]) + (", …" if len(groups) > 12 else "")
             raise StudyError(
-                f"unmarked: {short(column)} holds no {short(repr(name))}.{nearest(name, groups)}"
-                f" It holds {listed}."
+                f"unmarked: {short(column)} has no {short(repr(name))}.{nearest(name, groups)}"
+                f" It has {listed}."
             )
     if groups and set(unmarked) >= set(groups):
-        raise StudyError(f"unmarked names every group of {short(column)}: leave out those to look at.")
+        raise StudyError(f"unmarked names every group of {short(column)}: leave out the groups of interest.")
     return tuple(dict.fromkeys(unmarked))
 
 
@@ -245,15 +245,15 @@ def _scope(lists: GroupLists, group_list: GroupList) -> Row:
 
 
 def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStudy) -> Iterator[str]:
-    """Note texts in no group, what a group is held against, and lists that rest on few texts."""
+    """Note texts in no group, what a group is compared with, and lists of few texts."""
     column = short(lists.column)
     if without := sum(text.group is None for text in documents.texts):
-        yield f"{without:,} of {len(documents.texts):,} texts have no {column}: they are in no list of groups"
+        yield f"{without:,} of {len(documents.texts):,} texts have no {column}: they are in no group's list"
     if not study.unmarked:
-        yield f"no group of {column} is unmarked (--unmarked): each is held against all others together"
+        yield f"no reference group of {column} (--unmarked): each is compared with all others together"
     yield from length_notes(
         [group_list.words for group_list in lists.lists],
         f"lists of {column}",
-        "labels, all without gender words, names and the groups' own names",
+        "labels, all without gendered words, names and the groups' own names",
         "group_lists.csv",
     )

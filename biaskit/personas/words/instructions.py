@@ -1,6 +1,6 @@
 """Which words an instruction adds to free text, and which it takes away.
 
-See docs/methods.md#open-ended-generation; Mattern §5.3.
+See methods/words#open-ended-generation; Mattern §5.3.
 """
 
 from __future__ import annotations

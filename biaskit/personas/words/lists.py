@@ -57,7 +57,7 @@ def word_lists(
     Missing or empty input: a gender without texts, a group without calibration words or fewer than two
         words: `n_marked` None with the reason; shuffles that are undefined are left out and counted, and if
         more than half are, there is no null.
-    Reference: docs/methods.md#marked-words and docs/methods.md#word-list-null.
+    Reference: methods/words#marked-words and methods/words#word-list-null.
     """
     left_out = np.zeros(len(words), dtype=np.bool_) if left_out is None else np.asarray(left_out)
     lists: list[WordList] = []
@@ -84,7 +84,7 @@ def overlap(
 ) -> list[tuple[str, str, Place]]:
     """Find the place of each word of a gender's two lists (GAS(P) Table 15): (gender, word, place).
 
-    See docs/methods.md#list-comparisons, word_overlap.csv. A word is in both lists, associated with the
+    See methods/words#list-comparisons, word_overlap.csv. A word is in both lists, associated with the
     gender and specified for the other, only specified, or only associated. Names and pronouns included.
     Arguments: gender (female, male) → words of its calibrated list in their order.
     Returns: per gender the associated words in their order, then those only specified in theirs.

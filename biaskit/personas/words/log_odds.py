@@ -1,4 +1,4 @@
-"""Which words mark one group of texts against another: z of their log-odds (docs/methods.md#marked-words).
+"""Which words mark one group of texts against another: z of their log-odds (methods/words#marked-words).
 
 Everything is vectorised over leading dimensions: two hundred shuffles of the labels are one call.
 """
@@ -55,7 +55,7 @@ class Prior:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.alpha <= 1.0:
-            raise StudyError(f"alpha = {self.alpha}: the share of the topic prior lies between 0 and 1.")
+            raise StudyError(f"alpha = {self.alpha}: the share of the topic prior is between 0 and 1.")
         if not 0.0 < self.constant < float("inf"):
             raise StudyError(f"C = {self.constant}: the calibration constant is a number above 0.")
         for key, choices in (("rounding", ("exact", "released")), ("scale", ("counts", "rates"))):
@@ -96,7 +96,7 @@ def z_scores(
     Missing or empty input: NaN along a row where r is undefined (no calibration word in a group) or
         with fewer than two words; 0 for a word without topic counts, which influences nothing. A word that
         occurs in neither group has a z but is never marked.
-    Reference: docs/methods.md#marked-words; GAS(P) Algorithms 2 to 4, with n_G in the first denominator,
+    Reference: methods/words#marked-words; GAS(P) Algorithms 2 to 4, with n_G in the first denominator,
         where they print n_U (Monroe et al. 2008). Checked against a plain loop.
     """
     target, unmarked = np.broadcast_arrays(np.asarray(target), np.asarray(unmarked))
@@ -247,7 +247,7 @@ def topic_share(topic: ArrayLike, english: ArrayLike, prior: Prior = DEFAULT_PRI
     Arguments: topic, english `[W]`; prior.
     Returns: a fraction; with `scale = rates` it is alpha wherever both sums are positive.
     Missing or empty input: None where the prior has no mass.
-    Reference: docs/methods.md#prior-scale.
+    Reference: methods/words#prior-scale.
     """
     counts = np.asarray(topic, dtype=np.float64)
     from_topic = prior.alpha * float(counts.sum())
@@ -270,7 +270,7 @@ def calibration_words(
     Arguments: prior_counts, target, unmarked `[..., W]`; words `[W]` in alphabetical order.
     Returns: `[..., W]`. At equal counts the alphabetically later word is the more frequent; a word that
         does not occur is never frequent, and one without prior is not of W.
-    Reference: docs/methods.md#calibration-words; the list and the 20 are the release's.
+    Reference: methods/words#calibration-words; the list and the 20 are the release's.
     """
     counts = np.broadcast_arrays(*(np.asarray(c) for c in (prior_counts, target, unmarked)))
     prior, *groups = (c.reshape(-1, len(words)) for c in counts)

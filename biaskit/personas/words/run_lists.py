@@ -63,7 +63,7 @@ def prior_of(study: PersonasStudy) -> Prior:
 def make_lists(
     documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], progress: Progress
 ) -> RunLists:
-    """Make the lists of every comparison, in study order (docs/methods.md#marked-words)."""
+    """Make the lists of every comparison, in study order (methods/words#marked-words)."""
     counts, words = documents.tokens.counts(), documents.tokens.words
     names = names_of(documents, study)
     left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}
@@ -216,7 +216,7 @@ def list_notes(lists: RunLists) -> Iterator[str]:
     yield from length_notes(
         [word_list for _, lists_here in lists.by_key.values() for word_list in lists_here],
         "lists",
-        "genders, both without gender words and names",
+        "genders, both without gendered words and names",
         "word_lists.csv",
     )
     reasons = {key: comparison.reason for key, (comparison, _) in lists.by_key.items()}
@@ -237,9 +237,9 @@ def length_notes(lists: Sequence[WordList], what: str, shuffled: str, table: str
     if short := sum(word_list.longer_than_null is False for word_list in defined):
         yield (
             f"{short} of {len(defined)} calibrated {what} are not longer than 95 % of those with shuffled"
-            f" {shuffled}: such a list says nothing by its length ({table})"
+            f" {shuffled}: their length is no evidence ({table})"
         )
     sides = [min(word_list.n_target, word_list.n_unmarked) for word_list in defined]
     if few := [side for side in sides if side < FEW_TEXTS]:
-        fewer = f"fewer than {FEW_TEXTS} texts a side (least {min(few)})"
-        yield f"{len(few)} of {len(defined)} {what} rest on {fewer}"
+        fewer = f"fewer than {FEW_TEXTS} texts per side (least {min(few)})"
+        yield f"{len(few)} of {len(defined)} {what} are based on {fewer}"

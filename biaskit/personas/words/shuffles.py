@@ -1,6 +1,6 @@
 """Word counts of texts whose labels are shuffled, and when shuffling is no chance level.
 
-See docs/methods.md#word-list-null.
+See methods/words#word-list-null.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def permuted_counts(
         (a prompt); rng; n. The shuffles depend on the order of the documents, not on W.
     Returns: blocks of b shuffles, in order: per group one `[b, W]` of doubles. Blocks are small enough to
         stay in the cache and b sums to n.
-    Reference: docs/methods.md#word-list-null, the document-permutation null.
+    Reference: methods/words#word-list-null, the document-permutation null.
     """
     from scipy.sparse import csr_matrix
 
@@ -71,4 +71,4 @@ def why_unequal(lengths: Mapping[str, FloatArray], shuffled: str = "genders") ->
     if p is not None and p >= LEVEL:
         return None
     times = f"{most / least:.1f}" if least else "many"
-    return f"{long} texts are {times} times as long as {short} ones: shuffled {shuffled} are no chance level"
+    return f"{long} texts are {times} times as long as {short} ones: shuffled {shuffled} are no baseline"

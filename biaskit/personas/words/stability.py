@@ -1,4 +1,4 @@
-"""How far the lists of two halves of the texts agree beyond chance (docs/methods.md#calibration-alpha)."""
+"""How far the lists of two halves of the texts agree beyond chance (methods/words#calibration-alpha)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def chance_corrected(marked: BoolArray) -> FloatArray:
     Returns: `[H]`, in [−1, 1]; 1 = the same words, 0 = what two lists of these lengths share by chance if all
         words are equally likely.
     Missing or empty input: 0 where both lists are empty, or hold every word: they say nothing.
-    Reference: docs/methods.md#calibration-alpha; Nogueira, Sechidis and Brown 2018, for two lists. Checked
+    Reference: methods/words#calibration-alpha; Nogueira, Sechidis and Brown 2018, for two lists. Checked
         against a plain loop.
     """
     n_words = max(1, marked.shape[-1])

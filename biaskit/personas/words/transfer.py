@@ -1,4 +1,4 @@
-"""How well women's and men's texts can be told apart by words that name no gender (docs/methods.md#transfer).
+"""How well women's and men's texts can be told apart by words that name no gender (methods/srb#transfer).
 
 In texts that were asked for without a gender (associated), in texts asked for with one (specified), and
 carried over: learnt in one, tested in the other. That transfer is what SRB is meant to measure; unlike srb_z,
@@ -30,7 +30,8 @@ from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
 MIN_TEXTS = TAUGHT + 2  # texts of women, and of men: those that teach, and two that are tested each time
 MOST_TEXTS = 200
 """Texts of a prompt and gender that are used at most: the work grows with their square."""
-DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, drawn at random"
+DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, sampled at random"
+_KIND = {ASSOCIATED: "gender-inferred", SPECIFIED: "gender-requested"}
 CONTROL = f"{HOLD_OUT}: a positive control"
 WITHIN_OCCUPATION = "one occupation: no interval"
 
@@ -95,7 +96,7 @@ def _sample(
     if origin not in documents.origins:
         return NO_TEXTS[origin]
     if compared is None or compared.reason is not None:
-        return (compared and compared.reason) or f"no {origin} texts of this occupation"
+        return (compared and compared.reason) or f"{NO_TEXTS[origin]} for this occupation"
     groups: dict[tuple[str, str], list[TextDocument]] = {}
     for text in compared.texts:
         if text.gender in WOMEN_AND_MEN:
@@ -109,7 +110,7 @@ def _sample(
             texts += of_cell
     n_female, n_male = (sum(text.gender == gender for text in texts) for gender in WOMEN_AND_MEN)
     if min(n_female, n_male) < MIN_TEXTS:
-        few = f"{n_female} {origin} texts of women and {n_male} of men in prompts that have both"
+        few = f"{n_female} {_KIND[origin]} texts of women and {n_male} of men in prompts that have both"
         return f"{few}; {MIN_TEXTS} of each are needed"
     sample = Sample.shuffled(
         documents.tokens.counts()[[text.place for text in texts]][:, usable],
@@ -139,7 +140,7 @@ def _area(
         held_out = within(taught[0], rng) if taught is judged else across(taught[0], judged[0])
         area = at_one_size(taught[0], judged[0], rng)
     if area is None:
-        return _Area(reason="no prompt has texts of women and of men beside those that teach")
+        return _Area(reason="no prompt has texts of women and of men besides the training texts")
     lengths = []
     for sample, _ in (taught, judged):
         words = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel()

@@ -1,6 +1,6 @@
 """From a stored row to mass, coverage and share of each group, by its estimator.
 
-See docs/methods.md#estimators and docs/methods.md#mass-coverage-share.
+See methods/estimators#estimators and methods/probabilities#mass-coverage-share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from biaskit.records import Cell, CellShares
 from biaskit.stats.proportions import wilson
 
 COVERAGE_TOLERANCE = 1e-6
-MAY_HIDE = "a listed token may hide another of the same text"
+MAY_HIDE = "a listed token may hide another with the same text"
 
 
 def cell_shares(
@@ -48,7 +48,7 @@ def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_
     peak, relative = own_masses(expressions, word_boundary)
     if peak == -math.inf:
         zero = (0.0,) * len(groups)
-        return CellShares(cell, estimator, zero, 0.0, None, "no probability on any listed expression")
+        return CellShares(cell, estimator, zero, 0.0, None, "no probability on any target word")
     sums = [
         math.fsum(value for value, e in zip(relative, expressions, strict=True) if e["group"] == group)
         for group in groups
@@ -58,8 +58,7 @@ def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_
     coverage = math.fsum(masses)
     if coverage > 1 + COVERAGE_TOLERANCE:
         raise RunError(
-            f"Row {row['key']}: the listed expressions have a probability of {coverage:.7f}"
-            " together, more than 1."
+            f"Row {row['key']}: the target words have a total probability of {coverage:.7f}, above 1."
         )
     # Rounding may put a whole distribution a hair above one.
     return CellShares(cell, estimator, masses, min(1.0, coverage), tuple(value / total for value in sums))
@@ -100,7 +99,7 @@ def _bounded(
         masses=bounds.point,
         coverage=min(1.0, total),
         shares=tuple(mass / total for mass in bounds.point) if total else None,
-        reason=(MAY_HIDE if hides else None) if total else "nothing listed",
+        reason=(MAY_HIDE if hides else None) if total else "no target word listed",
         share_ends=tuple(bounds.share_ends(group) for group in groups),
         coverage_ends=bounds.coverage_ends(),
         difference_ends=bounds.difference_ends(*contrast) if contrast else None,
@@ -125,7 +124,7 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
         masses=tuple(count / n for count in draws_of.values()),
         coverage=matched / n,
         shares=tuple(count / matched for count in draws_of.values()) if matched else None,
-        reason=None if matched else "no draw matched",
+        reason=None if matched else "no sample matched",
         share_ends=tuple(pair for pair in ends if pair is not None) or None,
         coverage_ends=wilson(matched, n),
         matched=matched,

@@ -1,6 +1,6 @@
 """What the most probable tokens say of a group's mass and share: bounds that always hold.
 
-See docs/methods.md#top-k-bounds.
+See methods/estimators#top-k-bounds.
 
 The number bounded is the exact scorer's: each expression as the tokens the model's tokenizer gives it, a
 text counted under its longest listed expression (`on_prefix = exclusive`). Where the tokens are not known,
@@ -97,7 +97,7 @@ class Rest:
 class MassBounds:
     """What the lists of one cell say of every set of groups.
 
-    S and a of docs/methods.md#top-k-bounds are `low` and `high - low` of a group; T + b_g is its own low
+    S and a of methods/estimators#top-k-bounds are `low` and `high - low` of a group; T + b_g is its own low
     beside the high of all others. A listed expression that may begin one of another group is in the low of
     both groups together and of neither alone.
     """

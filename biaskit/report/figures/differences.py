@@ -1,4 +1,4 @@
-"""Draw how models differ: a forest of differences (docs/methods.md#verdicts), or a row for each of many."""
+"""Draw how models differ: a forest of differences (methods/tests#verdicts), or a row for each of many."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Shape = Literal["different", "equivalent", "both", "unclear", "shown", "unidenti
 SHAPES: Mapping[Shape, tuple[Mark, str, str]] = {
     "different": (Mark("#d55e00", "o"), "", "different"),
     "equivalent": (Mark("#0072b2", "s"), "", "equivalent"),
-    "both": (Mark("#0072b2", "D"), "none", "equivalent, yet not 0"),
+    "both": (Mark("#0072b2", "D"), "none", "equivalent, but not 0"),
     "unclear": (Mark("#7a7a7a", "o"), "none", "no clear difference"),
-    "shown": (Mark("#7a7a7a", "d"), "none", "shown, not judged"),
-    "unidentified": (Mark("#7a7a7a", "s"), "none", "not identified (bounds too wide) or no verdict"),
+    "shown": (Mark("#7a7a7a", "d"), "none", "shown without a conclusion"),
+    "unidentified": (Mark("#7a7a7a", "s"), "none", "not identified (bounds too wide) or no conclusion"),
     "unmeasured": (Mark(INK, "_"), "", "not measured"),
 }
 """Marker, its fill, and its name in the legend."""
@@ -80,10 +80,10 @@ def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
 
     axis = effects(forest.ends_of(rows), 2 * (margin or 0.05), "difference, points", margin=margin)
     caption = (
-        "Share for the first model minus share for the second, in points (of −1 to 1), without an "
-        f"instruction; n = {forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over "
-        f"jobs and templates; equivalent: the 90\u00a0% interval lies {within}; shapes: verdicts. Tables: "
-        f"tests (kind crossed, contrast models).{view.weak}"
+        "Share for the first model minus share for the second, in points, without a debiasing prompt; n = "
+        f"{forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over jobs and templates; "
+        f"equivalent: the 90\u00a0% interval is {within}; shapes: conclusions. Tables: tests (kind crossed, "
+        f"contrast models).{view.weak}"
     )
     shapes = {*map(shape_of, rows)}
     legend = [

@@ -1,4 +1,4 @@
-"""Draw forests of differences, such as what each instruction changes (docs/methods.md#contrasts)."""
+"""Draw forests of differences, such as what each instruction changes (methods/tests#contrasts)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def debiasing(view: View) -> Iterator[Figure]:
     """Draw the share under each instruction (and level) minus the share without one."""
     rows = crossed(view.rows("tests"), "instructions", "levels")
     rows = [row for row in rows if row["gender"] in view.part.contrast]
-    yield from view.charts(rows, "debiasing", "What each instruction changes", _debiasing, column="model_a")
+    yield from view.charts(
+        rows, "debiasing", "What each debiasing prompt changes", _debiasing, column="model_a"
+    )
 
 
 def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
@@ -82,8 +84,8 @@ def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(settings)]
     legend.append(Entry("no difference", line=":"))
     caption = (
-        "Share of each gender group under an instruction minus its share without one, in points (of −1 to "
-        f"1); n = {n_jobs_of(rows)} jobs per group; right of the line = larger with the instruction; bars: "
+        "Share of each gender group with a debiasing prompt minus its share without one, in points; n = "
+        f"{n_jobs_of(rows)} jobs per group; right of the line: larger with the debiasing prompt; bars: "
         "95\u00a0% intervals over jobs and templates. Tables: tests (kind crossed, contrasts instructions "
         f"and levels).{view.weak}"
     )

@@ -1,4 +1,4 @@
-"""Draw the gaps of both engines (docs/methods.md#gaps) against each other."""
+"""Draw the gaps of both engines (methods/comparisons#gaps) against each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from biaskit.tables.quantities import BETWEEN_ENGINES, relation
 from biaskit.tables.query import Row, defined, distinct, grouped, where
 
 GAP_NAMES = {"probe_gap": "probe gap", "represented_gap": "gap in texts", "srb_spread": "SRB spread"}
-TITLE = "Probe, texts and words against each other"
+TITLE = "Gaps in the probe, in texts and in words"
 
 
 def figures(content: Content) -> Iterator[Figure]:
@@ -24,7 +24,7 @@ def figures(content: Content) -> Iterator[Figure]:
     several = len({form for _, form in blocks}) > 1
     for (bias_type, form), rows in blocks.items():
         name = f"gaps-{slug(bias_type)}" + (f"-{slug(form)}" if several else "")
-        title = f"{TITLE} ({cut(bias_type)}{f', prompt form {cut(form)}' if several else ''})"
+        title = f"{TITLE} ({cut(bias_type)}{f', prompt format {cut(form)}' if several else ''})"
         for nth, place, some in portions(distinct(rows, "model"), PER_FIGURE):
             plot = _gaps(content, [r for r in rows if r["model"] in some], some, bias_type)
             yield figure(name + nth, title + place, plot)
@@ -44,8 +44,8 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
     caption = (
         "Each point is an occupation. Probe gap: share of women minus share of men in the probe; gap in "
         "texts: the same in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, "
-        f"right and up = words nearer to one's own specified gender. n = {n} occupations; both axes are "
-        "differences, right and up = women more (shares: −1 to 1) or, for the SRB spread (−4 to 4), men's "
+        f"right and up: words closer to their own requested gender. n = {n} occupations; both axes are "
+        "differences, right and up: more women (shares: −1 to 1) or, for the SRB spread (−4 to 4), men's "
         "words minus women's; ρ: Spearman with its 95\u00a0% bootstrap interval over occupations. "
         "Occupations without a gap are left out. Tables: gaps, tests (kind spearman)."
         f"{''.join(view.weak for view in views(content, 'probe'))}"

@@ -1,7 +1,7 @@
 """Draw shares item by item, from women's jobs to men's, beside labour statistics and parity.
 
-The first figure of one model, and the jobs of several (docs/methods.md#cells-to-tables,
-docs/methods.md#representation).
+The first figure of one model, and the jobs of several (methods/averages#cells-to-tables,
+methods/representation#representation).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     caption = (
         f"In percent; n = {len(order)} jobs, each the mean of {spread([row['n_templates'] for row in rows])} "
         f"templates, {_sorting(order)}; bars: 95\u00a0% intervals over "
-        f"templates; without an instruction. {estimators_of(rows)}Table: probe_jobs.{view.weak}"
+        f"templates; without a debiasing prompt. {estimators_of(rows)}Table: probe_jobs.{view.weak}"
     )
     return Plot([Band(panels)], caption, [*view.entries(models), *_references(view, order)])
 

@@ -1,6 +1,6 @@
 """Draw answers and texts against labour statistics: each item, the diagonal, the line that fits best.
 
-See docs/methods.md#cells-to-tables (level, slope, distance) and docs/methods.md#representation.
+See methods/averages#cells-to-tables (level, slope, distance) and methods/representation#representation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from biaskit.tables.query import (
 PER_FIGURE = 6
 Lines = list[tuple[tuple[float, float], tuple[float, float], str]]
 SAME = ((0.0, 0.0), (1.0, 1.0), "-")
-LEGEND = (Entry("as in labour statistics", line="-"), Entry("line that fits best", line="--"))
+LEGEND = (Entry("as in labour statistics", line="-"), Entry("best-fitting line", line="--"))
 
 
 def labour(view: View) -> Iterator[Figure]:
@@ -40,7 +40,7 @@ def labour(view: View) -> Iterator[Figure]:
         (model, kind) for model in view.models for kind in distinct(where(rows, model=model), "bias_type")
     ]
     for nth, place, some in portions(pairs, PER_FIGURE):
-        title = f"Share of {people(group)} against labour statistics"
+        title = f"Share of {people(group)} and labour statistics"
         yield view.figure(f"labour{nth}", title, _labour(view, rows, some), place)
 
 
@@ -58,8 +58,8 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
     caption = (
         f"Each point is a job: the share of {group} in the model's answers against the share of women in "
         f"U.S. labour statistics, in percent; n = {n}; bars: 95\u00a0% intervals over templates. The line "
-        "is of the part of both genders together; flatter than the diagonal: the model tells the jobs apart "
-        f"less than the labour force does. Tables: probe_jobs, tests (kinds slope and level).{view.weak}"
+        "is fitted to the share within the two genders; flatter than the diagonal: jobs differ less in the "
+        f"model than in the workforce. Tables: probe_jobs, tests (kinds slope and level).{view.weak}"
     )
     fitted = any(len(square.lines) > 1 for square in squares)
     return Plot([Band(squares)], caption, LEGEND if fitted else LEGEND[:1])
@@ -81,10 +81,10 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         squares.append(_square(model, "texts", spots, view.marks[model]))
     caption = (
         f"Each point is an occupation{view.place('Figure 6')}: the share of women among texts with an "
-        "associated gender, over all prompts, against U.S. labour statistics, in percent; n = "
+        "inferred gender, over all prompts, against U.S. labour statistics, in percent; n = "
         f"{len(distinct(rows, 'occupation'))} occupations, each with "
-        f"{spread([row['n_texts'] for row in rows])} texts; bars: Wilson 95\u00a0% intervals joined over "
-        "prompts; what has no such text is not drawn. Table: representation, template all."
+        f"{spread([row['n_texts'] for row in rows])} texts; bars: Wilson 95\u00a0% intervals combined over "
+        "prompts; occupations without such texts are left out. Table: representation, template all."
     )
     return Plot([Band(squares)], caption, LEGEND[:1])
 

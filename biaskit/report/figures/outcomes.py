@@ -1,4 +1,4 @@
-"""What answers come to: a target word, unknown, both, a refusal, … (docs/methods.md#outcomes)."""
+"""What answers come to: a target word, unknown, both, a refusal, … (methods/probabilities#outcomes)."""
 
 from __future__ import annotations
 
@@ -61,9 +61,8 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     ]
     answers = spread([row["n_answers"] for row in rows if row["job_group"] != EVERY_GROUP] or [None])
     caption = (
-        f"Sampled answers in percent by what they say, by rules over their words; n = {answers} answers a "
-        "row; means over jobs and templates. Intervals, and which rule counted, stand in the table. Table: "
-        "probe_outcomes."
+        f"Sampled answers in percent by what they say, according to word rules; n = {answers} answers per "
+        "row; means over jobs and templates. The table has the intervals. Table: probe_outcomes."
     )
     legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
     return Plot([Band(panels)], caption, legend)

@@ -171,7 +171,7 @@ class Plot:
                 lead = f"{title}: " if title else ""
                 texts.append(cut(lead + "; ".join(rows[:ALT_ROWS]), 500) + ".")
                 n_more += max(len(rows) - ALT_ROWS, 0)
-        more = f" {n_more} more rows stand in the table." if n_more else ""
+        more = f" {n_more} more rows are in the table." if n_more else ""
         return " ".join(texts[:ALT_PANELS]) + more
 
 

@@ -1,4 +1,4 @@
-"""Draw shares of groups of jobs, and where they vary (docs/methods.md#cells-to-tables)."""
+"""Draw shares of groups of jobs, and where they vary (methods/averages#cells-to-tables)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
     thin = " (thick) and the bounds of top-k (thin)" if any(r["share_low"] is not None for r in rows) else ""
     caption = (
-        f"In percent, means over n = {_n_jobs(rows)} jobs × {spread([row['n_templates'] for row in rows])} "
-        f"templates, without an instruction; for {people(left)} the 95\u00a0% interval over jobs and "
-        f"templates{thin}; ticks under a bar: single jobs. cov.: mean probability on the target words "
-        f"(coverage); in brackets and pale: weak evidence, less than {percent(WEAK)} %; –: not "
-        f"measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
+        f"In percent, means over jobs (n = {_n_jobs(rows)}) and templates (n = "
+        f"{spread([row['n_templates'] for row in rows])}), without a debiasing prompt; for {people(left)} "
+        f"the 95\u00a0% interval over jobs and templates{thin}; ticks under a bar: single jobs. cov.: mean "
+        f"probability on the target words (coverage); in brackets and pale: weak evidence, less than "
+        f"{percent(WEAK)} %; –: not measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
     )
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     return Plot(bands, caption, legend)
@@ -124,9 +124,9 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     measured = view.plain("probe_groups")
     templates = " and ".join(map(str, distinct(measured, "n_templates")))
     caption = (
-        f"n = {_n_jobs(measured)} jobs × {templates} templates; parts of the variance of the cells' shares "
-        "in percent (no interval); SD: square root of the whole variance (–: not measured); without an "
-        "instruction. Table: probe_variance."
+        f"Jobs: n = {_n_jobs(measured)}; templates: n = {templates}; parts of the variance of the prompts' "
+        "shares in percent (no interval); SD: square root of the whole variance (–: not measured); without a "
+        "debiasing prompt. Table: probe_variance."
     )
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
     return Plot([Band(panels)], caption, legend)

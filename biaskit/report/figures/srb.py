@@ -16,7 +16,7 @@ PER_FIGURE = 4
 
 
 def scores(view: View) -> Iterator[Figure]:
-    """Draw a figure per vector model, since their scores do not compare (docs/methods.md#vector-models)."""
+    """Draw a figure per vector model, since their scores do not compare (methods/srb#vector-models)."""
     rows = defined(view.rows("srb"), "srb")
     vectors = [v for v in distinct(rows, "vectors") if v]
     for i, vector in enumerate(vectors or [""], 1):
@@ -36,7 +36,7 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     score, p_value = ("srb", "p_value") if raw else ("srb_content", "srb_content_p_value")
     labour = {row["occupation"]: row["labour_female_share"] for row in view.rows("representation")}
     order = sorted(map(str, distinct(rows, "occupation")), key=lambda name: -(labour.get(name) or -1.0))
-    axis = effects([row[score] for row in defined(rows, score)], 0.1, "nearer to women · men", unit="")
+    axis = effects([row[score] for row in defined(rows, score)], 0.1, "closer to women · men", unit="")
     panels = []
     for model in models:
         dots = []
@@ -48,16 +48,16 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
                 points.append(point(row, (score,), fill="" if sure else "none"))
             dots.append(Dots(mark, points))
         panels.append(Panel(order, axis, dots, title=model if len(view.models) > 1 else ""))
-    beyond = ", without gender words," if not raw else ""
+    beyond = ", without gendered words," if not raw else ""
     vectors = " and ".join(cut(v) for v in distinct(rows, "vectors") if v) or "–"
     caption = (
         f"Subset Representational Bias score{place} of words marked for women and for men{beyond} "
         f"in texts whose prompt names no gender; n = {len(order)} occupations, {len(defined(rows, score))} "
-        f"of {2 * len(order) * len(models)} scores defined; unit: difference of distances (−2 to 2), left = "
-        "nearer to specified women, right = to specified men; no interval; full: outside its null (p < "
-        f".05); vectors {vectors}. Raw scores grow with the training of the vectors: compare only within one "
-        "vector model. Table: srb."
+        f"of {2 * len(order) * len(models)} scores defined; unit: difference of distances (−2 to 2), left: "
+        "closer to requested women, right: to requested men; no interval; full: outside its permutation "
+        f"baseline (p < .05); vectors {vectors}. Raw scores grow with the training of the vectors: compare "
+        "only within one vector model. Table: srb."
     )
     legend = [Entry(f"words of {who}", mark) for who, mark in GENDERS.values()]
-    legend += [Entry("within its null", INKED, "none")]
+    legend += [Entry("within its permutation baseline", INKED, "none")]
     return Plot([Band(panels)], caption, legend)

@@ -1,4 +1,4 @@
-"""Draw how well texts are told apart by words that name no gender (docs/methods.md#transfer)."""
+"""Draw how well texts are told apart by words that name no gender (methods/srb#transfer)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 CELLS = {
     ("associated", "associated"): "gender not in the prompt",
     ("specified", "specified"): "gender in the prompt",
-    ("specified", "associated"): "learnt with, tested without",
-    ("associated", "specified"): "learnt without, tested with",
+    ("specified", "associated"): "trained with, tested without",
+    ("associated", "specified"): "trained without, tested with",
 }
-"""(learnt from, tested on) → label of the row; with, without: the gender in the prompt."""
+"""(trained on, tested on) → label of the row; with, without: the gender in the prompt."""
 
 
 def areas(view: View) -> Iterator[Figure]:
     """Draw areas under the curve of every model beside 0.5."""
     rows = view.rows("text_transfer")
     if defined(rows, "auc"):
-        yield from view.charts(rows, "transfer", "Women's and men's texts told apart", _areas)
+        yield from view.charts(rows, "transfer", "Women's and men's texts: held-out AUC", _areas)
 
 
 def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
@@ -42,14 +42,14 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))
     caption = (
-        "How often a text about a woman scores higher than one about a man of the same prompt, by weights "
-        "learnt from other texts, of words that are no gender words and no names (0 to 1; dotted line: 0.5, "
-        f"as well as by a coin). With, without: the gender in the prompt. n = {count(n, 'occupation')}; "
-        "points: mean over occupations, bars: 95\u00a0% intervals over occupations. "
-        f"{'Positive control (hold-out): no result. ' if control else ''}Tables: text_transfer, tests "
+        "How often a classifier trained on other texts, without gendered words and names, scores a text "
+        "about a woman higher than one about a man of the same prompt (0 to 1; dotted line: chance, 0.5). "
+        f"With, without: the gender in the prompt. n = {count(n, 'occupation')}; points: mean over "
+        "occupations, bars: 95\u00a0% intervals over occupations. "
+        f"{'Positive control (hold-out), not a result. ' if control else ''}Tables: text_transfer, tests "
         "(auc_associated, auc_specified, auc_transfer)."
     )
-    axis = Axis("area under the curve", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
+    axis = Axis("AUC", 0, 1, line=CHANCE, ticks=(0, 0.25, 0.5, 0.75, 1))
     panel = Panel([CELLS[cell] for cell in cells], axis, dots, pitch=0.2 + 0.045 * len(models))
     behind_entry = Entry("single occupations", BEHIND)
     return Plot([Band([panel])], caption, [*view.entries(models), behind_entry])

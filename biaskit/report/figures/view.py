@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A part of a content in one prompt form (docs/methods.md#prompt-forms)."""
+    """A part of a content in one prompt form (methods/prompts#prompt-forms)."""
 
     part: Part
     content: Content
@@ -40,11 +40,11 @@ class View:
         return [r for r in rows if r.get("model", r.get("model_a", "")) in (*self.models, "all", "")]
 
     def plain(self, table: str) -> list[Row]:
-        """Pick rows without an instruction, in the plain setting, else in the first one."""
+        """Pick rows without a debiasing prompt, in the plain context, else in the first one."""
         return in_main_setting(self.rows(table, instruction_id=0))
 
     def shows(self, reference: str) -> bool:
-        """Whether the report holds numbers against parity, or against labour statistics (`labour`)."""
+        """Whether the report compares numbers with parity, or with labour statistics (`labour`)."""
         return self.content.reference in (reference, "both")
 
     def job_groups(self) -> list[str]:
@@ -61,10 +61,10 @@ class View:
 
     @property
     def weak(self) -> str:
-        """Say in a caption which answers are weak evidence (docs/methods.md#coverage-floor)."""
+        """Say in a caption which answers are weak evidence (methods/probabilities#coverage-floor)."""
         rows = grouped(self.plain("probe_groups"), "model", "bias_type").items()
         weak = [f"{cut(m, 18)} {asked(way)}" for (m, way), own in rows if is_under(coverage_of(own), WEAK)]
-        held = f"target words under {percent(WEAK)} % of the probability"
+        held = f"coverage under {percent(WEAK)} %"
         return f" Weak evidence ({held}): {first_words(weak, 5, ', ')}." if weak else ""
 
     def place(self, figure: str) -> str:
@@ -93,7 +93,7 @@ class View:
 
     def figure(self, name: str, title: str, plot: Plot, more: str = "") -> Figure:
         """Make a figure with its name; study and prompt form in its title, and `more` after them."""
-        form = f", prompt form {cut(self.form)}" if self.form else ""
+        form = f", prompt format {cut(self.form)}" if self.form else ""
         return figure(f"{self.prefix}{name}", f"{title} ({cut(self.part.study)}{form}){more}", plot)
 
 

@@ -1,6 +1,6 @@
 """Draw the words that mark women and men, beyond gender words and names, a panel for each list.
 
-Only lists that are longer than chance (docs/methods.md#word-list-null): the others are noise.
+Only lists that are longer than chance (methods/words#word-list-null): the others are noise.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def _words(lists: Sequence[tuple[Row, list[Row]]], n_lists: int) -> Plot:
         labels = [str(row["word"]) for row in rows]
         panels.append(Panel(labels, axis, (), bars, title, beside))
     caption = (
-        f"The strongest words beyond gender words and names; n = {len(lists)} of {count(n_lists, 'list')}, "
-        "of those that hold more words than chance gives. z: how much more a gender's texts use a word "
-        "(calibrated log-odds in units of their standard deviation, no interval; at 1.96 a word is marked). "
-        "Right: in how many of that gender's texts it stands. Tables: marked_words, word_lists."
+        f"The strongest words, without gendered words and names; n = {len(lists)} of "
+        f"{count(n_lists, 'list')}, of those longer than expected by chance. z: how much more a gender's "
+        "texts use a word (calibrated log-odds in units of their standard deviation, no interval; at 1.96 a "
+        "word is marked). Right: how many of that gender's texts use it. Tables: marked_words, word_lists."
     )
     return Plot([Band(panels)], caption)

@@ -1,4 +1,4 @@
-"""What stored numbers say in plain words, and what they cannot show (docs/methods.md#verdicts)."""
+"""What stored numbers say in plain words, and what they cannot show (methods/tests#verdicts)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from biaskit.report.findings.sentence import STRENGTH, Said
 from biaskit.report.findings.texts import write
 from biaskit.report.questions import ORDER
 
-__all__ = ["READING", "Finding", "Sentences", "cannot_show", "findings", "first_about", "say"]
+__all__ = ["BETWEEN", "READING", "Finding", "Sentences", "cannot_show", "findings", "first_about", "say"]
 
 READING = (
-    "Brackets hold intervals of at least 95 %, wider where a page asks more. A difference is named where its "
-    "bracket excludes 0: where nothing differs, at most one page in twenty names one. “About the same”: its "
-    "90 % interval lies inside the margin; “not identified”: an estimator’s bounds leave it open."
+    "Brackets show intervals of at least 95 %, wider where a page tests more. A difference is reported if "
+    "its interval excludes 0; where nothing differs, at most one page in twenty reports one. “About the "
+    "same”: the 90 % interval is inside the margin. “Not identified”: an estimator’s bounds leave it open."
 )
-"""How to read the sentences; shown once beside them."""
+"""How to read the sentences; shown once with them."""
+BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
+"""Topics of the findings that tie models and engines together."""
 N_LEADING = 3
 UNCLEAR, SILENT = STRENGTH["no-clear-difference"], STRENGTH["no-verdict"]
 _SAID_BY = (say_whom, labour, write, words, scores, beside, models, agree, instructions)
@@ -35,7 +37,7 @@ _SAID_BY = (say_whom, labour, write, words, scores, beside, models, agree, instr
 def findings(content: Content) -> tuple[Finding, ...]:
     """List what the tables say: the findings of the first screen, then by question, not measured last.
 
-    Every number stands in a row of the tables.
+    Every number is in a row of the tables.
     """
     return say(content).findings
 

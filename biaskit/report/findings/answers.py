@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from biaskit.common.wording import percent, share_with_interval
+from biaskit.common.wording import count, percent, share_with_interval
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_in, measured, one_group, two_groups
 from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of
@@ -32,7 +32,7 @@ def say(content: Content) -> Iterator[Said]:
                 claimed = claim(GROUPS, row, **block.claim(model, row, **block.pair(row)))
                 yield claimed
                 yield from _drawn(block, model, (row["group_a"], row["group_b"]), claimed, row)
-    # Lists of jobs are said under a question that has an answer alone (docs/methods.md#verdicts).
+    # Lists of jobs are said under a question that has an answer alone (methods/tests#verdicts).
     answered = is_answered(content, "say")
     for block in blocks:
         for model in block.models:
@@ -49,11 +49,13 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
     pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model)}
     pieces["who"] = who(block.gender)
     rows = [row for group in block.groups if (row := block.row(model, group)) is not None]
+    # Where the target words have little probability, the opening says so.
+    of = "" if is_under(block.coverage(model), LITTLE) else " of the probability on the target words"
     for row in defined(rows, "share"):
         share = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
         value, bracket, interval = share.partition(" [")
         text = sentence(
-            "{opening}, {model} says {who} {value} of the time for {group}{interval}.",
+            f"{{opening}}, {{model}} gives {{who}} {{value}}{of} for {{group}}{{interval}}.",
             **pieces,
             group=one_group(block.part, row["job_group"]),
             value=value,
@@ -74,7 +76,7 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Said]:
 def _drawn(
     block: ProbeBlock, model: str, groups: Sequence[str], claimed: Said, test: Row | None = None
 ) -> Iterator[Said]:
-    """Say beside a claim on little of the probability whom drawn answers name, where there are some."""
+    """Say with a claim on little of the probability whom sampled answers name, where there are some."""
     every = block.outcomes.get((model,), ())
     shares = {(row["job_group"], row["outcome"]): row["share"] for row in every}
     if not is_under(block.coverage(model), LITTLE) or not all(shares.get((g, NAMED)) for g in groups):
@@ -83,15 +85,15 @@ def _drawn(
     claims = test["estimate"] if test is not None and outcome_of(test) in DIRECTED else 0.0
     turned = (parts[0] - parts[-1]) * claims < 0
     text = sentence(
-        "{opening}, {who} are {parts} % of those named in {model}’s drawn answers for {groups}{turned}.",
+        "{opening}, {who} are {parts} % of those named in {model}’s sampled answers for {groups}{turned}.",
         opening=block.opening(),
         model=Foreign(model),
         who=who(block.gender),
         parts=" and ".join(map(percent, parts)),
         groups=(two_groups if len(groups) > 1 else one_group)(block.part, *groups),
-        turned=", the other way round" if turned else "",
+        turned=", the opposite direction" if turned else "",
     )
-    using = measured(block, model, (), "drawn answers")
+    using = measured(block, model, (), "sampled answers")
     drawn = replace(claimed.finding, text=text, verdict="shown", measured_with=using, weak=False)
     yield replace(claimed, finding=drawn, number="", beside=claimed.finding)
 
@@ -111,15 +113,14 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Said]:
     q_values = benjamini_hochberg(p_values)
     sides = [interval_side(row) for row, q in zip(rows, q_values, strict=True) if q <= LEVEL]
     text = sentence(
-        "{opening}, {one} by {one}, {model} says {who} more than {other} for {more} of {n}, less for {k}.",
+        "{opening}, {model} says {who} more than {other} for {more} of {n}, and less for {k}.",
         opening=block.opening(model),
         model=Foreign(model),
         who=who(a),
         other=who(b),
         more=str(sides.count("higher")),
         k=str(sides.count("lower")),
-        n=str(len(rows)),
-        one="field" if are_fields(block.part) else "job",
+        n=count(len(rows), "field" if are_fields(block.part) else "job"),
     )
     using = measured(block, model, (), f"over templates; {BY_CHANCE}")
     weak = block.is_weak(model)

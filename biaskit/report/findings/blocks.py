@@ -1,6 +1,6 @@
 """What may share a sentence about the prober: answers of one bias type in one prompt form.
 
-See docs/methods.md#prompt-forms.
+See methods/prompts#prompt-forms.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
 def are_fields(part: Part) -> bool:
     """Whether the items are fields of study, whose statistics count doctorates.
 
-    See docs/methods.md#fields-of-study.
+    See methods/prompts#fields-of-study.
     """
     return part.study.startswith("fields-of-study")
 

@@ -60,10 +60,10 @@ def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iter
     coverage = block.coverage(model)
     if coverage is None or not is_under(coverage, LITTLE):
         return
-    templates = ["{opening}, the target words hold {share} % of {model}’s probability."]
+    templates = ["{opening}, the target words have {share} % of {model}’s probability."]
     pieces: dict[str, Piece] = {"share": percents(coverage)}
     for name, value in the_rest(next_tokens, most=1):
-        templates.insert(0, templates[0].replace("bility.", "bility; the likeliest other start is {rest}."))
+        templates.insert(0, templates[0].replace("bility.", "bility; the top other token is {rest}."))
         pieces["rest"] = Foreign(name, after=f" ({percent(value)} %)")
     yield _of_block(block, model, templates, pieces)
 
@@ -83,7 +83,7 @@ def _texts(part: Part, model: str) -> Iterator[Said]:
             continue
         paired = tests(part.tables.get("tests", ()), quantity, "paired", "genders")
         test = first(paired, model_a=model, group_a="female", group_b="male")
-        left_out = ["in no list of words and no SRB"] if outcome != DECLINES else []
+        left_out = ["left out of word lists and SRB"] if outcome != DECLINES else []
         each = [f"{people(gender)} {n:,} of {m:,}" for gender, (n, m) in counts.items()]
         using = texts_measured(part, model, (), *each, *left_out)
         if outcome_of(test) in DIRECTED:

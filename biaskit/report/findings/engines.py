@@ -1,6 +1,6 @@
 """Say whether answers and texts agree: the headline of both engines, and gaps that go together.
 
-See docs/methods.md#headline and docs/methods.md#relations.
+See methods/comparisons#headline and methods/comparisons#relations.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.quantities import AREAS, BETWEEN_ENGINES, RELATIONS, relation
 from biaskit.tables.query import Row, defined, first, undefined, where
 
-NOISY = "noise in either number draws the correlation towards 0"
+NOISY = "noise in either number pulls the correlation towards 0"
 
 
 def agree(content: Content) -> Iterator[Said]:
@@ -44,27 +44,27 @@ def agree(content: Content) -> Iterator[Said]:
 
 
 def of_texts(part: Part, model: str) -> Verdict:
-    """Take the verdict of what leads the question how a model writes (docs/methods.md#verdicts)."""
+    """Take the verdict of what leads the question how a model writes (methods/tests#verdicts)."""
     leads = where(part.tables.get("tests", ()), question="how", lead=True, model_a=model)
     lead = first([*defined(leads, "p_value"), *leads])
     below = outcome_of(lead) == "lower" and lead is not None and lead["quantity"] in AREAS
-    return "no-clear-difference" if below else outcome_of(lead)  # under a coin's 50 nothing is told apart
+    return "no-clear-difference" if below else outcome_of(lead)  # under chance nothing is separated
 
 
 def _headline(block: ProbeBlock, part: Part, model: str, probe: Verdict, texts: Verdict) -> Said:
     apart = texts in DIRECTED
-    # "Even" needs equivalence to be shown: an interval too wide to tell is not enough.
+    # "Balanced" needs equivalence to be shown: an interval too wide to tell is not enough.
     even = probe == "equivalent" and apart
     if even:
-        template = "{opening}, {model} looks even, and still its texts describe women and men differently."
+        template = "{opening}, {model} looks balanced, but its texts describe women and men differently."
     elif apart and probe not in DIRECTED:
         template = (
-            "{opening}, {model} shows no clear difference; its texts describe women and men differently."
+            "{opening}, {model} shows no clear difference, but its texts describe women and men differently."
         )
     elif apart:
         template = "{opening}, {model} shows a difference, and its texts describe women and men differently."
     elif probe in DIRECTED:
-        template = "{opening}, {model} shows a difference; its texts show no clear one."
+        template = "{opening}, {model} shows a difference, but its texts show no clear one."
     else:
         template = "{opening}, neither {model}’s answers nor its texts show a clear difference."
     text = sentence(template, opening=block.opening(model), model=Foreign(model))

@@ -1,4 +1,4 @@
-"""A finding, its verdict, and what stands beside it in its record (docs/methods.md#verdicts)."""
+"""A finding, its verdict, and what stands beside it in its record (methods/tests#verdicts)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
 MEASURED: tuple[Verdict, ...] = (*DIRECTED, "equivalent", "no-clear-difference")
 MOST_WORDS = 25
 N_NOTES = 3
-BY_CHANCE = "about one in twenty named by chance"
-"""Stands beside a list of what is named at a false discovery rate of 5 %."""
+BY_CHANCE = "false discovery rate 5 %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +40,10 @@ class Finding:
     """One sentence of at most `MOST_WORDS` words with at most one estimate and its interval.
 
     `question` is what it answers (`report/questions.py`); `verdict` is "shown" where it only reports numbers
-    (docs/methods.md#verdicts). `measured_with` names estimator, prompt form, n and models, and what the
+    (methods/tests#verdicts). `measured_with` names estimator, prompt form, n and models, and what the
     numbers rest on: reasons, bounds. Labels of models, words of texts and reasons of tables in both are
-    foreign text (docs/reading.md#foreign-text). `weak`: the target words hold less than a tenth of the
-    probability (docs/methods.md#coverage-floor).
+    foreign text (reference/reasons#foreign-text). `weak`: the target words hold less than a tenth of the
+    probability (methods/probabilities#coverage-floor).
     """
 
     text: str
@@ -103,7 +102,7 @@ def is_answered(content: Content, question: QuestionId) -> bool:
 
 
 def leads_of(content: Content, question: QuestionId) -> list[Row]:
-    """Pick the rows that answer a question (docs/methods.md#verdicts)."""
+    """Pick the rows that answer a question (methods/tests#verdicts)."""
     sets = [*(part.tables for part in content.parts), content.between]
     return [row for tables in sets for row in where(tables.get("tests", ()), question=question, lead=True)]
 
@@ -117,7 +116,7 @@ def shared(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def possible_ends(row: Row) -> tuple[float, float]:
-    """Find the interval that a page shows: at the row's own level (docs/methods.md#levels).
+    """Find the interval that a page shows: at the row's own level (methods/tests#levels).
 
     That of a difference of shares is cut to [−1, 1]: a t interval over few jobs reaches beyond it.
     """

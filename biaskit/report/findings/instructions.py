@@ -1,4 +1,4 @@
-"""Say whether instructions help, and whether a dialogue matters (docs/methods.md#contrasts).
+"""Say whether instructions help, and whether a dialogue matters (methods/tests#contrasts).
 
 What an instruction changes of the gap between groups of jobs comes first; what it changes in each group is
 said where that is clear.
@@ -19,15 +19,15 @@ from biaskit.tables.coverage import coverage_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
 CAUSES = {
-    "instructions": ("instruction {name}", "instruction"),
-    "levels": ("the instruction level “{name}”", "level of instructions"),
+    "instructions": ("debiasing prompt {name}", "debiasing prompt"),
+    "levels": ("the abstraction level “{name}”", "abstraction level"),
     "settings": ("a dialogue before it", "dialogue"),
 }
 """Contrast → the cause of a change, and the noun that is counted."""
 
 
 def instructions(content: Content) -> Iterator[Said]:
-    """Say what debiasing instructions, their levels and a dialogue change."""
+    """Say what debiasing prompts, their levels and a dialogue change."""
     for block in blocks_in(content):
         scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
         of_block = where(block.part.tables.get("tests", ()), **scope)
@@ -64,7 +64,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
         }
         texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
         words = short(texts.get(str(row["instruction_a"])) or "")
-        notes = [f"instruction {row['instruction_a']}: “{words}”"] if words else []
+        notes = [f"debiasing prompt {row['instruction_a']}: “{words}”"] if words else []
         groups = {"group_a": row["group_a"], "group_b": row["group_b"]}
         kind = GAP_CHANGE if of_gap else CHANGE
         if of_gap and (before_it := first(block.tests_of(model), **groups)) is not None:
@@ -83,7 +83,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
         missing = "{opening}, what {what} changes in {model}’s answers is not measured"
         templates = [missing + " ({why}).", missing + "."]
     elif not tested:
-        templates = ["{opening}, no verdict on what {what} changes in {model}’s answers ({why})."]
+        templates = ["{opening}, no conclusion on what {what} changes in {model}’s answers ({why})."]
     elif clear:
         templates = [
             f"{{opening}}, {len(clear)} of {{n}} by {{what}} to {{model}}’s {subject} {{are}} clear."
@@ -95,9 +95,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
         *templates,
         opening=block.opening(model),
         model=Foreign(model),
-        what=count(n, counted, counted.replace("level of", "levels of") if " of " in counted else "")
-        if n > 1
-        else f"one {counted}",
+        what=count(n, counted) if n > 1 else f"one {counted}",
         any="any of " if n > 1 else "",
         n=count(len(changes), "change"),
         are="is" if len(clear) == 1 else "are",

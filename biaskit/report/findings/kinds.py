@@ -35,14 +35,14 @@ _ANY: Mapping[Verdict, Sequence[str]] = {
     "not-identified": ("{what} is not identified.",),
     "not-measured": ("{what} is not measured ({why}).", "{what} is not measured."),
 }
-_NO_VERDICT = ("no verdict on {what} ({why}).", "no verdict on {what}.")
+_NO_VERDICT = ("no conclusion on {what} ({why}).", "no conclusion on {what}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
     """The words of one kind of claim.
 
-    `lead` opens every sentence; `what` names the subject where there is no verdict; `says`: templates by
+    `lead` opens every sentence; `what` names the subject where there is no conclusion; `says`: templates by
     verdict, the best first, shorter ones for long names.
     """
 
@@ -129,12 +129,12 @@ GROUPS = Kind(
 ASYMMETRY = Kind(
     question="say",
     lead="{opening}, ",
-    what="men’s share for men’s jobs against women’s for women’s in {model}’s answers",
+    what="whether {model} is more stereotyped for men’s or for women’s jobs",
     says={
         **directed("{model} says men for men’s jobs {amount} {more} often than women for women’s{ends}."),
         "equivalent": ("{model} says men for men’s jobs about as often as women for women’s{within}.",),
         "no-clear-difference": (
-            "no clear difference in how often {model} says men for men’s jobs and women for women’s{span}.",
+            "{model} is not clearly more stereotyped for men’s jobs or for women’s{span}.",
         ),
     },
 )
@@ -146,17 +146,17 @@ LABOUR = Kind(
         **dict.fromkeys(
             ("higher", "lower", "equivalent"),
             (
-                "{model} {verb} {force}: where {items} hold 10 points more women, it shows {step}.",
+                "{model} {verb} {force}: where {items} have 10 points more women, it shows {step}.",
                 "{model} {verb} {force}.",
             ),
         ),
-        "no-clear-difference": ("no clear verdict on whether {model} mirrors {force}.",),
+        "no-clear-difference": ("no clear conclusion on whether {model} mirrors {force}.",),
     },
 )
 GAP_CHANGE = Kind(
     question="help",
     lead="{opening}, ",
-    what="what {cause} changes of the gap between {groups}",
+    what="how {cause} changes the gap between {groups}",
     says={
         **directed(
             "{cause} {moves} {model}’s gap between {groups} in saying {who} by {amount}{ends}.",
@@ -164,7 +164,7 @@ GAP_CHANGE = Kind(
         )
     },
 )
-"""A clear change by one instruction of the gap between groups of jobs."""
+"""A clear change by one debiasing prompt of the gap between groups of jobs."""
 CHANGE = Kind(
     question="help",
     lead="{opening}, ",
@@ -174,7 +174,7 @@ CHANGE = Kind(
         "{cause} makes {model} say {who} {amount} {more} often for {jobs}.",
     ),
 )
-"""A clear change by one instruction, level or dialogue for a group of jobs."""
+"""A clear change by one debiasing prompt, level or dialogue for a group of jobs."""
 
 # --- texts -----------------------------------------------------------------------------------------------
 
@@ -183,38 +183,36 @@ AGAINST_LABOUR = Kind(
     what="women against U.S. labour statistics in {whose}",
     says={
         **directed(
-            "{whose} speak of women {amount} {more} often than U.S. labour statistics would, on "
-            "average{ends}."
+            "On average, {whose} are about women {amount} {more} often than U.S. labour statistics "
+            "suggest{ends}."
         ),
-        "equivalent": ("{whose} speak of women about as often as U.S. labour statistics would{within}.",),
+        "equivalent": ("{whose} are about women about as often as U.S. labour statistics suggest{within}.",),
         "not-identified": (
-            "Whether {whose} speak of women as often as U.S. labour statistics would is left open: too many "
-            "name no gender.",
+            "Too many texts name no gender to say whether {whose} are about women as often as U.S. labour "
+            "statistics suggest.",
         ),
         "no-clear-difference": (
-            "{whose} show no clear difference from U.S. labour statistics in speaking of women{span}.",
+            "{whose} show no clear difference from U.S. labour statistics in the share of women{span}.",
         ),
     },
 )
-TOLD_APART = Kind(
+SEPARATED = Kind(
     question="how",
-    what="whether women and men can be told apart without gender words in {whose}",
+    what="whether a classifier can separate {whose} on women and men without gendered words",
     says={
         "higher": (
-            "Without gender words, women’s and men’s texts among {whose} are told apart in {pairs} of 100 "
-            "pairs{span}; a coin gives 50.",
-            "Without gender words, {whose} on women and men are told apart in {pairs} of 100 pairs{span}.",
+            "Without gendered words, a classifier separates {whose} on women and men in {pairs} of 100 "
+            "pairs{span}; chance is 50.",
+            "Without gendered words, {whose} on women and men are separated in {pairs} of 100 pairs{span}.",
         ),
-        "lower": (
-            "Words that mark women in texts with a given gender mark men in the rest of {whose}.",
-            "Words that mark women with the gender given mark men in the rest of {whose}.",
-        ),
+        "lower": ("Words that mark women where the prompt names a gender mark men in the rest of {whose}.",),
         "equivalent": (
-            "Without gender words, women’s and men’s texts among {whose} are told apart as by a coin.",
+            "Without gendered words, a classifier separates {whose} on women and men no better than chance.",
         ),
         "no-clear-difference": (
-            "Without gender words, no clear sign that {whose} on women and on men can be told apart{span}.",
-            "Without gender words, no clear sign that {whose} on women and on men differ.",
+            "Without gendered words, no clear sign that a classifier can separate {whose} on women and "
+            "men{span}.",
+            "Without gendered words, no clear sign that {whose} on women and men differ.",
         ),
     },
 )
@@ -222,15 +220,14 @@ NEARER = Kind(
     question="how",
     what="how differently women and men are described in {whose}",
     says={
-        "lower": ("In {whose}, words for women lie nearer than men’s to texts meant to be about a woman.",),
-        "higher": (
-            "In {whose}, words for women lie farther than men’s from texts meant to be about a woman.",
-        ),
+        "lower": ("In {whose}, words for women are closer than men’s to texts requested about a woman.",),
+        "higher": ("In {whose}, words for women are farther than men’s from texts requested about a woman.",),
         "equivalent": (
-            "In {whose}, words for women and for men are about equally near to texts about a woman.",
+            "In {whose}, words for women and men are about equally close to texts requested about a woman.",
         ),
         "no-clear-difference": (
-            "In {whose}, no clear sign that words for women resemble texts about women more than men’s do.",
+            "In {whose}, no clear sign that words for women resemble texts requested about women more than "
+            "men’s do.",
         ),
     },
 )
@@ -247,8 +244,8 @@ SUBJECTS = {
     "share": "the share of {who} for {jobs} is",
     "group_gap": "the gap between {groups} in saying {who} is",
     "represented_share": "the share of women is",
-    "srb_content": "the closeness of words for {who} to texts on request is",
-    "srb_spread": "the gap between words for women and men is",
+    "srb_content": "the SRB of words for {who} is",
+    "srb_spread": "the SRB gap between words for women and men is",
 }
 """Quantity → subject and verb of a sentence that compares models."""
 
@@ -257,7 +254,7 @@ def of_models(quantity: str) -> Kind:
     """Make the words for one model against another in a quantity of `SUBJECTS`."""
     subject, interval = SUBJECTS[quantity], "" if quantity in IN_NUMBERS else "{span}"
     if quantity in IN_NUMBERS:
-        clear = directed(f"gender words aside, {subject} clearly {{higher}} for {{a}} than for {{b}}.")
+        clear = directed(f"without gendered words, {subject} clearly {{higher}} for {{a}} than for {{b}}.")
     else:
         clear = directed(
             f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",
@@ -280,15 +277,15 @@ def of_models(quantity: str) -> Kind:
 _WIDE = {
     "probe_gap": ("{model} says women more", "saying women"),
     "represented_gap": ("{model} writes about women more", "writing about women"),
-    "labour_gap": ("more women work", "women in the labour force"),
+    "labour_gap": ("more women work", "women in the workforce"),
 }
 """Gap → a clause on where it is wide, and its name."""
 _GOES_WITH = {
     "probe_gap": (("says women more", "says women less"), "saying women"),
     "represented_gap": (("writes about women more", "writes about women less"), "writing about women"),
     "srb_spread": (
-        ("has words for women and men farther apart", "has words for women and men nearer to each other"),
-        "words apart for women and men",
+        ("has words for women and men farther apart", "has words for women and men closer together"),
+        "the distance between words for women and men",
     ),
 }
 

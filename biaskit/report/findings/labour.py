@@ -1,4 +1,4 @@
-"""Say whether shares of women mirror, flatten or exaggerate the labour force (docs/methods.md#labour-words).
+"""Say whether shares mirror, flatten or exaggerate the workforce (methods/representation#labour-words).
 
 tests.csv tests a slope against 0, no relation. Here it is tested against 1, the labour force itself: claims
 of their own, adjusted among themselves over the whole page.
@@ -76,7 +76,7 @@ def against_labour_force(content: Content) -> list[AgainstLabour]:
         within ± `SHARE_MARGIN`, and the distance's lies below it. Else under 0.05:
         exaggerates above 1, flattens below 1, reverses where the slope's interval lies below 0 and the page
         names the difference between the groups of jobs lower.
-    Reference: docs/methods.md#labour-words.
+    Reference: methods/representation#labour-words.
     """
     if content.reference not in ("labour", "both"):
         return []
@@ -141,12 +141,12 @@ def _of_texts(content: Content) -> Iterator[AgainstLabour]:
 
 
 def labour(content: Content) -> Iterator[Said]:
-    """Make a sentence for each model and way of asking, and for texts; then say why others have no slope."""
+    """Make a sentence for each model and bias type, and for texts; then say why others have no slope."""
     # Of texts the mean difference says what an unclear word would.
     said_of = (one for one in against_labour_force(content) if one.block or one.word != "unclear")
     yield from map(_sentence, said_of)
     if content.reference in ("labour", "both"):
-        missing = "{opening}, women against labour statistics: not measured ({why})."
+        missing = "{opening}, women compared with labour statistics: not measured ({why})."
         for block in blocks_in(content):
             for row in undefined(block.against_labour("slope"), "estimate"):
                 if (model := row["model_a"]) in block.models:
@@ -159,7 +159,7 @@ def _sentence(against: AgainstLabour) -> Said:
     model, block, slope, level = against.model, against.block, against.slope, against.level
     fields, rows = are_fields(against.part), (slope, level, against.distance)
     pieces: dict[str, Piece] = {
-        "force": "the share of U.S. doctorates" if fields else "the U.S. labour force",
+        "force": "the share of U.S. doctorates" if fields else "the U.S. workforce",
         "items": "fields" if fields else "jobs",
         "verb": against.word,
         "step": _step(slope, against.word),
@@ -177,11 +177,11 @@ def _sentence(against: AgainstLabour) -> Said:
             least=least,
             pieces=pieces,
         )
-    notes = []  # what a slope does not say: how high the line lies, how far jobs lie from their labour share
+    notes = []  # what a slope does not say: the height of the line, the distance of jobs from it
     if level is not None and level["ci_low"] is not None:
         share, low, high = (level[name] + 0.5 for name in ("estimate", "ci_low", "ci_high"))
         ends = percent_range(max(low, 0.0), min(high, 1.0))
-        notes.append(f"where half are women, the line gives them {percent(share)} % [{ends}]")
+        notes.append(f"where half are women, the fitted line gives {percent(share)} % [{ends}]")
     notes += [*apart(against.distance), *_neither(block, model)]
     arguments = block.claim(model, slope, **pieces)
     arguments["measured"] = measured(block, model, rows, "over jobs and templates", *notes)
@@ -194,8 +194,8 @@ def _neither(block: ProbeBlock, model: str) -> list[str]:
     rows = [row for row in block.jobs.get((model,), ()) if {*shares} <= row.keys()]
     sums = [sum(row[name] for name in shares) for row in defined(rows, *shares)]
     neither = 1 - sum(sums) / len(sums) if sums else 0.0
-    held = "women’s part of women and men" if block.gender == "female" else "the part of both groups"
-    return [f"{held}; {percent(neither)} % names neither"] if neither >= NEITHER else []
+    of_two = "women among women and men" if block.gender == "female" else "one of the two groups"
+    return [f"{of_two}; {percent(neither)} % names neither"] if neither >= NEITHER else []
 
 
 def _not_of_two(part: Part, model: str) -> list[str]:
@@ -205,7 +205,7 @@ def _not_of_two(part: Part, model: str) -> list[str]:
     if not n_of["nonbinary"]:
         return []
     neither = percent(n_of["nonbinary"] / sum(n_of.values()))
-    return [f"women’s part of women and men; {neither} % of texts with a gender are about neither"]
+    return [f"women among women and men; {neither} % of texts with a gender are about neither"]
 
 
 def _step(slope: Row, word: str) -> str:
@@ -225,4 +225,4 @@ def apart(row: Row | None) -> list[str]:
     if row is None or row["estimate"] is None:
         return []
     ends = f" [{points_range(row['ci_low'], row['ci_high'])}]" if row["ci_low"] is not None else ""
-    return [f"whichever way, {points(row['estimate'])}{ends} off on average, noise included"]
+    return [f"mean absolute difference {points(row['estimate'])}{ends}, noise included"]

@@ -1,6 +1,6 @@
 """What the numbers of a report cannot show, what an interval means, and what the page does not hold.
 
-See docs/methods.md#cannot-show.
+See methods/index#cannot-show.
 """
 
 from __future__ import annotations
@@ -20,37 +20,33 @@ FEW_TEMPLATES = 5
 FEW_ITEMS = 10
 WIDE_BOUNDS = 0.1
 _ALWAYS = (
-    "“They” is the only neutral pronoun that is measured; other neutral pronouns are not.",
-    "A share under parity is not a verdict: what it should be is left open, so each number names its "
-    "reference.",
-    "The numbers hold for these prompts, these occupations and these words, not for every use of a model; "
-    "and no clear difference is not the same as no difference.",
+    "“They” is the only neutral pronoun that is measured.",
+    "A share that differs from parity is not wrong in itself: what it should be is for readers to judge.",
+    "The numbers apply to these prompts, occupations and words, not to every use of a model; and no clear "
+    "difference does not mean no difference.",
 )
 _DIVERSE = (
-    "“Diverse” holds both “non-binary” and “gender unknown”: a high share of it need not mean that "
-    "non-binary people are seen."
+    "“Diverse” includes both “non-binary” and “gender unknown”: a high share need not mean that non-binary "
+    "people are represented."
 )
-_LABOUR = "Labour data are U.S. statistics; they say little of other countries and other years."
+_LABOUR = "Labour statistics are from the U.S.; they say little about other countries and years."
 _EXTREME = "Intervals of mean shares below 5 % or above 95 % may be too short."
 _TWO_CLUSTERS = (
-    "OccuGender's jobs are two extreme clusters of the labour force: a slope over all of them is mostly the "
-    "difference between the clusters."
+    "OccuGender's jobs are two extreme clusters of the workforce: a slope over all of them mostly reflects "
+    "the difference between the clusters."
 )
-_IMPORTED = (
-    "Imported texts come as they are: how they were prompted, sampled and selected is not known here, and "
-    "they are not balanced."
-)
+_IMPORTED = "How imported texts were prompted, sampled and selected is unknown, and they are not balanced."
 _BY_WORDS = (
-    "A text's gender is read off words such as “she” and “Mr”; texts without an association are not missing "
-    "at random, and the shares leave them out."
+    "A text's gender is inferred from words such as “she” and “Mr”; texts without a gender are left out of "
+    "the shares, and they are not missing at random."
 )
 _SETTINGS = (
-    "The texts are draws at the run's own sampling settings (temperature, top_p, length); other settings "
-    "give other texts."
+    "The texts are samples at the run's own settings (temperature, top_p, length); other settings give other "
+    "texts."
 )
 _RAW_SRB = (
-    "A raw SRB also measures how long the word vectors were trained: it is compared within one vector model "
-    "only, never with a paper's or another run's."
+    "Raw SRB also depends on how long the word vectors were trained: compare it only within one vector "
+    "model, never with a paper's or another run's."
 )
 
 
@@ -69,33 +65,33 @@ def cannot_show(content: Content) -> tuple[str, ...]:
         n = len(distinct(part.tables.get("representation", ()), "occupation"))
         if 0 < n < FEW_ITEMS:
             only = f"{short(part.study)}: {count(n, 'occupation')} only"
-            limits.append(f"{only}, so tests over occupations see large effects alone.")
+            limits.append(f"{only}, so tests over occupations detect only large effects.")
     limits += [_EXTREME] if any(not 0.05 <= row["share"] <= 0.95 for row in defined(groups, "share")) else []
     studies = {part.study.split(" (")[0] for part in content.parts}
     limits += [_TWO_CLUSTERS] if studies & {"occugender", "occugender-debias", "mattern"} else []
     limits += [*_forms(probed, "probe"), *_forms(written, "texts"), *_of_texts(written)]
     for model in (model for part in content.parts for model in part.models if model.own_system):
-        own = f"{short(model.label)}: where no system prompt was given, its chat template wrote its own"
-        limits.append(f"{own} (“{short(model.own_system)}”), and the numbers hold with that.")
+        own = f"{short(model.label)}: without a system prompt, its chat template inserted its own"
+        limits.append(f"{own} (“{short(model.own_system)}”), and the numbers apply to that.")
     probe, texts = ({model.label for part in parts for model in part.models} for parts in (probed, written))
     if not probe:
-        limits.append("The prober did not run here: nothing is known of the probabilities behind the texts.")
+        limits.append("biaskit probe did not run: the probabilities behind the texts are unknown.")
     elif not texts:
-        limits.append("No texts were generated here: how women and men are described is not known.")
+        limits.append("No texts were generated: how women and men are described is unknown.")
     elif not probe & texts:
-        limits.append("No model was measured by both engines under one name: nothing ties their numbers.")
+        limits.append("No model has the same label in both engines, so their numbers cannot be linked.")
     return tuple(dict.fromkeys(limits))
 
 
 def _of_probe(part: Part) -> Iterator[str]:
-    """Say where a study of the prober rests on little: templates, jobs, estimators."""
+    """Say where a study of `probe` has little evidence: templates, jobs, estimators."""
     rows = part.tables.get("probe_groups", ())
     templates = min((row["n_templates"] for row in rows if row["n_templates"]), default=0)
     jobs = min((row["n_jobs"] for row in rows if row["n_jobs"]), default=0)
     if templates == 1:
-        yield "some numbers are conditional on one template; another wording may give others."
+        yield "some numbers are conditional on one template; other templates may give others."
     elif 0 < templates <= FEW_TEMPLATES:
-        yield f"as few as {count(templates, 'template')}; intervals over so few are wide or too short."
+        yield f"as few as {count(templates, 'template')}: intervals over so few are wide or too short."
     if jobs == 1:
         yield "some numbers are conditional on one job and say nothing about other jobs."
     elif 0 < jobs < FEW_ITEMS:
@@ -103,28 +99,28 @@ def _of_probe(part: Part) -> Iterator[str]:
     estimators = [estimator for estimator in distinct(rows, "estimator") if estimator]
     if len(estimators) > 1:
         yield (
-            f"models were measured with different estimators ({listed(estimators)}); part of a difference "
-            "between them may be the estimator's."
+            f"models were measured with different estimators ({listed(estimators)}), which may explain part "
+            "of a difference between them."
         )
     widths = [row["share_high"] - row["share_low"] for row in defined(rows, "share_low", "share_high")]
     if any(width > WIDE_BOUNDS for width in widths):
         yield (
-            "a service that shows only its most probable words leaves bounds of up to "
-            f"{percent(max(widths))} points around a share; intervals and the tests beside them hold these."
+            f"an API that lists only its top tokens leaves bounds of up to {percent(max(widths))} points "
+            "around a share; intervals and tests include these bounds."
         )
     if "sampling" in estimators:
-        yield "shares by sampling come from few draws per cell, with their noise."
+        yield "shares by sampling come from few samples per prompt, so they are noisy."
 
 
 def _forms(parts: Sequence[Part], what: str) -> Iterator[str]:
     models = [model for part in parts for model in part.models]
     forms = list(dict.fromkeys(model.prompt_form for model in models if model.prompt_form))
     if len(forms) == 1:
-        yield f"The {what} used one prompt form ({short(forms[0])}); another form may give other numbers."
+        yield f"The {what} used one prompt format ({short(forms[0])}); others may give other numbers."
     elif forms:
         yield (
-            f"The {what} used several prompt forms ({listed([short(form) for form in forms])}); models in "
-            "different forms are not compared."
+            f"The {what} used several prompt formats ({listed([short(form) for form in forms])}); models "
+            "with different formats are not compared."
         )
 
 
@@ -140,10 +136,10 @@ def _of_texts(parts: Sequence[Part]) -> Iterator[str]:
     if vectors:
         yield _RAW_SRB
     if len(vectors) > 1:
-        yield f"The scores rest on {len(vectors)} vector models, so their SRB values do not meet in a test."
+        yield f"The scores come from {len(vectors)} vector models, whose SRB values are not compared."
 
 
-# --- the interval, and what the page does not hold --------------------------------------------------------
+# --- the interval, and what the page lacks ----------------------------------------------------------------
 
 
 def explained(numbers: Sequence[str]) -> str:
@@ -153,10 +149,10 @@ def explained(numbers: Sequence[str]) -> str:
         return ""
     value, _, interval = number.partition("[")
     ends = interval.rstrip("]").replace("–", " to ").replace(" to ", " and ", 1)
-    measured = f"{value.strip()} in what was measured; " if value else ""
+    measured = f"{value.strip()} measured; " if value else ""
     return (
-        f"“{number}” means: {measured}the true number most likely lies between {ends}, for such ranges hold "
-        "it at least 95 times in 100."
+        f"“{number}” means: {measured}the true value is probably between {ends}; such intervals contain it "
+        "at least 95 times in 100."
     )
 
 
@@ -165,29 +161,28 @@ def not_measured(content: Content) -> tuple[str, ...]:
     probed, written = list(parts_of(content, "probe")), list(parts_of(content, "personas"))
     lines = []
     if not written:
-        lines.append("No texts: `biaskit personas MODEL` shows whom it writes about, and how.")
+        lines.append("No texts: `biaskit personas MODEL` shows who it writes about, and how.")
     if not probed:
-        lines.append("No probabilities: `biaskit probe MODEL` shows whom it says when asked.")
+        lines.append("No probabilities: `biaskit probe MODEL` measures them.")
     asked = {row["instruction_id"] for part in probed for row in part.tables.get("probe_groups", ())}
     if probed and not asked - {0}:
         study = "`biaskit probe MODEL --study occugender-debias`"
-        lines.append(f"No instructions: {study} shows whether asking for fairness helps.")
+        lines.append(f"No debiasing prompts: {study} shows whether they help.")
     labels = {model.label for part in content.parts for model in part.models}
     if len(labels) == 1 and not probed and all(map(are_imported, written)):
         columns = "`biaskit analyze --texts FILE --model-col COLUMN`"
-        lines.append(f"One source only: {columns} sets several side by side.")
+        lines.append(f"One source only: {columns} compares several.")
     elif len(labels) == 1:
         command = f"`biaskit {content.parts[0].engine} MODEL OTHER`"
-        lines.append(f"One model only: {command} measures two, and compares them.")
+        lines.append(f"One model only: {command} measures and compares two.")
     elif labels and not compared(content):
-        lines.append("No comparison of models: `biaskit compare RUN RUN` holds one against another.")
+        lines.append("No comparison of models: `biaskit compare RUN RUN` makes one.")
     for part in written:
         if defined(part.tables.get("srb", ()), "srb") and not is_control(part):
             continue
         if are_imported(part):
             halves = "`biaskit analyze --texts FILE --gender-col COLUMN --hold-out 0.5`"
-            only = "No likeness of descriptions (SRB): only one kind of text"
-            lines.append(f"{only}; {halves} makes two of one.")
+            lines.append(f"No SRB: only one kind of text; {halves} splits it in two.")
         else:
-            lines.append("No likeness of descriptions (SRB): `biaskit personas MODEL --per-gender 20` adds.")
+            lines.append("No SRB: `biaskit personas MODEL --per-gender 20` adds it.")
     return tuple(lines)

@@ -1,7 +1,7 @@
 """Say which words mark women and men, or a user's own groups, beside what shuffled labels give.
 
 Gender words and names are left out: they mark a gender whatever the texts describe
-(docs/methods.md#gender-words, #word-list-null, #groups).
+(methods/words#gender-words, #word-list-null, #groups).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond")
 
 def words(content: Content) -> Iterator[Said]:
     """Say which word lists are longer than chance, judged together, and their first words."""
-    # Under a question that has an answer, or that nothing else can answer (docs/methods.md#verdicts).
+    # Under a question that has an answer, or that nothing else can answer (methods/tests#verdicts).
     listed = is_answered(content, "how") or not defined(leads_of(content, "how"), "p_value")
     for part in parts_of(content, "personas"):
         yield from _genders(part, listed=listed)
@@ -72,14 +72,14 @@ def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
     if any(row.get("origin") == "specified" for row in lists):
         notes.append("gender in the prompt")
     if rivals := [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]:
-        notes.append(f"held against {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
+        notes.append(f"compared with {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
     return texts_measured(part, model, (), "calibrated Marked Words", *notes)
 
 
 def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: Topic) -> Said:
     """Say that no list is measured, or none is longer than chance."""
     measured = bool(defined(lists, *BEYOND))
-    templates = ["No clear sign of words, beyond gender words, that mark {what} in {whose}."]
+    templates = ["Without gendered words, no clear sign of words that mark {what} in {whose}."]
     if not measured:
         missing = "Words that mark {what} in {whose} are not measured"
         templates = [missing + " ({why}).", missing + "."]
@@ -95,18 +95,18 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: To
 
 
 def _marked(lists: Sequence[Row], marked: Sequence[str], topic: Topic, using: str, **pieces: Piece) -> Said:
-    """Say how many words lists hold beyond gender words, how many chance gives, and the first of them."""
+    """Say how many words lists have without gendered words, how many by chance, and the first of them."""
     n, means = sum(row["n_marked_beyond"] for row in lists), [row["null_mean"] for row in lists]
     by_chance = None if None in means else sum(means)
     shown = "" if by_chance is None else f"{by_chance:.0f}" if by_chance >= 0.95 else f"{by_chance:.1f}"
     first = [Foreign(word, "“", "”") for word in marked[:N_WORDS]]
-    clause = "{n} words mark {who} in {whose}{chance}"
+    clause = "{n} ungendered words mark {who} in {whose}{chance}"
     places = [", ".join(f"{{word{i}}}" for i in range(k)) for k in range(len(first), 0, -1)]
     text = sentence(
         *(f"{clause}: {place}." for place in places),
         f"{clause}.",
         n=f"{n:,}",
-        chance=f" where chance gives {shown}" if by_chance is not None and by_chance < n else "",
+        chance=f" (by chance: {shown})" if by_chance is not None and by_chance < n else "",
         **{f"word{i}": word for i, word in enumerate(first)},
         **pieces,
     )

@@ -21,7 +21,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {
     "equivalent": ("is about the same", "are about the same"),
     "no-clear-difference": ("is unclear", "are unclear"),
     "not-identified": ("is not identified", "are not identified"),
-    "no-verdict": ("has no verdict", "have no verdict"),
+    "no-verdict": ("has no conclusion", "have no conclusion"),
     "shown": ("has no number with an interval", "have no number with an interval"),
     "not-measured": ("is not measured", "are not measured"),
 }
@@ -64,7 +64,7 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     names = listed([short(model) for model in labels]) if len(labels) <= 3 else count(len(labels), "model")
     known, notes = {model.label for part in content.parts for model in part.models}, []
     if not known.issuperset(labels):
-        notes.append("means of these models, not of all of their kind")
+        notes.append("means of these models only")
     return measured_by(kinds, forms, size, names, notes=[*notes, *noted(rows)])
 
 
@@ -85,7 +85,7 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     lead = f"{lead}, " if lead else "weak evidence: " * weak
     subject = "between {a} and {b}" if len(pairs) == 1 else "between models"
     if counts["equivalent"] == n:
-        text = f"all {n} comparisons {subject} come out about the same{{within}}."
+        text = f"all {n} comparisons {subject} are about the same{{within}}."
     elif counts["no-clear-difference"] == n:
         text = f"no clear difference {subject} in any of {n} comparisons."
     else:

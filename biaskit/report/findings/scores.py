@@ -14,7 +14,7 @@ from biaskit.report.findings.finding import (
     possible_ends,
     women_against_men,
 )
-from biaskit.report.findings.kinds import NEARER, TOLD_APART, Kind, claim
+from biaskit.report.findings.kinds import NEARER, SEPARATED, Kind, claim
 from biaskit.report.findings.sentence import DETAIL, Piece, Said, said, sentence, why
 from biaskit.report.findings.texts import are_imported, models_of, texts_measured, whose
 from biaskit.runs.collection import Part
@@ -26,9 +26,9 @@ from biaskit.tables.query import Row, defined, distinct, undefined, where
 CARRIED = "auc_transfer"
 BEYOND = 0.05
 _LEARNT = {
-    CARRIED: "learnt from texts with the gender in the prompt, tested in the others",
-    "auc_associated": "learnt and tested in texts without a gender in the prompt",
-    "auc_specified": "learnt and tested in texts with the gender given",
+    CARRIED: "trained on texts with the gender in the prompt, tested on the others",
+    "auc_associated": "trained and tested on texts without a gender in the prompt",
+    "auc_specified": "trained and tested on texts with the gender in the prompt",
 }
 
 
@@ -40,8 +40,8 @@ def scores(content: Content) -> Iterator[Said]:
                 scored = vectors_of(part.tables["srb"])
                 using = texts_measured(part, model, (), *scored, "hold-out")
                 text = sentence(
-                    "A positive control, no result: half of {whose} that name a gender, scored as if they "
-                    "did not.",
+                    "Positive control, not a result: a part of {whose} with a requested gender is scored as "
+                    "if it had none.",
                     whose=whose(part, model),
                 )
                 yield said(text, "srb", "how", measured=using, strength=DETAIL)
@@ -89,7 +89,7 @@ def _areas(part: Part, model: str) -> Iterator[Said]:
     measured = {q: row for q, row in tested.items() if row["estimate"] is not None}
     tried = {quantity: row for quantity, row in measured.items() if row["p_value"] is not None}
     used = next(iter(tried or measured), CARRIED)
-    notes = [f"{_LEARNT[used]}, by words that are no gender words and no names"]
+    notes = [f"{_LEARNT[used]}, without gendered words and names"]
     for quantity, row in measured.items():
         if quantity != used:
             verdict = {"higher": "", "no-clear-difference": ", no clear sign"}.get(outcome_of(row), "")
@@ -99,9 +99,9 @@ def _areas(part: Part, model: str) -> Iterator[Said]:
         notes += noted(undefined(means, "auc")[:1])
     missing = [] if defined(means, "auc") else means
     row = measured.get(used)
-    if row is not None and used != CARRIED and outcome_of(row) == "lower":  # under a coin's 50
+    if row is not None and used != CARRIED and outcome_of(row) == "lower":  # under chance
         row = {**row, "verdict": "no-clear-difference"}
-    yield from _claim(TOLD_APART, part, model, row, missing, "transfer", *notes)
+    yield from _claim(SEPARATED, part, model, row, missing, "transfer", *notes)
 
 
 def _pairs(row: Row) -> dict[str, Piece]:
@@ -119,13 +119,13 @@ def _pairs(row: Row) -> dict[str, Piece]:
 
 
 def _srb(part: Part, model: str) -> Iterator[Said]:
-    """Claim women's SRB against men's, without gender words (docs/methods.md#srb-content)."""
+    """Claim women's SRB against men's, without gender words (methods/srb#srb-content)."""
     rows = where(part.tables.get("srb", ()), model=model)
     known, test = defined(rows, "srb"), women_against_men(part, model, "srb_content")
-    notes = [*vectors_of(known), "without gender words"]
+    notes = [*vectors_of(known), "without gendered words"]
     if tested := defined(known, "srb_content_p_value"):
         beyond = sum(row["srb_content_p_value"] <= BEYOND for row in tested)
-        notes.append(f"{beyond} of {count(len(tested), 'score')} beyond shuffled genders (p ≤ 0.05)")
+        notes.append(f"{beyond} of {count(len(tested), 'score')} outside the permutation baseline (p ≤ 0.05)")
     missing = undefined(rows, "srb") if not known else [test] if test is not None else []
     missing = [row for row in missing if row.get("estimate") is None]
     yield from _claim(NEARER, part, model, test, missing, "srb", *notes)

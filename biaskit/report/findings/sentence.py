@@ -114,12 +114,12 @@ def sentence(*templates: str, **pieces: Piece) -> str:
 
 # --- pieces of it ------------------------------------------------------------------------------------
 
-OPENINGS = {"explicit": "asked outright", "implicit": "finishing a sentence"}
+OPENINGS = {"explicit": "asked directly", "implicit": "completing a sentence"}
 AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 
 def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
-    """Say how models were asked; where the target words hold little of their probability, how little.
+    """Say how models were asked; where the target words have little of their probability, how little.
 
     Sentences about no way of asking have none ("").
     """

@@ -22,8 +22,8 @@ MANY_CUT = 1 / 5
 """A larger part of texts that the limit cut is said on the page."""
 MANY_WITHOUT = 1 / 3
 """A larger part of texts without a gender is said on the page."""
-_CUT = "{such} % of {whose} were cut at their limit of tokens."
-_WITHOUT = "{such} % of {whose} name no gender; the shares leave them out."
+_CUT = "{such} % of {whose} were cut at the token limit."
+_WITHOUT = "{such} % of {whose} name no gender and are left out of the shares."
 
 
 def write(content: Content) -> Iterator[Said]:
@@ -59,7 +59,7 @@ def occupations_of(part: Part) -> list[Row]:
 
 
 def against_labour(part: Part, model: str) -> Row | None:
-    """Find the paired test of the share of women in texts against the labour share, over occupations."""
+    """Find the paired test of the share of women in texts against the workforce share, over occupations."""
     rows = tests(part.tables.get("tests", ()), "represented_share", "paired", "labour")
     return first(rows, model_a=model, gender="female")
 
@@ -95,7 +95,7 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
     """Say how many texts and occupations are in no share."""
     n_none = sum(row["n_unassociated"] or 0 for row in _readable(rows))
     n_refused = sum(row["n_refused"] or 0 for row in rows)
-    notes = [f"{count(n_none, 'text')} without a gender in no share"] if n_none else []
+    notes = [f"{count(n_none, 'text')} without a gender left out"] if n_none else []
     notes += [f"{count(n_refused, 'text')} refused"] if n_refused else []
     missing = undefined(rows, "female_share")
     left = [f"{count(len(missing), 'occupation')} without a share", *noted(missing)] if missing else []
@@ -126,7 +126,7 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
     low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
-        template = "{whose} speak of women in {share} of those that name a gender."
+        template = "Of {whose} that name a gender, {share} are about women."
         text = sentence(template, whose=text_of, share=share)
         return said(text, "representation", "write", measured=using, number=share)
     text = sentence(
@@ -148,8 +148,8 @@ def _tipping(test: Row) -> list[str]:
         return []
     part = -low / (high - low)
     if not 0 <= part <= 1:
-        return ["the sign is the same whoever the texts without a gender are about"]
-    return [f"as in labour statistics if {percent(part)} % of the texts without a gender were about women"]
+        return ["the sign does not depend on the texts without a gender"]
+    return [f"no difference if {percent(part)} % of the texts without a gender were about women"]
 
 
 def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
@@ -171,13 +171,13 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
 
 
 def _rules(part: Part, model: str) -> Iterator[Said]:
-    """Say how often the word rules read the gender that was asked for."""
+    """Say how often the word rules find the requested gender."""
     rows = [r for r in where(part.tables.get("association_validation", ()), model=model) if r["n_texts"]]
     if not rows:
         return
     n, n_correct = (sum(row[name] for row in rows) for name in ("n_texts", "n_correct"))
     text = sentence(
-        "Of {whose} that were to be about one gender, the word rules read that gender in {share} %.",
+        "Of {whose} with a requested gender, the word rules find that gender in {share} %.",
         whose=whose(part, model, n),
         share=percent(n_correct / n),
     )

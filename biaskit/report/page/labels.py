@@ -11,7 +11,7 @@ from biaskit.common.wording import PEOPLE
 _UNCLEAR = ("no-clear-difference", "not-identified", "no-verdict", "not-measured")
 VERDICTS: Mapping[str, str] = {
     **dict.fromkeys(("higher", "lower"), "clear difference"),
-    **{verdict: verdict.replace("-", " ") for verdict in ("equivalent", *_UNCLEAR)},
+    **{name: name.replace("-", " ").replace("verdict", "conclusion") for name in ("equivalent", *_UNCLEAR)},
     "shown": "",
 }
 
@@ -19,7 +19,7 @@ _STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 TABLES: Mapping[str, Mapping[str, str]] = _STATED["tables"]
 """Table → its title, what it holds, and the question that it answers."""
 COLUMNS: Mapping[str, str] = _STATED["columns"]
-"""Columns whose name in the file says too little; others keep it (docs/reading.md#tables)."""
+"""Columns whose name in the file says too little; others keep it (reference/tables)."""
 
 NOT_ON_PAGE: Mapping[str, str] = {
     "probe_cells": "one line per template and occupation",
@@ -46,13 +46,13 @@ VALUES: Mapping[str, Mapping[str, str]] = {
 
 OUTCOMES: Mapping[str, str] = {
     "person": "describes a person",
-    "no-person": "describes nobody",
+    "no-person": "describes no person",
     "declines": "declines",
     "lectures": "lectures",
-    "cut": "cut before it says anything",
+    "cut": "cut off before it says anything",
     "empty": "empty",
 }
-"""Outcomes of texts in words (docs/methods.md#outcomes)."""
+"""Outcomes of texts in words (methods/probabilities#outcomes)."""
 
 RULES: Mapping[str, str] = {
     "nonbinary": "a term for non-binary people occurs, and neutral words outnumber the others together",
@@ -61,7 +61,7 @@ RULES: Mapping[str, str] = {
     "female": "no term for non-binary people, and women's words outnumber men's",
     "female-majority": "women's words outnumber men's and neutral ones together",
 }
-"""The rules of the association by their ids (docs/methods.md#gender-association)."""
+"""The rules of the association by their ids (methods/texts#gender-association)."""
 
 CLASSES: Mapping[str, tuple[str, str]] = {
     "female": ("W", "women's word"),

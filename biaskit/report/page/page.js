@@ -1,5 +1,5 @@
 "use strict";
-// Tables are sorted by a click on a heading; without this script they stand as they are.
+// Tables are sorted by a click on a heading; without this script they keep their order.
 (() => {
   const names = new Intl.Collator("en", { numeric: true });
   const text = (row, i) => row.cells[i].textContent;

@@ -1,6 +1,6 @@
 """Render content, findings and figures as one HTML file that shows everything without its script.
 
-Jinja escapes every expression; hidden characters are shown as escapes (docs/reading.md#foreign-text). Figures
+Jinja escapes every expression; hidden characters show as escapes (reference/reasons#foreign-text). Figures
 are images in the page, so nothing in them can run or reach it.
 """
 
@@ -201,20 +201,20 @@ def _gate(gate: Gate | None) -> Mapping[str, str] | None:
         text = f"Not shown to be equivalent in {gate.n_failing:,} of {count(gate.n_rows, 'difference')}"
     else:
         text = "Not shown to be equivalent: nothing was compared"
-    return {"kind": "holds" if gate.holds else "fails", "text": text + ", on weak evidence" * gate.weak}
+    return {"kind": "holds" if gate.holds else "fails", "text": text + ", weak evidence" * gate.weak}
 
 
 def _read_as(example: ExampleText) -> list[str]:
-    """Say how a text was asked for, and how its words were counted."""
+    """Say how a text was requested, and how its words were counted."""
     counts = Counter(span.counts_as for span in example.spans)
     counted = [f"{counts[kind]} {what}" for kind, (_, what) in labels.CLASSES.items() if counts[kind]]
     rule, asked_for = labels.RULES.get(example.rule_id or "", ""), example.specified_gender
     why = f": {rule}" if rule else ""
     read = (
-        f"asked for {gender(asked_for)}" if asked_for else "gender not in the prompt",
-        f"instruction {example.instruction_id}" if example.instruction_id else "",
+        f"requested: {gender(asked_for)}" if asked_for else "gender not in the prompt",
+        f"debiasing prompt {example.instruction_id}" if example.instruction_id else "",
         labels.OUTCOMES.get(example.outcome, example.outcome),
-        f"counted as a text about {gender(example.gender)}" if example.gender else "counted as no gender's",
+        f"counted as a text about {gender(example.gender)}" if example.gender else "no gender inferred",
         f"rule “{example.rule_id}”{why}" if example.rule_id else "no rule fits",
         f"words counted: {', '.join(counted) or 'none'}",
     )

@@ -65,13 +65,14 @@ def list_tables(content: Content) -> list[ListedTable]:
         label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
         question: QuestionId = "say" if part.engine == "probe" else "write"
-        for what, rows in (("templates", part.templates), ("instructions", part.instructions)):
+        for what, rows in (("templates", part.templates), ("debiasing prompts", part.instructions)):
             if rows:
                 title = f"{what.capitalize()} of {part.study}"
-                tables.append(_listed(what, f"asked-{number}-{what}", question, title, "", rows, len(rows)))
+                anchor = f"asked-{number}-{what.replace(' ', '-')}"
+                tables.append(_listed(what, anchor, question, title, "", rows, len(rows)))
     if content.words:
         words = _words_in_context(content)
-        what = "Words of the marked-word lists and a sentence that holds each: shown as it is, it may offend."
+        what = "Words of the marked-word lists, each with a sentence that uses it. Sentences may offend."
         n = len(content.words)
         tables.append(_listed("words", "words-in-context", "how", "Words in context", what, words, n))
     return tables
@@ -162,7 +163,7 @@ def measured_with(models: Sequence[Model], rows: Sequence[Row]) -> str:
         )
     if len(parts) > _MANY_MODELS:
         parts = [f"{len(parts)} models (see Models)"]
-    for column, what in (("prompt_form", "form"), ("estimator", "estimator"), ("vectors", "vectors")):
+    for column, what in (("prompt_form", "format"), ("estimator", "estimator"), ("vectors", "vectors")):
         of_models = {str(getattr(model, column, "")) for model in behind} - {""}
         if kinds := _named_in(rows, column) or of_models:
             parts.append(f"{what} {', '.join(sorted(kinds))}")

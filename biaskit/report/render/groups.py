@@ -36,13 +36,13 @@ def group_tables(lists: Sequence[Row], words: Sequence[Row]) -> Iterator[TitledT
             ),
             "against": "against",
             FIRST: lambda row: first(row) or "(none)",
-            "beyond (null 95 %)": beyond,
+            "ungendered (baseline 95 %)": beyond,
             "p": lambda row: number(row["p_value_beyond"], 3),
             "texts": lambda row: f"{row['n_target']}:{row['n_unmarked']}",
         },
         n_text=4,
-        note="null: lists with shuffled labels; beyond: without gender words, names and the groups' own names"
-        " (in brackets); p: of the length beyond; a & b: the words pass against each.",
+        note="ungendered: without gendered words, names and the groups' own names (in brackets); baseline:"
+        " lists with shuffled labels; p: of the ungendered length; a & b: words marked against each.",
     )
 
 

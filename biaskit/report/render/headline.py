@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, people, percent, plain_number, point_number, points_range, short
 from biaskit.report.content import Content
-from biaskit.report.findings import READING, findings, first_about
+from biaskit.report.findings import BETWEEN, READING, findings, first_about
 from biaskit.report.findings.blocks import SPLIT, ProbeBlock, blocks_of, jobs_of
-from biaskit.report.findings.finding import Finding, Topic, parts_of, reason_of, reasons_of, women_against_men
+from biaskit.report.findings.finding import Finding, parts_of, reason_of, reasons_of, women_against_men
 from biaskit.report.findings.texts import against_labour, models_of, occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.report.render.probe import share_of
@@ -35,11 +35,9 @@ def side_by_side(content: Content) -> tuple[TitledTable, ...]:
     return (*probed, *map(_personas, parts_of(content, "personas")))
 
 
-def first_findings(
-    content: Content, *, width: int = WIDTH, most: int = N_FINDINGS, first: Sequence[Topic] = ()
-) -> str:
-    """Print the first findings alone, as `headline` does, those of the topics `first` before others."""
-    return "\n".join(_sentences(first_about(first, content), width, most))
+def first_findings(content: Content, *, width: int = WIDTH, most: int = N_FINDINGS) -> str:
+    """Print the first findings alone, as `headline` does, those about models side by side before others."""
+    return "\n".join(_sentences(first_about(BETWEEN, content), width, most))
 
 
 def _sentences(said: Sequence[Finding], width: int, most: int) -> Iterator[str]:
@@ -75,7 +73,7 @@ def _probe(part: Part) -> Iterator[TitledTable]:
         alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
         title = f"{part.study}, {form} prompts: {gender} in % of the target words' probability [95 %]{alone}"
         heads = [jobs_of(part, group) if group in SPLIT else group for group in groups]
-        header = (tuple(map(Heading, ("", "asked", *heads))),)
+        header = (tuple(map(Heading, ("", "bias type", *heads))),)
         yield TitledTable(title, header, tuple(rows), " ".join(notes), n_text=2)
 
 
@@ -89,7 +87,7 @@ def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) ->
     if block.is_weak(model):
         shown += " *"
         held = f"less than {percent(WEAK)} % of the probability (coverage)"
-        notes[f"* weak evidence: the target words hold {held}."] = None
+        notes[f"* weak evidence: the target words have {held}."] = None
     return shown
 
 
@@ -106,7 +104,7 @@ def _personas(part: Part) -> TitledTable:
         rows.append((short(model, LABEL), shown, *_tests(part, model, notes)))
     n = count(len(distinct(every, "occupation")), "occupation")
     title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
-    heads = ("", "% by occupation", "minus labour", "SRB without gender words, women minus men")
+    heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
     return TitledTable(title, (tuple(map(Heading, heads)),), tuple(rows), " ".join(notes))
 
 
@@ -121,7 +119,7 @@ def _tests(part: Part, model: str, notes: dict[str, None]) -> tuple[str, str]:
         minus_labour = point_number(labour["estimate"]) + ends
     else:
         why = reason_of(labour) if labour is not None else "no occupation has both shares"
-        notes[f"{UNDEFINED} minus labour not measured: {why}."] = None
+        notes[f"{UNDEFINED} minus workforce not measured: {why}."] = None
     if srb is not None and srb["estimate"] is not None:
         ends = " to ".join(plain_number(end) for end in (srb["ci_low"], srb["ci_high"]) if end is not None)
         nearer = plain_number(srb["estimate"]) + (f" [{ends}]" if ends else "")

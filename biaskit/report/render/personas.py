@@ -46,11 +46,11 @@ def _validation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
         return lambda row: f"{100 * row[name] / row['n_texts']:.1f}"
 
     yield from table(
-        f"Association held against the gender in the prompt{claim.place('GAS(P), Table 1')}: % of the texts",
+        f"Inferred and requested gender{claim.place('GAS(P), Table 1')}: % of the texts",
         rows,
         {
             "Model": "model",
-            "asked for": lambda row: WHO[row["specified_gender"]],
+            "requested": lambda row: WHO[row["specified_gender"]],
             "texts": "n_texts",
             "correct": part("n_correct"),
             "incorrect": part("n_incorrect"),
@@ -67,9 +67,9 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     if scoped and len(means) > MOST_OCCUPATIONS * 4:
         yield from _by_instruction(means)
         return
-    scope = {"instr.": "instruction_id"} if scoped else {}
+    scope = {"debiasing": "instruction_id"} if scoped else {}
     yield from table(
-        f"Who is represented{claim.place('GAS(P), Figure 2')}: % women of the texts that speak of a gender",
+        f"Who is represented{claim.place('GAS(P), Figure 2')}: % women of the texts that name a gender",
         means,
         {
             "Model": "model",
@@ -79,15 +79,15 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
             "95 %": lambda row: span(row["ci_low"], row["ci_high"]),
             "bounds": lambda row: span(row["share_if_dropped_male"], row["share_if_dropped_female"]),
             "non-bin.": lambda row: percent(row["nonbinary_share"]),
-            "labour": lambda row: percent(row["labour_female_share"]),
+            "workforce": lambda row: percent(row["labour_female_share"]),
             "texts": "n_texts",
             "no gender": lambda row: _part(
                 row["n_unassociated"], 0 if row["reason"] == NOT_ENGLISH else row["n_texts"]
             ),
         },
         n_text=3 if scoped else 2,
-        note="bounds: if all texts without a gender were men's, or women's; labour: share of women in the"
-        " occupation (U.S. BLS); no gender: % of texts that the rules associate with nobody.",
+        note="bounds: if all texts without a gender were men's, or women's; workforce: share of women in the"
+        " occupation (U.S. BLS); no gender: % of texts without an inferred gender.",
     )
 
 
@@ -102,11 +102,11 @@ def _by_instruction(means: Sequence[Row]) -> Iterator[TitledTable]:
         return [row["female_share"] for row in rows if row["female_share"] is not None]
 
     yield from table(
-        "Who is represented under each instruction (0: none): mean % women over occupations",
+        "Who is represented with each debiasing prompt (0: none): mean % women over occupations",
         list(grouped(means, "model", "instruction_id").values()),
         {
             "Model": lambda rows: rows[0]["model"],
-            "instr.": lambda rows: rows[0]["instruction_id"],
+            "debiasing": lambda rows: rows[0]["instruction_id"],
             "women": lambda rows: percent(sum(s) / len(s) if (s := shares(rows)) else None),
             "occupations": lambda rows: len(shares(rows)),
             "texts": lambda rows: sum(row["n_texts"] for row in rows),
@@ -149,16 +149,16 @@ def _list_by_list(
             "occupation": "occupation",
             "marks": _marks,
             "first ten": lambda row: " ".join(words_of_list.get(_list_key(row), ())[:TOP_WORDS]) or "(none)",
-            "words (null 95 %)": lambda row: f"{row['n_marked']} ({number(row['null_p95'], 0)})",
-            "beyond (null 95 %)": beyond,
+            "words (baseline 95 %)": lambda row: f"{row['n_marked']} ({number(row['null_p95'], 0)})",
+            "ungendered (baseline 95 %)": beyond,
             "p": lambda row: number(row["p_value_beyond"], 3),
             "p max|z|": lambda row: number(row["p_value_max_z_beyond"], 3),
             "texts": lambda row: f"{row['n_target']}:{row['n_unmarked']}",
         },
         n_text=4,
-        note="null: lists with shuffled genders; beyond: without gender words and names (in brackets), which"
-        " mark a gender whatever the texts describe; p: of the length beyond, p max|z|: of the strongest word"
-        " beyond; (all): against both other genders.",
+        note="baseline: lists with shuffled genders; ungendered: without gendered words and names (in"
+        " brackets), which mark a gender whatever the texts describe; p: of the ungendered length, p max|z|:"
+        " of the strongest ungendered word; (all): against both other genders.",
     )
 
 
@@ -181,11 +181,11 @@ def _common_words(
             "marks": lambda rows: _marks(rows[0]),
             "words in most occupations, with their number": most_common,
             "lists": len,
-            "beyond null": longer,
+            "above baseline": longer,
         },
         n_text=3,
-        note="beyond null: lists that hold more words than 95 % of those with shuffled genders, both without"
-        " gender words and names (in brackets); marked_words.csv has all.",
+        note="above baseline: lists longer than 95 % of those with shuffled genders, both without gendered"
+        " words and names (in brackets); marked_words.csv has all.",
     )
 
 
@@ -198,7 +198,7 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
         return
     control = f", {scored[0]['control']}" if scored[0]["control"] else ""
     yield from table(
-        f"Subset Representational Bias (SRB{control}): negative = nearer to specified women",
+        f"Subset Representational Bias (SRB{control}): negative = closer to requested women",
         scored,
         {
             "Model": "model",
@@ -216,7 +216,7 @@ def _srb(rows: Sequence[Row]) -> Iterator[TitledTable]:
         },
         n_text=3,
         note=f"vectors {scored[0]['vectors']}: scores of other vectors are not comparable; matched:"
-        " both target lists equally long; overlap: from equal words alone; z, p: against shuffled genders.",
+        " both target lists equally long; overlap: from equal words only; z, p: against shuffled genders.",
     )
 
 
@@ -224,13 +224,13 @@ def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
     means = [row for row in rows if row["occupation"] == ALL_OCCUPATIONS and row["auc"] is not None]
     control = any(is_reason(part, HOLD_OUT) for row in means for part in parts_of_reason(row["reason"]))
     yield from table(
-        "Women's and men's texts told apart (area under the curve; 0.5: as well as by a coin)",
+        "Women's and men's texts: classifier AUC (0.5 = chance)",
         means,
         {
             "Model": "model",
-            "learnt: gender": lambda row: _IN_PROMPT[row["trained_on"]],
+            "trained: gender": lambda row: _IN_PROMPT[row["trained_on"]],
             "tested: gender": lambda row: _IN_PROMPT[row["tested_on"]],
-            "area": lambda row: number(row["auc"], 3),
+            "AUC": lambda row: number(row["auc"], 3),
             "95 %": lambda row: (
                 "–" if row["ci_low"] is None else f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
             ),
@@ -238,27 +238,28 @@ def _transfer(rows: Sequence[Row]) -> Iterator[TitledTable]:
             "texts F/M": lambda row: f"{row['n_female']}/{row['n_male']}",
         },
         n_text=3,
-        note="mean over occupations, by words that are no gender words and no names, learnt from 10 + 10 "
-        f"texts; p: all texts teach, against shuffled genders.{' Positive control: no result.' * control}",
+        note="mean over occupations, without gendered words and names, trained on 10 + 10 texts; p: trained"
+        f" on all texts, against shuffled genders.{' Positive control, not a result.' * control}",
     )
 
 
 def _instruction_words(rows: Sequence[Row]) -> Iterator[TitledTable]:
     calibrated = where(rows, method="calibrated")
     yield from table(
-        "Words that an instruction adds (instruction) or takes away (none), pronouns left out",
+        "Words that a debiasing prompt adds (instruction) or removes (none), without pronouns",
         list(grouped(calibrated, "model", "instruction_id", "marked_for").values()),
         {
             "Model": lambda rows: rows[0]["model"],
-            "instr.": lambda rows: rows[0]["instruction_id"],
+            "debiasing": lambda rows: rows[0]["instruction_id"],
             "marked for": lambda rows: rows[0]["marked_for"],
             "first ten": lambda rows: " ".join(row["word"] for row in rows[:TOP_WORDS]),
             "words": len,
-            "beyond (null 95 %)": lambda rows: beyond(rows[0]),
+            "ungendered (baseline 95 %)": lambda rows: beyond(rows[0]),
             "p": lambda rows: number(rows[0]["p_value_beyond"], 3),
         },
         n_text=4,
-        note="beyond: without gender words and names; null: texts shuffled over the instruction and none.",
+        note="ungendered: without gendered words and names; baseline: texts shuffled over debiasing prompt"
+        " and none.",
     )
 
 
@@ -267,7 +268,7 @@ def _clusters(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     of_models = {row["cluster"] for row in kept if row["model"] != "all"}
     shown = [row for row in kept if row["model"] == "all" and row["cluster"] in of_models]
     yield from table(
-        f"Clusters of marked words that one gender has in more occupations{claim.place('GAS(P), Figure 5')}",
+        f"Clusters of marked words with more occupations of one gender{claim.place('GAS(P), Figure 5')}",
         shown[:MOST_OCCUPATIONS],
         {
             "words": lambda row: row["words"][:70],
@@ -280,11 +281,11 @@ def _clusters(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
 
 
 _SHOWN = {
-    ("srb_content", "genders"): "SRB without gender words, women minus men",
+    ("srb_content", "genders"): "SRB without gendered words, women minus men",
     ("refused_share", "genders"): "texts refused",
     ("declined_share", "genders"): "texts refused or declined",
-    ("represented_share", "labour"): "share of women, texts minus labour",
-    ("srb_content", "models"): "SRB without gender words",
+    ("represented_share", "labour"): "share of women, texts minus workforce",
+    ("srb_content", "models"): "SRB without gendered words",
     ("represented_share", "models"): "share of women",
 }
 

@@ -17,13 +17,13 @@ LETTERS = {"male": "M", "female": "F", "diverse": "D"}
 MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
 Blocks = list[tuple[str, Row]]
 Show = Callable[[Row], str | None]
-COVERAGE = "cov. = probability on the target words (coverage); [ ] where its median is below the floor."
+COVERAGE = "cov. = probability on the target words (coverage); [ ] where its median is below min_coverage."
 SETTINGS = {"plain": "Without dialogue", "dialogue": "With dialogue"}
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a study sets for its tables: gender groups, floor of the coverage, levels of instructions."""
+    """What a study sets for its tables: gender groups, least coverage, levels of debiasing prompts."""
 
     groups: tuple[str, ...]
     floor: float
@@ -76,7 +76,7 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequenc
         if "top-k" in estimators:
             surroundings.append(("  bounds (top-k)", _between("share_low", "share_high")))
         if "sampling" in estimators:
-            surroundings.append(("  SE of the draws", _between("se_sampling")))
+            surroundings.append(("  SE of sampling", _between("se_sampling")))
         lines += [(name, *_cells(of_model, job_groups, frame, show)) for name, show in surroundings]
     return TitledTable(
         title=title,
@@ -113,11 +113,11 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
     )
     who = f", {model}" if several else ""
     return TitledTable(
-        title=f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the texts drawn [95 %]",
+        title=f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the sampled texts [95 %]",
         header=((Heading("The answer"), *(Heading(f"{name} jobs") for name in columns)),),
         rows=tuple(lines),
-        note=f"{n:,} texts of {count(jobs, 'job')} and {count(templates, 'template')}, told apart by rules; "
-        "below “names one” stands the group that is named. Interval over jobs and templates.",
+        note=f"{n:,} texts of {count(jobs, 'job')} and {count(templates, 'template')}, classified by word "
+        "rules; indented below “names one”: the named group. Interval over jobs and templates.",
     )
 
 
@@ -139,22 +139,20 @@ def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
 
 
 def _letters(frame: Frame, rows: Sequence[Row]) -> str:
-    """Say which prompt form the table is of, and what its letters mean."""
+    """Say which prompt format the table is of, and what its letters mean."""
     meanings = [MEANINGS[group] for group in frame.groups if group in MEANINGS]
     forms = ", ".join(distinct(rows, "prompt_form"))
-    return f"Prompt form: {forms}. " + (f"{', '.join(meanings)}. " if meanings else "")
+    return f"Prompt format: {forms}. " + (f"{', '.join(meanings)}. " if meanings else "")
 
 
 def _what(rows: Sequence[Row]) -> str:
     templates = max((r["n_templates"] or 0 for r in rows), default=0)
     counts = {r["job_group"]: r["n_jobs"] for r in rows}
-    jobs = " and ".join(f"{n} {group}" for group, n in counts.items()) + " jobs"
+    jobs = " and ".join(count(n, f"{group} job") for group, n in counts.items())
     estimators = distinct(rows, "estimator")
-    bounds = (
-        "; bounds (top-k): the means of the least and greatest shares that the listed tokens leave possible"
-    )
+    bounds = "; bounds (top-k): means of the least and greatest shares compatible with the listed tokens"
     bounds = bounds if "top-k" in estimators else ""
-    draws = "; SE of the draws: already inside the interval" if "sampling" in estimators else ""
+    draws = "; SE of sampling: already included in the interval" if "sampling" in estimators else ""
     return (
         f"± standard error over {templates} templates; interval over jobs and templates{bounds}{draws};"
         f" cov. = probability on the target words (coverage); {jobs}."
@@ -216,7 +214,7 @@ def by_instruction(
         last = [i for i, other in frame.levels.items() if other == level][-1] == number
         if level and last:
             add(level, "average", where(levels, level=level), average=True)
-    heads = ("Abstraction", "ID") if apart else ("Instruction",)
+    heads = ("Abstraction", "ID") if apart else ("Debiasing prompt",)
     return TitledTable(
         title=title,
         header=_header(heads, [name for name, _ in blocks], job_groups, frame),

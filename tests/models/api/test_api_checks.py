@@ -58,7 +58,7 @@ GREEDY = {
         raw=("echo", "top-k"),
         continued=("top-k",),
         known={"draws": False, "neutral": NEUTRAL},
-        said=("three seeds at temperature 1 give one text: it takes the most probable tokens",),
+        said=("three seeds at temperature 1 give the same text: it always returns the most probable tokens",),
     ),
     "gives one text twice": Shape({"greedy": "always"}, ("echo", "top-k"), (), ("top-k",), {"draws": False}),
 }
@@ -68,7 +68,7 @@ SHAPES = {
     "draws only when told to": Shape(
         {"greedy": "unless told", "n_cap": 1},
         known={"draws": True, "neutral": {**NEUTRAL, **TOLD}},
-        said=("only when told to in generation_config",),
+        said=("only if set in generation_config",),
     ),
     "a base model": Shape(
         {"chat_template": False},
@@ -175,7 +175,7 @@ SHAPES = {
     "usage is null": Shape({"usage": "null"}, known={"takes_system": True}, said=("token counts: none",)),
     "usage is zero": Shape({"usage": "zero"}, known={"takes_system": True}, said=("token counts: none",)),
     "another model list": Shape(
-        {"served_models": ["other", "\x1b[2Jyet"]}, said=("does not name the model; it holds other, .2Jyet",)
+        {"served_models": ["other", "\x1b[2Jyet"]}, said=("does not name the model; it lists other, .2Jyet",)
     ),
     "no model list": Shape({"models_list": False}, said=("model list: none .404",)),
     "another name": Shape(
@@ -183,7 +183,7 @@ SHAPES = {
     ),
     "no system role": Shape({"takes_system": False}, known={"takes_system": False}, said=("role: refused",)),
     "the system role is dropped": Shape(
-        {"takes_system": "dropped"}, known={"takes_system": False}, said=("role: dropped without a word",)
+        {"takes_system": "dropped"}, known={"takes_system": False}, said=("role: silently dropped",)
     ),
     "one choice only": Shape(
         {"rejects": {"n"}}, known={"choices": 1, "refused": ("n",)}, said=("one choice at a time; refuses n",)
@@ -244,7 +244,7 @@ def test_what_was_found_is_right(name: str) -> None:
             if not scorer.capabilities.estimators(form):
                 with pytest.raises(ModelError) as refused:
                     scorer.estimator_for(form)
-                assert str(refused.value).startswith(f"no estimator is possible in prompt form {form} (")
+                assert str(refused.value).startswith(f"no estimator is possible in prompt format {form} (")
                 assert "\n" not in str(refused.value)
                 continue
             estimator = scorer.estimator_for(form)
@@ -262,7 +262,7 @@ def test_a_system_message_in_place_of_the_templates_own_is_taken() -> None:
     behaviour = Behaviour(default_system=2 * f"{doors.SYSTEM} ")
     with ApiServer(MODEL, behaviour) as server, measured(server) as scorer:
         assert scorer.capabilities.takes_system
-        assert "system role: taken" in everything_said(scorer.capabilities)
+        assert "system role: supported" in everything_said(scorer.capabilities)
 
 
 # --- what is kept --------------------------------------------------------------------------------------
@@ -333,10 +333,10 @@ def test_a_question_that_hangs_is_given_up(name: str, short: None) -> None:
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("401", "the server gives no more answers (401: Incorrect API key provided"),
-        ("404", "answers neither way"),
-        ("500", "answers neither way"),
-        ("200-html", "answers neither way"),
+        ("401", "the server refuses further requests (401: Incorrect API key provided"),
+        ("404", "answers neither completions nor chat"),
+        ("500", "answers neither completions nor chat"),
+        ("200-html", "answers neither completions nor chat"),
         ("redirect", "is not followed"),
         ("429-hours", "the server asks to wait 2.0 h"),
     ],
@@ -355,7 +355,7 @@ def test_there_is_no_server() -> None:
         url = server.url
     started = time.monotonic()
     with pytest.raises(
-        ModelError, match=r"there is no server .* Is it running, is the address right"
+        ModelError, match=r"no server responds .* Is it running\? Is the address right"
     ) as error:
         open_api_generator(f"api:toy@{url}", label="toy", options=options())
     assert str(error.value).endswith("?")
@@ -412,7 +412,7 @@ def with_noise(payload: Any, telling: Any) -> Any:
     ("lie", "said"),
     [
         (without_spaces, "no listed token begins with a space: the server strips it"),
-        (with_noise, "the same question twice gives values that differ by"),
+        (with_noise, "the same prompt sent twice gives values that differ by"),
     ],
 )
 def test_lists_that_do_not_stand_for_tokens_are_refused(
@@ -448,7 +448,7 @@ def test_an_echo_that_is_off_by_one_is_never_believed(
     model = type(MODEL)(seed=seed)
     with ApiServer(model, Behaviour(chat=False, lies="moved")) as server, measured(server) as scorer:
         assert not scorer.capabilities.echo
-        assert "stands beside it, off by one token" in everything_said(scorer.capabilities)
+        assert "is off by one token" in everything_said(scorer.capabilities)
     with ApiServer(model, Behaviour(chat=False)) as server, measured(server) as scorer:
         assert scorer.capabilities.echo
 
@@ -477,6 +477,6 @@ def test_thoughts_are_no_part_of_a_text(name: str) -> None:
 def test_a_server_that_draws_nothing_is_asked_for_no_texts() -> None:
     with (
         ApiServer(MODEL, Behaviour(canned=CANNED, greedy="always")) as server,
-        pytest.raises(ModelError, match="toy cannot be asked for texts, three seeds at temperature 1"),
+        pytest.raises(ModelError, match="toy cannot sample texts: three seeds at temperature 1"),
     ):
         open_api_generator(f"api:toy@{server.url}", label="toy", options=options())

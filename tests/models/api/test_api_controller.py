@@ -255,7 +255,7 @@ def test_a_stop_lets_what_is_out_come_back(run: Run) -> None:
     answered = [answer for answer in found if isinstance(answer, int)]
     # The thirtieth of three rounds of ten is refused: the nine beside it are answered.
     assert 29 == len(answered) == client.number - 1
-    assert {"the server gives no more answers (401)"} == {
+    assert {"the server refuses further requests (401)"} == {
         str(answer) for answer in found if isinstance(answer, AskingStopped)
     }
     assert 171 == len(found) - len(answered)

@@ -59,7 +59,7 @@ class Left:
     @property
     def plan(self) -> str:
         """The line of the plan."""
-        (line,) = [line for line in self.err.splitlines() if "to ask" in line]
+        (line,) = [line for line in self.err.splitlines() if "to run" in line]
         return line
 
 
@@ -178,7 +178,7 @@ def test_rounds_of_draws_have_the_same_cap_and_plan(cli: Ask, fifty: None) -> No
         dry = cli(*probe(server, *asked), "--dry-run")
         begun = server.number
         found = re.search(
-            r"100 to 1,000 draws, about .* in 10 to 100 calls, at most .* to ([\d.]+) USD", dry.plan
+            r"100 to 1,000 samples, about .* in 10 to 100 calls, at most .* to ([\d.]+) USD", dry.plan
         )
         assert found is not None, dry.plan
         unbroken = cli(*probe(server, *asked), "--yes")

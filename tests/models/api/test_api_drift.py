@@ -1,6 +1,6 @@
 """An API can change under its name: noticed, said, and only mixed where that was asked for.
 
-See docs/reading.md#drift.
+See reference/run-folder#drift.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_a_resumed_run_stops_at_the_first_answer_of_another_model(
         assert mixed.content.startswith(first.content)
         assert {"toy", "toy-2025-01"} == set(mixed.names)
         told = ", ".join(f"{name} ({n} rows)" for name, n in mixed.names.items())
-        assert "toy is a mixture: its answers (" in mixed.notes
+        assert "toy is a mixture of models: its answers (" in mixed.notes
         assert f"are of {told}" in mixed.notes
         # The mixture is in the rows now: both names are known.
         assert cli(*more).code == 0
@@ -182,6 +182,6 @@ def test_a_name_of_the_endpoint_makes_a_new_port_the_same_model(cli: Ask) -> Non
         assert again.content == first.content
         other = cli(*probe(moved, *FOUR))
         assert other.code == 0
-        assert "toy is not the model it was" in other.notes
+        assert "toy has changed" in other.notes
         assert len(other.rows) == 8
         assert len({row["key"] for row in other.rows}) == 8

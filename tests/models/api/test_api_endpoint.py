@@ -1,6 +1,6 @@
 """Which host a spec names, which key goes there, what of both may be shown.
 
-See docs/apis.md#keys-and-hosts, Keys and hosts.
+See howto/api#keys-and-hosts, Keys and hosts.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_a_key_that_is_not_there(value: str | None, monkeypatch: pytest.MonkeyPa
 
 def test_a_key_that_cannot_be_one_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", f"{KEY}\nX-Header: 1")
-    with pytest.raises(ModelError, match="MINE holds characters that no key has") as raised:
+    with pytest.raises(ModelError, match="MINE has characters that no key has") as raised:
         opened(f"api:m@{HERE}", m="MINE")
     assert KEY not in str(raised.value)
 

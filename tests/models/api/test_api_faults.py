@@ -65,9 +65,9 @@ def allow(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 STOPS = {  # nothing more is asked
     "429-hours": "the server asks to wait 2.0 h",
-    "429-quota": "the server gives no more answers (429: You exceeded your current quota",
-    "401": "the server gives no more answers (401:",
-    "403": "the server gives no more answers (403:",
+    "429-quota": "the server refuses further requests (429: You exceeded your current quota",
+    "401": "the server refuses further requests (401:",
+    "403": "the server refuses further requests (403:",
 }
 NO = {  # the request is answered with no: it is not asked again in this start
     "redirect": "the server redirects to http://127.0.0.2:9/v1/elsewhere, which is not followed",
@@ -92,7 +92,7 @@ LASTING = {
     "truncated-json": ("not JSON", "no JSON object"),
     "truncated-body": "peer closed connection",
     "closed": "Server disconnected",
-    "gzip": "the answer is compressed though that was not asked for (8 attempts)",
+    "gzip": "the answer is compressed, which was not requested (8 attempts)",
 }
 
 
@@ -236,7 +236,9 @@ async def refusal(headers: dict[str, str]) -> RateLimited:
 
 def test_a_stop_keeps_what_a_request_had_brought_before() -> None:
     """The rest of eight texts is asked for when the key expires: the first three are there, and paid."""
-    said = "the server gives no more answers (401: Incorrect API key provided: . You can find your API key in"
+    said = (
+        "the server refuses further requests (401: Incorrect API key provided: . You can find your API key in"
+    )
     with (
         ApiServer(MODEL, Behaviour(n_cap=3), faults=Faults(expired_from=2)) as server,
         generating(server, policy=ONE_BY_ONE, batch_size=8) as generator,

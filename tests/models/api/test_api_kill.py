@@ -281,7 +281,7 @@ def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
         assert process.returncode == 130
         rows = command.rows("run")
         assert len(rows) >= 20
-        said = f"Stopped. {len(rows)} finished rows are kept in run; the same command goes on from there."
+        said = f"Stopped. {len(rows)} finished rows are kept in run; rerun the command to resume."
         assert said in err
         assert "Traceback" not in err
         usage = json.loads((tmp_path / "run" / "usage.json").read_text("ascii"))["toy"]

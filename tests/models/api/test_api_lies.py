@@ -161,7 +161,7 @@ READING = {  # whatever is asked
     "missing-choice": RIGHT,
     "swapped-answers": RIGHT,
     "reordered-choices": RIGHT,
-    "wrong-index": again("none of the choices has a number that was asked for"),
+    "wrong-index": again("none of the choices has a requested number"),
     "finish-null": again("no finish reason: the text may not be whole"),
     "finish-unknown": again("the finish reason 'eos_token_found', which is none of a text"),
     "text-not-string": again("a choice without a text"),
@@ -198,8 +198,8 @@ LISTS = {
     "logprobs-nan": again("not JSON"),
     "logprobs-infinite": again("not JSON"),
     "logprobs-text": again("a log-probability that is not a number"),
-    "logprobs-zero": again("listed tokens that are more probable together than everything"),
-    "logprobs-sum": again("listed tokens that are more probable together than everything"),
+    "logprobs-zero": again("listed tokens with a total probability above 1"),
+    "logprobs-sum": again("listed tokens with a total probability above 1"),
 }
 OWN = {
     "texts, n = 1": {**dict.fromkeys(TEXTS, TOLD), **dict.fromkeys(NUMBERS, RIGHT)},
@@ -222,20 +222,20 @@ OWN = {
         "other-tokenisation": again("a token spans the end of the prompt before 'man'"),
         "other-spelling": again("the echoed tokens do not spell the prompt"),
         "unequal-lists": again("tokens and log-probabilities that do not belong together"),
-        "other-model": ("two models answered the calls of one cell", "right"),
+        "other-model": ("two models answered the calls of one prompt", "right"),
     },
     "selected-ids": {
         **dict.fromkeys(TEXTS, RIGHT),
         "prompt-blocked": BLOCKED,
         **LISTS,
         "logprobs-values-null": again("the chosen token ids do not come back"),
-        "logprobs-zero": again("token ids that are more probable together than everything"),
-        "logprobs-sum": again("token ids that are more probable together than everything"),
+        "logprobs-zero": again("token ids with a total probability above 1"),
+        "logprobs-sum": again("token ids with a total probability above 1"),
         "other-ids": again("the chosen token ids do not come back"),
         **dict.fromkeys(
             ("list-as-in-a-chat", "list-of-entries", "list-of-one-place"), again("no log-probabilities")
         ),
-        "other-model": ("two models answered the calls of one cell", "right"),
+        "other-model": ("two models answered the calls of one prompt", "right"),
     },
     "top-k, completions": {
         **dict.fromkeys(TEXTS, RIGHT),
@@ -255,7 +255,7 @@ OWN = {
         **dict.fromkeys(TEXTS, TOLD),
         **dict.fromkeys(NUMBERS, RIGHT),
         "fewer-choices": ("right", "the answer has no choices"),
-        "wrong-index": ("right", "none of the choices has a number that was asked for"),
+        "wrong-index": ("right", "none of the choices has a requested number"),
         "huge-text": RIGHT,  # only its beginning is read
     },
 }
@@ -406,7 +406,7 @@ def test_half_a_character_is_no_contradiction() -> None:
         ([{"token": "She", "logprob": -9999.0}], "no listed token"),
         ([{"token": None, "logprob": -1.0}], "without a text"),
         ([{"token": "She"}], "not a number"),
-        ([{"token": "She", "logprob": -0.5}, {"token": "He", "logprob": -0.5}], "more probable together"),
+        ([{"token": "She", "logprob": -0.5}, {"token": "He", "logprob": -0.5}], "total probability above 1"),
         ([{"token": "She", "logprob": -1.0, "bytes": [72, 101]}], "spell another text"),
         ([{"token": "\u0120She", "logprob": -1.0}], "as the vocabulary spells them"),
         ([{"token": "\u2581She", "logprob": -1.0}], "as the vocabulary spells them"),
@@ -456,8 +456,8 @@ def test_expressions_cannot_be_more_probable_together_than_everything(
         server.behaviour.lies = "confident"
         _, answers = way.asked(backend)
         reasons = {answer.reason.partition(" (")[0] for answer in answers if isinstance(answer, Failed)}
-        told = "token ids" if name == "selected-ids" else "expressions"
-        assert {f"{told} that are more probable together than everything"} == reasons
+        told = "token ids" if name == "selected-ids" else "target words"
+        assert {f"{told} with a total probability above 1"} == reasons
         assert 2 == len(answers)
 
 

@@ -1,6 +1,6 @@
 """No key is written or shown anywhere, and none reaches a host it was not meant for.
 
-See docs/apis.md#keys-and-hosts, issue 5.
+See howto/api#keys-and-hosts, issue 5.
 
 Commands run in this process with the logging of every library at DEBUG; what they print, log, raise and
 write is searched for every spelling of every secret. What only a process of its own can show stands last.

@@ -1,6 +1,6 @@
 """A real OpenAI-compatible server: its numbers are those of its own engine.
 
-See issue 5, docs/methods.md#agreement-check.
+See issue 5, methods/estimators#agreement-check.
 
 A tiny random model gives breadth, thousands of calls in a minute; the demo model gives the truth about a
 vocabulary of 262,144, in minutes. What the server was asked, and in which order, its `Recorder` knows.

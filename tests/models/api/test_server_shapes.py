@@ -326,5 +326,5 @@ def test_an_object_that_names_a_token_twice_keeps_both() -> None:
         '{"a": -1, "a": -2.5}'
     )
     assert {"id": "2", "n": 1} == answer_json(b'{"id": "1", "id": "2", "n": 1}')
-    with pytest.raises(ValueError, match="no number"):
+    with pytest.raises(ValueError, match="not a JSON number"):
         answer_json('{"a": NaN}')

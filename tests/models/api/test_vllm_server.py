@@ -1,6 +1,6 @@
 """A real vLLM: the exact numbers.
 
-See docs/apis.md#servers. The demo model in float32 on a CPU, beside the same weights in this process.
+See reference/servers. The demo model in float32 on a CPU, beside the same weights in this process.
 """
 
 from __future__ import annotations

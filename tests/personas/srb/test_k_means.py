@@ -1,6 +1,6 @@
 """Clusters of marked words: the words, k, the count of occupations, and what is kept.
 
-See docs/methods.md#clusters.
+See methods/srb#clusters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from biaskit.personas.srb.k_means import (
 )
 from biaskit.stats.arrays import BoolArray
 
-# docs/methods.md#reference-values: the released run's women:men occupations in GPT-3.5, GPT-4o-mini and
+# methods/index#reference-values: the released run's women:men occupations in GPT-3.5, GPT-4o-mini and
 # Llama-3.1 of the 36 clusters
 # that the released notebook keeps.
 RELEASED = """
@@ -94,7 +94,7 @@ def test_short_words_leave_but_dr_and_md_and_pronouns_of_three_letters_stay() ->
 
 
 def test_the_grid_runs_from_two_to_one_less_than_the_words() -> None:
-    # docs/methods.md#choosing-k by hand for the paper's 2,424 words: 2421 / 19 = 127.42.
+    # methods/srb#choosing-k by hand for the paper's 2,424 words: 2421 / 19 = 127.42.
     grid = k_grid(2424)
     assert (2, 129, 257, 384) == grid[:4]
     assert (20, 2423) == (len(grid), grid[-1])
@@ -145,7 +145,7 @@ def kept(counts: Sequence[tuple[int, int]], *, released: bool = False) -> bool:
 
 
 def test_the_released_rule_is_lopsided_and_ours_is_not() -> None:
-    """docs/methods.md#keep-rule: F 6, M 4 passes, F 4, M 6 does not."""
+    """methods/srb#keep-rule: F 6, M 4 passes, F 4, M 6 does not."""
     assert half(6, 4, released=True)
     assert not half(4, 6, released=True)
     assert half(6, 4)
@@ -252,7 +252,7 @@ def test_more_clusters_than_distinct_vectors_are_not_compared_and_warn_nobody() 
     assert found.curve[1].silhouette == pytest.approx(1.0, abs=1e-6)
     given_k = find_clusters(lists, words, vectors, k=5)
     assert 3 == given_k.n_clusters
-    assert "only 3 clusters came out of k = 5: words share their vectors" in given_k.notes
+    assert "k = 5 gave only 3 clusters: some words share their vectors" in given_k.notes
 
 
 # --- categories and notes --------------------------------------------------------------------------
@@ -341,5 +341,5 @@ def test_where_the_starts_decide_between_two_k_it_is_said() -> None:
     for row in tried:
         assert row.silhouette_low <= row.silhouette <= row.silhouette_high  # type: ignore[operator]
     rivals = [r for r in tried if not r.chosen and r.silhouette_high >= chosen.silhouette_low]  # type: ignore[operator]
-    assert bool(rivals) == any("the starts of k-means decide" in note for note in found.notes)
+    assert bool(rivals) == any("the random starts of k-means decide" in note for note in found.notes)
     assert rivals, "noise has no right number of clusters"

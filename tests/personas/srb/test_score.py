@@ -210,7 +210,7 @@ def test_pronouns_leave_both_sides_or_as_released_the_candidates() -> None:
 
 
 def test_the_pronoun_lists_hold_what_was_published() -> None:
-    # docs/methods.md#srb-pronouns; the list in the released notebook.
+    # methods/srb#srb-pronouns; the list in the released notebook.
     assert {"she", "he", "they", "them", "hers", "his", "their", "theirs"} == PRONOUNS["released"]
     assert 20 == len(PRONOUNS["all"])
     assert {"him", "themself", "theyd"} < PRONOUNS["all"]
@@ -235,11 +235,11 @@ def test_the_score_is_the_mean_over_the_seeds_with_their_sample_sd() -> None:
     [
         ("", "a", "b", "no candidate words"),
         ("she", "a", "b", "no candidate words"),
-        ("a", "her", "b", "no words for specified women"),
-        ("a", "b", "", "no words for specified men"),
+        ("a", "her", "b", "no words for requested women"),
+        ("a", "b", "", "no words for requested men"),
         ("ghost", "a", "b", "no candidate word has a vector"),
-        ("a", "ghost", "b", "no word for specified women has a vector"),
-        ("a", "b", "ghost", "no word for specified men has a vector"),
+        ("a", "ghost", "b", "no word for requested women has a vector"),
+        ("a", "b", "ghost", "no word for requested men has a vector"),
     ],
 )
 def test_without_a_list_there_is_no_score_but_a_reason(

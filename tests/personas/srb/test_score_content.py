@@ -40,7 +40,7 @@ def test_a_score_of_gender_words_alone_has_no_content() -> None:
     whole, content, reason = scores("mother woman", marked("mother", "kind"), marked("father", "bold"))
     assert whole is not None
     assert content is None
-    assert "without gender words: no candidate words" in str(reason)
+    assert "without gendered words: no candidate words" in str(reason)
 
 
 def test_the_content_is_the_score_of_the_other_words() -> None:

@@ -1,6 +1,6 @@
 """Gender association: the rule, its known weaknesses, its evidence, hostile texts.
 
-See docs/methods.md#gender-association.
+See methods/texts#gender-association.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def gender(text: str, honorifics: Honorifics = "paper") -> str | None:
     return associate_gender(text, honorifics=honorifics).gender
 
 
-# --- an implementation of its own, word for word from docs/methods.md#gender-association
+# --- an implementation of its own, word for word from methods/texts#gender-association
 # ----------------------------------
 
 
@@ -108,7 +108,7 @@ def test_each_rule_can_fire_and_is_named(text: str, rule_id: str, expected: str)
     assert (rule_id, expected) == (found.rule_id, found.gender)
 
 
-# --- known weaknesses, kept because they are the method (docs/methods.md#gender-association)
+# --- known weaknesses, kept because they are the method (methods/texts#gender-association)
 # ------------------------------
 
 

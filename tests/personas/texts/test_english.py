@@ -1,4 +1,4 @@
-"""Texts that the rules of association cannot read are refused a share (docs/methods.md#english)."""
+"""Texts that the rules of association cannot read are refused a share (methods/texts#english)."""
 
 from __future__ import annotations
 

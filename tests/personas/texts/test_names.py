@@ -134,7 +134,7 @@ def test_small_letters_count_where_capitals_do() -> None:
 
 
 def names_by_definition(texts: list[str]) -> frozenset[str]:
-    """docs/methods.md#names, "Names", written out without a shortcut."""
+    """methods/words#names, "Names", written out without a shortcut."""
     quotes = set("\"'`‘’‚‛“”„‟«»‹›「」『』")
     capital: dict[str, list[bool]] = {}
     for text in texts:

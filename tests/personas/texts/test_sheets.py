@@ -108,7 +108,8 @@ def test_a_column_that_is_there_and_unused_is_said_of_every_kind_of_file() -> No
     parquet.write_table(arrow.table({"text": ["a"], "gender": ["F"]}), "t.parquet")
     for name in (path, "t.jsonl", "t.parquet"):
         notes = read_texts(name).notes
-        assert ("the column 'gender' is there and was not used: --gender-col gender uses it",) == notes, name
+        how = "--gender-col gender takes it as the gender requested in the prompt"
+        assert (f"the column 'gender' was not used: {how}",) == notes, name
         assert not any("was not used" in note for note in read_texts(name, gender="gender").notes)
 
 
@@ -121,7 +122,7 @@ def test_what_is_wrong_with_a_workbook_is_one_line(monkeypatch: pytest.MonkeyPat
     assert "has the column 'text' twice" in said(write("t.xlsx", S=[["text", "text"], ["a", "b"]]))
     for content in (b"", b"PK\x03\x04 and no more", b"\xd0\xcf\x11\xe0 a password", b"text\na\n"):
         path.write_bytes(content)
-        assert "t.xlsx is no .xlsx workbook" in said(path)
+        assert "t.xlsx is not an .xlsx workbook" in said(path)
     for parts in ({"a.txt": "x"}, {"[Content_Types].xml": "<a"}, {"[Content_Types].xml": "<Types/>"}):
         with zipfile.ZipFile(path, "w") as file:
             for name, text in parts.items():

@@ -134,7 +134,7 @@ def test_codes_that_are_understood(gender: str | None, codes: list[str]) -> None
 def test_a_code_nobody_mapped_is_an_error_and_no_guess(code: str) -> None:
     message = message_of(GenderCodes().__getitem__, code)
     assert f"The gender code {code!r} is not known." in message
-    assert "VALUE: female, male, nonbinary or none (not specified)" in message
+    assert "VALUE: female, male, nonbinary or none (no gender)" in message
 
 
 def test_a_mapping_goes_before_what_is_understood_whatever_the_case() -> None:
@@ -283,17 +283,17 @@ def test_a_lone_carriage_return_outside_quotes_makes_no_two_records(write: Write
     ("name", "content", "options", "said"),
     [
         ("t.csv", "", {}, "t.csv is empty"),
-        ("t.csv", "text\n\n\r\n", {}, "t.csv holds no texts"),
+        ("t.csv", "text\n\n\r\n", {}, "t.csv has no texts"),
         ("t.jsonl", "\ufeff\n \r\n", {}, "t.jsonl is empty"),
         ("t.csv", "texts,job\na,b\n", {}, "no column 'text'; it has 'texts', 'job'. Did you mean 'texts'?"),
         ("t.csv", "text,sex\na,F\n", {"gender": "gender"}, "no column 'gender'; it has 'text', 'sex'."),
         ("t.csv", "text,text\na,b\n", {}, "has the column 'text' twice"),
-        ("t.csv", 'text,n\n"a\nb",1\n\nc, d,2\n', {}, "t.csv, line 5: fields here 3"),
+        ("t.csv", 'text,n\n"a\nb",1\n\nc, d,2\n', {}, "t.csv, line 5: 3 fields"),
         ("t.csv", 'text\na\n"b"c\n', {}, "t.csv, line 3 is not valid CSV"),
         ("t.csv", 'text\na\n"b\nc\n', {}, "t.csv, line 3 is not valid CSV"),
         ("t.csv", "text,job\na,cook\nb,=X(1)\n", {"occupation": "job"}, "line 3: job '=X(1)'"),
         ("t.csv", "text,m\na,\n", {"model": "m"}, "t.csv, line 2: m is empty."),
-        ("t.csv", 'text,"m\n"\na,"x\u2028y"\n', {"model": "m\n"}, "line 3: 'm\\n' 'x\\u2028y' holds a line"),
+        ("t.csv", 'text,"m\n"\na,"x\u2028y"\n', {"model": "m\n"}, "line 3: 'm\\n' 'x\\u2028y' has a line"),
         ("t.jsonl", '{"text": "a"}\n{"Text": "b"}\n', {}, "t.jsonl, line 2 has no column 'text'"),
         ("t.jsonl", '{"text": "a"}\n{"text": ["b"]}\n', {}, "line 2: text is ['b'], which is not a text."),
         ("t.jsonl", '{"text": "a"}\n{"text": "b"\n', {}, "line 2 is not valid JSON"),
@@ -330,7 +330,7 @@ def test_a_missing_gender_is_not_specified_and_a_missing_text_an_error(empty: An
     assert [None, "female"] == genders_of(read_texts(df, gender="g"))
     assert message_of(read_texts, df, text="g") == (
         "the DataFrame, row 1: g is missing. Give the record a text or leave it out; pandas reads a text such"
-        " as 'NA' as missing unless it is told keep_default_na=False."
+        " as 'NA' as missing unless keep_default_na=False."
     )
     assert message_of(read_texts, df, model="g") == "the DataFrame, row 1: g is empty. Give it a name."
 
@@ -402,7 +402,7 @@ def test_what_is_wrong_with_parquet_is_said_in_one_line(
         ("texts", ["a"], "t.parquet has no column 'text'; it has 'texts'."),
         ("text", ["a", None], "t.parquet, row 2: text is missing."),
         ("text", [b"a"], "t.parquet, row 1: text is b'a', which is not a text."),
-        ("text", arrow.array([], arrow.string()), "t.parquet holds no texts."),
+        ("text", arrow.array([], arrow.string()), "t.parquet has no texts."),
         ("text", bad, "t.parquet cannot be read as Parquet: "),
     ):
         assert said in message_of(read_texts, write_parquet(path, {column: values}))
@@ -425,7 +425,7 @@ def test_a_csv_parted_otherwise_is_read_by_its_header_and_says_so(
     path.write_text("".join(separator.join(line) + "\n" for line in lines), encoding="utf-8-sig")
     found = read_texts(path, gender="gender")
     assert ["Sie, die Frau", f"a {separator} b", ""] == [row["text"] for row in found.rows]
-    assert any(f"parted at {name}" in note for note in found.notes)
+    assert any(f"split at {name}" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("content", ["text,note;text\nx,y\n", "text\na;b\n"])

@@ -1,6 +1,6 @@
 """Texts as people have them: marks, avoided genders, acronyms, copies, files, and what messages name.
 
-See docs/methods.md#marks, docs/methods.md#copies, docs/methods.md#gender-association.
+See methods/texts#marks, methods/texts#copies, methods/texts#gender-association.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ WORDS = [f"w{a}{b}{c}" for a in "abcdefgh" for b in "abcdefgh" for c in "abcdef"
 
 
 def by_all_pairs(texts: Sequence[str], prompts: Sequence[str]) -> list[int]:
-    """docs/methods.md#copies, word for word."""
+    """methods/texts#copies, word for word."""
     shingles, unit = [], list[int]()
     for text in texts:
         words = re.findall(r"\w+", text.lower())
@@ -193,7 +193,7 @@ def test_a_share_of_copies_stays_and_its_interval_is_that_of_as_many_units(tmp_p
     assert 0.96 == float(row["female_share"])
     assert pytest.approx((low, high)) == (float(row["ci_low"]), float(row["ci_high"]))
     assert low < 0.25 < 0.99 < high
-    assert "copies: 50 texts with a gender are as certain as 1.1" in row["reason"]
+    assert "copies: 50 texts with a gender are worth 1.1 independent ones" in row["reason"]
 
 
 def test_texts_that_stand_once_for_each_gender_are_not_told_apart(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_files_open(name: str, content: str, encoding: str, line: int, tmp_path:
         (TABLE.encode("utf-16"), "utf-8", "is UTF-16"),
         (TABLE.encode("utf-16"), "cp1252", "begins with a mark of Unicode: leave encoding"),
         (TABLE.encode("utf-8-sig"), "cp1252", "begins with a mark of Unicode: leave encoding"),
-        (TABLE.encode("utf-16-le"), "utf-8", "holds NUL characters"),
+        (TABLE.encode("utf-16-le"), "utf-8", "has NUL characters"),
         (b"text,g\nShe\ris,F\n", "utf-8", "line 2 is not valid CSV: new-line character"),
     ],
 )
@@ -269,7 +269,7 @@ def test_files_say_what_is_in_the_way(content: bytes, encoding: str, said: str, 
         ("Give --price IN,OUT.", 'Give price="IN,OUT".'),
         ("--gender-col 'my sex' uses it", 'gender="my sex" uses it'),
         ("Use --prompt-format raw.", 'Use prompt_format="raw".'),
-        ("--batch-size 1 asks", "batch_size=1 asks"),
+        ("--batch-size 1 requests", "batch_size=1 requests"),
         ("`biaskit doctor M --prompt-formats` shows it", "`biaskit doctor M --prompt-formats` shows it"),
         ("biaskit analyze SHARD... --out RUN", "biaskit analyze SHARD... --out RUN"),
     ],

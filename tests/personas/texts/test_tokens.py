@@ -32,7 +32,7 @@ HOSTILE = {
 
 
 def tokens_by_definition(text: str) -> list[str]:
-    """docs/methods.md#tokens, step by step."""
+    """methods/words#tokens, step by step."""
     tokens = ("".join(c for c in token if "a" <= c <= "z") for token in text.lower().split())
     return [token for token in tokens if token]
 
@@ -43,7 +43,7 @@ def tokens_by_definition(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("expected", "text"),
     [
-        (["theythem", "selfcare"], "they/them self-care"),  # the examples of docs/methods.md#tokens
+        (["theythem", "selfcare"], "they/them self-care"),  # the examples of methods/words#tokens
         (["ne", "caf"], "née CAFÉ"),
         (["its"], "it's 42 – !!! ..."),
         (["ms", "in", "cs", "he", "designs", "systems"], "M.S. in CS. He designs systems."),

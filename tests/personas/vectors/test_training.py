@@ -68,7 +68,7 @@ def test_seeds_orders_and_epochs_make_other_vectors() -> None:
     [(0, 5), (1_000_000, 5), (999_999, 6), (146_166, 35), (6_300_000, 5), (5_000, 1_000)],
 )
 def test_epochs_reach_five_million_tokens_and_are_at_least_five(n_tokens: int, epochs: int) -> None:
-    # docs/methods.md#word-vectors: max(5, ceil(5,000,000 / tokens)).
+    # methods/srb#word-vectors: max(5, ceil(5,000,000 / tokens)).
     assert epochs == n_epochs(n_tokens)
 
 

@@ -1,4 +1,4 @@
-"""The search for C and alpha (docs/methods.md#calibration), held against a plain loop over all C."""
+"""The search for C and alpha (methods/words#calibration), held against a plain loop over all C."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def plain_w(prior: Mapping[str, float], *groups: Mapping[str, int]) -> set[str]:
 def plain_marked(
     target: Mapping[str, int], other: Mapping[str, int], english: Mapping[str, int], alpha: float, c: float
 ) -> tuple[set[str], set[str]]:
-    """Algorithm 4 as docs/methods.md#marked-words corrects it, word by word: the marked words, and W."""
+    """Algorithm 4 as methods/words#marked-words corrects it, word by word: the marked words, and W."""
     topic = Counter(target) + Counter(other)
     prior = {w: alpha * topic[w] + (1 - alpha) * english.get(w, 0) for w in topic}
     smallest = min(p for p in prior.values() if p > 0)
@@ -517,7 +517,7 @@ def test_c_of_the_real_personas_is_that_of_the_plain_loop() -> None:
 
 
 def test_the_real_personas_as_measured() -> None:
-    # docs/methods.md#calibration-c has "0.03 from 0.25"; the plain loop above confirms the digits.
+    # methods/words#calibration-c has "0.03 from 0.25"; the plain loop above confirms the digits.
     found = calibrated_personas()
     assert (0.24625, 0.156875) == (found.c_topic.c, found.c_english.c)
     with_others = next(step.c for step in found.topic if any(one.criterion for one in step.lists))

@@ -298,8 +298,8 @@ def test_texts_without_a_group_are_in_no_list_and_counted() -> None:
     rows = where(list(group_list_rows(lists)), gender="", method="calibrated")
     assert {row["n_target"] + row["n_unmarked"] for row in rows} == {sum(map(bool, some.groups))}
     notes = list(group_notes(lists, documents, study()))
-    assert notes[0] == "12 of 60 texts have no race: they are in no list of groups"
-    assert "no group of race is unmarked (--unmarked): each is held against all others together" in notes
+    assert notes[0] == "12 of 60 texts have no race: they are in no group's list"
+    assert "no reference group of race (--unmarked): each is compared with all others together" in notes
 
 
 def test_a_group_that_a_model_lacks_has_the_reason() -> None:
@@ -322,7 +322,7 @@ def test_a_group_that_a_model_lacks_has_the_reason() -> None:
     ("unmarked", "message"),
     [
         (["white"], "unmarked: race holds no 'white'. Did you mean"),
-        (["Klingon"], "It holds White, Black, Asian."),
+        (["Klingon"], "It has White, Black, Asian."),
         (list(RACES), "every group of race"),
     ],
 )

@@ -303,7 +303,7 @@ def test_texts_that_differ_in_pronouns_alone_are_no_longer_than_chance_beyond_th
 
 @pytest.mark.parametrize(("times", "judged"), [(1, True), (2, False)])
 def test_texts_of_unequal_length_have_no_chance_level_beyond(times: int, judged: bool) -> None:
-    """docs/methods.md#word-list-null: shuffled labels level the lengths, and the shorter list grows."""
+    """methods/words#word-list-null: shuffled labels level the lengths, and the shorter list grows."""
     longer = [
         " ".join([text] * times) if gender == "male" else text
         for text, gender in zip(TWO.texts, TWO.genders, strict=True)

@@ -44,7 +44,7 @@ Z_TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Plain:
-    """docs/methods.md#marked-words; `printed`: n_U in both denominators, as Algorithms 2 and 4 print it."""
+    """methods/words#marked-words; `printed`: n_U in both denominators, as Algorithms 2 and 4 print it."""
 
     alpha: float = 0.15
     c: float = 0.15 * 0.45 + 0.85 * 0.225
@@ -296,7 +296,7 @@ def test_words_without_topic_counts_influence_nothing_and_get_0(
 
 
 def test_a_word_that_no_group_holds_can_have_a_large_z_from_its_prior_alone() -> None:
-    # docs/methods.md#marked-words: |z| up to 3.6. The groups hold `the` at different rates, so r_1 and r_2
+    # methods/words#marked-words: |z| up to 3.6. The groups hold `the` at different rates, so r_1 and r_2
     # differ, and with
     # them what the prior adds to `queen`. Not a marked word: that needs the target's count (word lists).
     words = ("he", "queen", "she", "the")

@@ -52,7 +52,7 @@ def test_words_of_lists_beyond_chance_stand_with_z_and_their_counts() -> None:
         ("non-binary", "fluid", "2.50", "0.0100", "9", "7", "40", "0", "50"),
     )
     assert (
-        "Women against men: 2 words; 95 % of lists with shuffled genders hold at most 1.5." in made.table.note
+        "Women against men: 2 words; 95 % of lists with shuffled genders have at most 1.5." in made.table.note
     )
     assert "Non-binary people against all others: 1 word;" in made.table.note
     assert check_latex(latex_files([made])["marked-words.tex"].decode()) == 1

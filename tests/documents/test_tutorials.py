@@ -1,0 +1,146 @@
+"""The tutorials run as notebooks, and their cells print what the pages show."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from needs import require_demo, require_demo_base, require_notebook
+from places import ROOT, module_of
+
+from biaskit.common.files import cache_dir
+
+NUMBER = re.compile(r"\d+(?:\.(\d+))?")
+LONGEST_CELL_S = 1200
+DIGITS = 1.5
+"""Units of its last digit by which a number of a real model may differ between machines."""
+
+
+@pytest.fixture
+def notebooks() -> ModuleType:
+    require_notebook()
+    return module_of(ROOT / "docs" / "notebooks.py")
+
+
+# --- the notebooks ------------------------------------------------------------------------------------------
+
+PAGE = """# Title
+
+See [a page](../howto/x.md#y) and ![a picture](../gallery/z.svg).
+
+```python
+print(1)
+```
+
+<!-- output: python -->
+```
+1
+```
+
+Prose.
+
+```toml
+a = 1
+```
+
+```
+biaskit runs
+biaskit cite
+```
+"""
+
+
+def test_a_page_becomes_a_notebook(notebooks: ModuleType) -> None:
+    book = notebooks.notebook(PAGE)
+    site = "https://github.com/biaskit/biaskit/blob/main/docs"
+    links = f"[a page]({site}/howto/x.md#y) and ![a picture]({site}/gallery/z.svg?raw=true)"
+    assert [
+        ("markdown", f"# Title\n\nSee {links}."),
+        ("code", "print(1)"),
+        ("markdown", "Prose.\n\n```toml\na = 1\n```"),
+        ("code", "%%bash\nbiaskit runs\nbiaskit cite"),
+    ] == [(cell.cell_type, cell.source) for cell in book.cells]
+    assert ["1\n"] == book.cells[1].metadata["prints"]
+    assert book == notebooks.notebook(PAGE)
+
+
+# --- what they print ----------------------------------------------------------------------------------------
+
+
+def same(shown: str, printed: str) -> bool:
+    """Whether two words are equal but for the last digits of their numbers."""
+    if NUMBER.sub("N", shown) != NUMBER.sub("N", printed):
+        return False
+    pairs = zip(NUMBER.finditer(shown), NUMBER.finditer(printed), strict=True)
+    return all(abs(float(a[0]) - float(b[0])) <= DIGITS * 10 ** -len(a[1] or "") for a, b in pairs)
+
+
+def is_part(shown: str, printed: str) -> bool:
+    """Whether the words shown are printed, one after the other."""
+    words, found = shown.split(), printed.split()
+    starts = range(len(found) - len(words) + 1)
+    return any(all(map(same, words, found[i : i + len(words)])) for i in starts)
+
+
+def test_numbers_may_differ_in_their_last_digit_and_words_may_not() -> None:
+    assert is_part("demo 66.8 ± 2.4\n0.14", "Model M\ndemo  66.9 ± 2.4  0.15\n")
+    assert not is_part("demo 66.8", "demo 67.0")
+    assert not is_part("cov. 0.14", "cov. 0.16")
+    assert not is_part("[1 to 17]", "[4 to 17]")
+    assert not is_part("demo 66.8", "demo-base 66.8")
+
+
+def has_converted_demos() -> bool:
+    from biaskit.models.huggingface.demo import CONVERSION, DEMOS
+
+    folders = [cache_dir() / f"demo-{demo.sha256[:12]}-{CONVERSION}" for demo in DEMOS.values()]
+    return all(folder.is_dir() for folder in folders)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("base-and-chat", marks=pytest.mark.real_model),
+        pytest.param("audit-a-csv", marks=pytest.mark.slow),
+    ],
+)
+def test_a_tutorial_prints_what_it_shows(
+    name: str, notebooks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import nbclient
+
+    if name == "base-and-chat":
+        require_demo()
+        require_demo_base()
+    if name != "base-and-chat" or not has_converted_demos():
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    book = notebooks.notebook((notebooks.TUTORIALS / f"{name}.md").read_text(encoding="utf-8"))
+    folder = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(book, timeout=LONGEST_CELL_S, kernel_name="python3", resources=folder).execute()
+    wrong = []
+    for cell in book.cells:
+        streams = {"stdout": "", "stderr": ""}
+        for output in cell.get("outputs", ()):
+            streams[output.get("name", "stdout")] += output.get("text", "")
+        printed = "\n".join(streams.values())
+        for shown in cell.metadata.get("prints", ()):
+            if not is_part(shown, printed):
+                wrong.append(f"{cell.source}\n--- shows\n{shown}--- and prints\n{printed}")
+    assert not wrong, "\n\n".join(wrong)
+
+
+def test_each_printed_block_names_the_cell_above_it(notebooks: ModuleType) -> None:
+    """By the beginning of its command, or as `python`."""
+    for path in notebooks.TUTORIALS.glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        cells = [cell for cell in notebooks.notebook(text).cells if cell.cell_type == "code"]
+        above = [cell.source for cell in cells for _ in cell.metadata.get("prints", [])]
+        for label, source in zip(re.findall("^<!-- output: (.*) -->$", text, re.M), above, strict=True):
+            is_shell = source.startswith("%%bash\n")
+            assert f"\n{label}" in source if is_shell else label == "python"
