@@ -151,25 +151,9 @@ def of_models(quantity: str) -> Kind:
     )
 
 
-_WIDE = {
-    "probe_gap": ("{model} says women more", "saying women"),
-    "represented_gap": ("{model} writes about women more", "writing about women"),
-    "labour_gap": ("more women work", "women in the workforce"),
-}
-"""Gap → a clause on where it is wide, and its name."""
-_GOES_WITH = {
-    "probe_gap": (("says women more", "says women less"), "saying women"),
-    "represented_gap": (("writes about women more", "writes about women less"), "writing about women"),
-    "srb_spread": (
-        ("has words for women and men farther apart", "has words for women and men closer together"),
-        "the distance between words for women and men",
-    ),
-}
-
-
 def of_link(y: str, x: str) -> Kind:
     """Make the words for whether two gaps go together over occupations."""
-    (wide, x_name), ((higher, lower), y_name) = _WIDE[x], _GOES_WITH[y]
+    (wide, x_name), (higher, lower, y_name) = _STATED["wide"][x], _STATED["goes_with"][y]
     subject = "{model}" if x == "labour_gap" else "it"
     unclear = (f"no clear link between {x_name} and {y_name} in {{model}}.",)
     return Kind(
