@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from biaskit.common.files import cache_dir, sync_directory
+from biaskit.common.files import cache_dir, sync_directory, toml_beside
 from biaskit.common.inputs import digest_of_file
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf
@@ -35,8 +34,7 @@ class Demo:
     file: str | None = None  # where it lies in the package; None: the package assembles it
 
 
-_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-DEMOS: Mapping[str, Demo] = {name: Demo(**stated) for name, stated in _STATED.items()}
+DEMOS: Mapping[str, Demo] = {name: Demo(**stated) for name, stated in toml_beside(__file__).items()}
 
 
 def find_demo(name: str) -> ModelFolder:

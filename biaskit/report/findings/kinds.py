@@ -6,11 +6,10 @@ Verdicts that a kind has no words for (no verdict, not identified, not measured)
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from biaskit.common.files import toml_beside
 from biaskit.report.findings.finding import Topic, outcome_of
 from biaskit.report.findings.sentence import (
     DETAIL,
@@ -107,7 +106,7 @@ def claim(
     )
 
 
-_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_STATED = toml_beside(__file__)
 
 
 def _kind(name: str) -> Kind:

@@ -5,11 +5,10 @@ See methods/index#cannot-show.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from biaskit.common.files import toml_beside
 from biaskit.common.wording import count, listed, percent, short
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import parts_of
@@ -22,7 +21,7 @@ from biaskit.tables.query import defined, distinct
 FEW_TEMPLATES = 5
 FEW_ITEMS = 10
 WIDE_BOUNDS = 0.1
-_SAID: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_SAID: Mapping[str, Any] = toml_beside(__file__)
 
 
 def cannot_show(content: Content) -> tuple[str, ...]:
