@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
+
+from biaskit.common.files import toml_beside
 
 Kind = Literal["text", "integer", "number", "boolean"]
 _KINDS: Mapping[str, Kind] = {"": "text", "i": "integer", "n": "number", "b": "boolean"}
@@ -62,6 +62,5 @@ def _table(columns: str, keys: str) -> TableSchema:
 
 
 SCHEMAS: Mapping[str, TableSchema] = {
-    name: _table(**stated)
-    for name, stated in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items()
+    name: _table(**stated) for name, stated in toml_beside(__file__).items()
 }

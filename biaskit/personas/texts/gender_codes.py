@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 
+from biaskit.common.files import toml_beside
 from biaskit.corpora.sources import shown
 from biaskit.errors import CorpusError, StudyError, nearest
 
-_CODES: Mapping[str, Sequence[str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_CODES: Mapping[str, Sequence[str]] = toml_beside(__file__)
 _CODE = re.compile(r"[^.=\x00-\x1f\x7f]{1,40}")  # what a dotted key of --set can hold
 NO_CODES: Mapping[str, str] = MappingProxyType({})
 

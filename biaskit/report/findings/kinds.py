@@ -6,11 +6,10 @@ Verdicts that a kind has no words for (no verdict, not identified, not measured)
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from biaskit.common.files import toml_beside
 from biaskit.report.findings.finding import Topic, outcome_of
 from biaskit.report.findings.sentence import (
     DETAIL,
@@ -107,7 +106,7 @@ def claim(
     )
 
 
-_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_STATED = toml_beside(__file__)
 
 
 def _kind(name: str) -> Kind:
@@ -151,25 +150,9 @@ def of_models(quantity: str) -> Kind:
     )
 
 
-_WIDE = {
-    "probe_gap": ("{model} says women more", "saying women"),
-    "represented_gap": ("{model} writes about women more", "writing about women"),
-    "labour_gap": ("more women work", "women in the workforce"),
-}
-"""Gap → a clause on where it is wide, and its name."""
-_GOES_WITH = {
-    "probe_gap": (("says women more", "says women less"), "saying women"),
-    "represented_gap": (("writes about women more", "writes about women less"), "writing about women"),
-    "srb_spread": (
-        ("has words for women and men farther apart", "has words for women and men closer together"),
-        "the distance between words for women and men",
-    ),
-}
-
-
 def of_link(y: str, x: str) -> Kind:
     """Make the words for whether two gaps go together over occupations."""
-    (wide, x_name), ((higher, lower), y_name) = _WIDE[x], _GOES_WITH[y]
+    (wide, x_name), (higher, lower, y_name) = _STATED["wide"][x], _STATED["goes_with"][y]
     subject = "{model}" if x == "labour_gap" else "it"
     unclear = (f"no clear link between {x_name} and {y_name} in {{model}}.",)
     return Kind(

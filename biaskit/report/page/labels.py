@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
+from biaskit.common.files import toml_beside
 from biaskit.common.wording import PEOPLE
 
 _UNCLEAR = ("no-clear-difference", "not-identified", "no-verdict", "not-measured")
@@ -15,7 +14,7 @@ VERDICTS: Mapping[str, str] = {
     "shown": "",
 }
 
-_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_STATED = toml_beside(__file__)
 TABLES: Mapping[str, Mapping[str, str]] = _STATED["tables"]
 """Table → its title, what it holds, and the question that it answers."""
 COLUMNS: Mapping[str, str] = _STATED["columns"]
