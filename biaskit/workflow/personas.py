@@ -31,7 +31,7 @@ from biaskit.workflow.result import RunResult, table_property
 
 @dataclass(frozen=True, repr=False)
 class PersonasResult(RunResult):
-    """A run of texts: who is represented in them, and in which words.
+    """Read a run of texts: who is represented in them, and in which words.
 
     >>> written
     PersonasResult('written': texts, 80 texts, 6 warnings)

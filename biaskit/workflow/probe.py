@@ -43,7 +43,7 @@ OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implici
 
 @dataclass(frozen=True, repr=False)
 class ProbeResult(RunResult):
-    """A run of `probe`: probabilities of words for each gender group.
+    """Read a run of `probe`: probabilities of words for each gender group.
 
     A share is a group's part of the probability on the target words, `coverage` is that probability.
 

@@ -113,7 +113,7 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
     ),
     ("a number, summed", rows(of_third(log_prob=-9.0), summed=True), ANALYZE, 0, ""),
     # Rows that are there twice, of others, or gone.
-    ("rows twice", with_rows_twice, ANALYZE, 0, "twice.*: 12"),
+    ("rows twice", with_rows_twice, ANALYZE, 0, "duplicate rows.*: 12"),
     ("a foreign row", with_a_foreign_row, ANALYZE, 0, "1 stored rows are not part of this study"),
     (
         "half gone",
