@@ -99,7 +99,7 @@ def load(
         out: the folder of the merged or recorded rows.
         watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
 
-    Returns a `ProbeResult` or a `PersonasResult`. Raises `RunError` where the folder holds no run, or its
+    Returns a `ProbeResult` or a `PersonasResult`. Raises `RunError` where the folder has no run, or its
     rows were changed.
     """
     from biaskit.workflow.recordings import RECORDED, recorded_run
@@ -216,7 +216,7 @@ def runs(folder: str | Path = str(DEFAULT_PARENT)) -> pd.DataFrame:
     ['probed', 'mine', 8, 8]
 
     Args:
-        folder: that holds the runs; by default biaskit-runs.
+        folder: with the runs; by default biaskit-runs.
 
     Returns one row per run: run (its folder), study, models (separated by commas), rows (stored) and planned
     (missing for a comparison), last_write (UTC), reason (why a folder cannot be read, else missing).

@@ -123,7 +123,7 @@ class ApiArguments(TypedDict, total=False):
     """How models behind an API are reached, and what they may cost.
 
     API models:
-        api_key_env: the environment variable that holds the key of `api:` models; LABEL=VARIABLE of several.
+        api_key_env: the environment variable with the key of `api:` models; LABEL=VARIABLE of several.
         endpoint_name: replaces the base URL in every key, so that a new port is the same model.
         max_cost: USD that this may cost, over all its starts and models.
         price: "IN,OUT", USD per million tokens, where biaskit knows no price.

@@ -38,7 +38,7 @@ class TextsArguments(TypedDict, total=False):
 
     Other columns and groups:
         model: the column that says who wrote each text; by default they have one author.
-        group_col: a column of your own, such as race, whose groups are compared, alone and within each
+        group_col: one of your columns, such as race, whose groups are compared, alone and within each
             gender. A text without a group is in none.
         unmarked: the group, or groups, that the others are compared with (Marked Personas); by default each
             group is compared with all others together.

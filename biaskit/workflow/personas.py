@@ -31,7 +31,7 @@ from biaskit.workflow.result import RunResult, table_property
 
 @dataclass(frozen=True, repr=False)
 class PersonasResult(RunResult):
-    """Holds a run of texts: who is represented in them, and in which words.
+    """A run of texts: who is represented in them, and in which words.
 
     >>> written
     PersonasResult('written': texts, 80 texts, 4 warnings)
@@ -84,7 +84,7 @@ class PersonasResult(RunResult):
     )
 
     def document(self) -> Document:
-        """Lay out what the command prints: tables, notes and the signature.
+        """Make what the command prints: tables, notes and the signature.
 
         >>> len(written.document().tables)
         7

@@ -43,7 +43,7 @@ OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implici
 
 @dataclass(frozen=True, repr=False)
 class ProbeResult(RunResult):
-    """Holds a run of `probe`: probabilities of words for each gender group.
+    """A run of `probe`: probabilities of words for each gender group.
 
     A share is a group's part of the probability on the target words, `coverage` is that probability.
 
@@ -95,7 +95,7 @@ class ProbeResult(RunResult):
     )
 
     def document(self) -> Document:
-        """Lay out what the command prints: the paper's tables, notes and the signature.
+        """Make what the command prints: the paper's tables, notes and the signature.
 
         >>> len(probed.document().tables)
         4
