@@ -187,5 +187,5 @@ def test_a_table_of_counts_is_no_list_of_words() -> None:
         (load_word_list, "corpus:brown/word-counts.csv", "counts, not words"),
         (load_word_counts, "corpus:names/female.txt", "words, not counts"),
     ):
-        with pytest.raises(CorpusError, match=f"{source} holds {held}"):
+        with pytest.raises(CorpusError, match=f"{source} has {held}"):
             load(source)

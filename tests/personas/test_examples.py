@@ -171,7 +171,7 @@ def test_models_that_got_the_same_prompt_share_an_entry_in_the_order_of_the_desi
         ("implicit, template 1, cook", "A, B", "a cook", None),
         ("implicit, template 2, cook", "B", "second nurse", "be fair"),
         ("implicit, template 2, nurse", "A", "second nurse", None),
-        ("implicit, template 10, instruction 3, dialogue, cook", "B", "tenth", None),
+        ("implicit, template 10, debiasing prompt 3, dialogue, cook", "B", "tenth", None),
     ] == [(one.what, one.model, one.prompt, one.system) for one in shown]
 
 

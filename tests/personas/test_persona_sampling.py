@@ -503,7 +503,7 @@ def test_the_plan_of_a_fresh_run_goes_from_one_round_to_every_draw(unbroken: Ask
     assert 5 * 2 * 5 + n_specified == plan.n_cells
     assert 5 * 2 * MOST + n_specified == plan.n_cells_most
     assert 150 * plan.n_cells == plan.new_tokens
-    assert ("m", "chat", "draws") == (plan.label, plan.form, plan.unit)
+    assert ("m", "chat", "texts") == (plan.label, plan.form, plan.unit)
 
 
 def test_a_dry_run_writes_nothing_and_plans_the_same(unbroken: Asked, tmp_path: Path) -> None:

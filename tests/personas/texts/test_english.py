@@ -131,6 +131,6 @@ def test_german_texts_have_no_share_and_english_ones_beside_them_do(tmp_path: Pa
     assert record["english"]["deutsch"]["n_not_english"] == 40
     assert any("deutsch" in note and NOT_ENGLISH in note for note in result.warnings)
     said = bk.report(tmp_path / "run", out=tmp_path / "page.html").findings
-    assert any(one.text.startswith("Your texts (english) speak of women in 50 %") for one in said)
+    assert any(one.text.startswith("Of your texts (english) that name a gender, 50 %") for one in said)
     (unread,) = [one for one in said if one.text.startswith("Your texts (deutsch): who they are about")]
     assert NOT_ENGLISH in unread.measured_with

@@ -200,7 +200,7 @@ def test_a_draw_is_the_line_where_its_record_begins(write: Write) -> None:
     content = '"te\nxt",n\none,1\n\n"two\n\u2028and\r more",2\n\n\nthree,3\r\nfour'
     assert [3, 5, 9, 10] == draws_of(read_texts(write("t.csv", f"{content},4"), text="te\nxt"))
     # Messages count in the same way.
-    assert "t.csv, line 10: fields" in message_of(read_texts, write("t.csv", content), text="te\nxt")
+    assert "t.csv, line 10: 1 field," in message_of(read_texts, write("t.csv", content), text="te\nxt")
     assert [1, 3] == draws_of(read_texts(write("t.jsonl", '{"text": "a"}\n\n{"text": "b"}')))
     assert [1, 2] == draws_of(read_texts(pd.DataFrame({"text": ["a", "b"]}, index=[7, 7])))
 
@@ -213,7 +213,7 @@ def test_counts_and_notes_say_how_codes_were_read(write: Write) -> None:
     assert ["Nurse", "nurse", "nurse", "cook", "COOK", "Cook"] == occupations_of(imported)
     assert {"x": 5, "y": 1} == imported.models
     codes, empty, *cases = imported.notes
-    assert "'' as not specified (1), 'M' as male (2), 'N' as nonbinary (1)" in codes
+    assert "'' as no gender (1), 'M' as male (2), 'N' as nonbinary (1)" in codes
     assert "empty: 2" in empty
     assert ["'Nurse', 'nurse'" in cases[0], "'cook', 'COOK', 'Cook'" in cases[1]] == [True, True]
 

@@ -321,7 +321,7 @@ def test_a_group_that_a_model_lacks_has_the_reason() -> None:
 @pytest.mark.parametrize(
     ("unmarked", "message"),
     [
-        (["white"], "unmarked: race holds no 'white'. Did you mean"),
+        (["white"], "unmarked: race has no 'white'. Did you mean"),
         (["Klingon"], "It has White, Black, Asian."),
         (list(RACES), "every group of race"),
     ],
