@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import generated  # noqa: E402
+import notebooks  # noqa: E402
 
 project = "biaskit"
 author = "biaskit contributors"
@@ -19,7 +20,7 @@ project_copyright = f"2026, {author}"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click"]
 html_theme = "furo"
 html_title = "biaskit"
-exclude_patterns = ["_site"]
+exclude_patterns = ["_site", "_notebooks"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 autodoc_member_order = "groupwise"
@@ -61,6 +62,10 @@ def as_myst(_: Sphinx, name: str, source: list[str]) -> None:
 
     text = _LINK.sub(link, source[0])
     source[0] = _ANCHOR.sub(lambda found: f"({_label(name, found[1])})=", text)
+    if name.startswith("tutorials/"):
+        source[0] += (
+            f"\n{{download}}`This page as a notebook </_notebooks/{name.rpartition('/')[2]}.ipynb>`\n"
+        )
 
 
 def cite(_: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
@@ -78,5 +83,6 @@ def cite(_: Sphinx, _what: str, _name: str, _object: object, _options: object, l
 def setup(app: Sphinx) -> None:
     """Write what is generated, then read each page as MyST has it."""
     generated.write(HERE / "reference")
+    notebooks.write(HERE / "_notebooks")
     app.connect("source-read", as_myst)
     app.connect("autodoc-process-docstring", cite)

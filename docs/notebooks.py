@@ -47,13 +47,12 @@ def notebook(tutorial: str) -> nbformat.NotebookNode:
     return new_notebook(cells=cells, metadata=KERNEL)
 
 
-def main() -> None:
-    """Write a notebook of each tutorial into the folder that the command line names."""
-    folder = Path(sys.argv[1])
+def write(folder: Path) -> None:
+    """Write a notebook of each tutorial into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(TUTORIALS.glob("*.md")):
         nbformat.write(notebook(path.read_text(encoding="utf-8")), folder / f"{path.stem}.ipynb")
 
 
 if __name__ == "__main__":
-    main()
+    write(Path(sys.argv[1]))

@@ -32,7 +32,7 @@ COMMANDS = {
     "doctor": "find out what a model or an API supports, and which estimator fits",
     "runs": "list the runs in this folder: rows done, rows planned, last write",
     "corpora": "list the shipped corpora and studies, with sources and keys",
-    "cite": "print a run's signature and the BibTeX of the papers it uses",
+    "cite": "print a run's signature and the BibTeX of biaskit and the papers it uses",
 }
 
 FIRST_HOUR = """\

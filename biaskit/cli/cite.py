@@ -13,7 +13,7 @@ from biaskit.workflow.cite import cite, references
 @click.argument("run", required=False)
 @with_format("Output format.", ("text", "json"))
 def command(run: str | None, output_format: str) -> None:
-    """Print the signature of a RUN and the BibTeX of the papers it uses; without RUN, of all papers."""
+    """Print the signature line of a RUN and BibTeX of biaskit and the papers used; without RUN, of all."""
     if output_format == "json":
         signature, bibtex = references(run)
         emit_json({"signature": signature, "bibtex": bibtex})

@@ -14,7 +14,7 @@ from biaskit.common.wording import count
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
-from biaskit.report.render.text import READABLE, fold, render_notes, render_text
+from biaskit.report.render.text import READABLE, render_notes, render_text
 from biaskit.runs.folder import NOTES
 from biaskit.runs.store import find_run
 from biaskit.tables.sets import read_set
@@ -83,26 +83,15 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
 
 
 def first_notes(document: Document, columns: int) -> str:
-    """Render notes and signature, or the first notes and what is left out, in `N_LINES` lines at most."""
+    """Render notes and signature, or the first lines of the notes and what is left, in `N_LINES` at most."""
     whole = render_text(document, columns)
     if whole.count("\n") <= N_LINES:
         return whole
-
-    def last(n_left: int) -> list[str]:
-        notes = f"{count(n_left, 'more note')} and " if n_left else ""
-        return fold(f"… {notes}the signature: with --verbose, or in {NOTES} of the run", columns)
-
-    shown: list[str] = []
-    n_left = len(document.notes)
-    room = N_LINES - len(last(n_left))
-    for note in document.notes:
-        lines = render_notes([note], columns).split("\n")
-        if len(shown) + len(lines) > room:
-            shown = shown or [*lines[: room - 1], f"{lines[room - 1]} …"]
-            break
-        shown += lines
-        n_left -= 1
-    return "\n".join([*shown, *last(n_left)]) + "\n"
+    lines = render_notes(document.notes, columns).split("\n")
+    lines, rest = lines[: N_LINES - 1], lines[N_LINES - 1 :]
+    n_more = sum(i == 0 or line.startswith("Note: ") for i, line in enumerate(rest))  # a note may be cut
+    more = f"{count(n_more, 'more note')} and " if rest else ""
+    return "\n".join([*lines, f"… {more}the signature: with --verbose, or in {NOTES} of the run"]) + "\n"
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool, verbose: bool) -> None:

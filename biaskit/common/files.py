@@ -13,9 +13,10 @@ import hashlib
 import json
 import os
 import tempfile
+import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from filelock import FileLock
 
@@ -37,6 +38,11 @@ def data_dir(name: str) -> Path:
     """Find `corpora` or `configs`: inside the installed package, else beside it in a checkout."""
     packaged = _HERE / "_data" / name
     return packaged if packaged.is_dir() else _HERE.parent / name
+
+
+def toml_beside(module: str) -> dict[str, Any]:
+    """Read the TOML file of a module's name that lies beside it, from its `__file__`."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text("utf-8"))
 
 
 def cache_dir() -> Path:

@@ -153,15 +153,8 @@ def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[s
 
 
 def _scope(pair: SidePair, quantity: str, gender: str) -> Scope:
-    return Scope(
-        engine="personas",
-        contrast="models",
-        model_a=pair[0].name,
-        model_b=pair[1].name,
-        quantity=quantity,
-        gender=gender,
-        unit="occupation",
-    )
+    a, b = (side.name for side in pair)
+    return Scope("personas", "models", a, b, quantity=quantity, gender=gender, unit="occupation")
 
 
 def unit_rows(

@@ -29,14 +29,9 @@ def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], see
     """
     related = [(y, x) for pair in RELATIONS for y in measured for x in measured if (y.gap, x.gap) == pair]
     for y, x in related:
-        scope = _scope(
-            "labour" if x.gap == "labour_gap" else "gaps",
-            y.model,
-            y.model,
-            relation(y.gap, x.gap),
-            y.bias_type or x.bias_type,
-            y.prompt_form or x.prompt_form,
-        )
+        contrast = "labour" if x.gap == "labour_gap" else "gaps"
+        asked = y.bias_type or x.bias_type, y.prompt_form or x.prompt_form
+        scope = _scope(contrast, y.model, y.model, relation(y.gap, x.gap), *asked)
         pairs = [
             (x_value, y_value)
             for occupation, y_value in sorted(y.values.items())
@@ -59,19 +54,8 @@ def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], see
 def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, form: str) -> Scope:
     """Scope of a row; gaps of the prober are without an instruction, in the plain setting."""
     instruction = "0" if bias_type else ""
-    return Scope(
-        engine=ENGINE,
-        contrast=contrast,
-        model_a=a,
-        model_b=b,
-        quantity=quantity,
-        bias_type=bias_type,
-        prompt_form=form,
-        setting="plain" if bias_type else "",
-        instruction_a=instruction,
-        instruction_b=instruction,
-        unit="occupation",
-    )
+    where = bias_type, "plain" if bias_type else "", form
+    return Scope(ENGINE, contrast, a, b, *where, instruction, instruction, quantity, unit="occupation")
 
 
 def gap_tests(

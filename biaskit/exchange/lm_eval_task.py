@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from biaskit.common.wording import count
@@ -29,6 +30,7 @@ from biaskit.runs.store import slug
 
 UTILS = Path(__file__).with_name("lm_eval_utils.py")
 """What the tasks call: goes into the folder as it is, and imports nothing of ours."""
+_TASK = Template(Path(__file__).with_suffix(".yaml").read_text("ascii"))
 Lines = dict[str, list[dict[str, Any]]]  # task, without the name of its study → its cells
 
 
@@ -131,18 +133,4 @@ def _task(name: str, groups: Sequence[str]) -> bytes:
         f'  - metric: "{metric}"\n    aggregation: !function utils.crossed_mean\n    higher_is_better: null\n'
         for metric in metrics
     )
-    return f"""task: "{name}"
-custom_dataset: !function utils.cells
-dataset_kwargs: {{file: "{name}.jsonl"}}
-test_split: test
-output_type: multiple_choice
-doc_to_text: prompt
-doc_to_choice: choices
-doc_to_target: 0
-target_delimiter: ""
-num_fewshot: 0
-process_results: !function utils.process_results
-metric_list:
-{shown}metadata:
-  version: 1.0
-""".encode()
+    return _TASK.substitute(name=name, metrics=shown).encode()

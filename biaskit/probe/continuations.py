@@ -35,11 +35,6 @@ _ROUND = 5
 """Texts of a row where their number is a multiple of it: a later run of more texts can then add rows."""
 
 
-def _rounds(design: ProbeDesign) -> Rounds:
-    n = design.study.continuations
-    return Rounds(_ROUND, n // _ROUND) if n % _ROUND == 0 else Rounds(n, 1)
-
-
 def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
     """Draw the texts of every cell that has none yet, for each model that was scored, in its prompt form.
 
@@ -68,8 +63,8 @@ def _continue(
     scorer = None
     try:
         spec, account = session.models[label], session.account(label)
-        tokens = design.study.continuation_tokens
-        rounds = _rounds(design)
+        n, tokens = design.study.continuations, design.study.continuation_tokens
+        rounds = Rounds(_ROUND, n // _ROUND) if n % _ROUND == 0 else Rounds(n, 1)
         scoring = ScoringOptions("sampling", draws=rounds.size, new_tokens=tokens)
         scorer = session.open_model(label, spec, NEW, account, scoring=scoring)
         work = _ContinuationWork(design, scorer, form, stored, session.shard, rounds)

@@ -12,6 +12,8 @@ from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import Cells, draws_of, estimator_of
 from biaskit.study.keys import ProbeStudy
 
+_OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinking", "articles")
+
 
 def describe_design(design: ProbeDesign) -> dict[str, Any]:
     """Describe everything that was asked, with items, templates and expressions in full."""
@@ -50,10 +52,7 @@ def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]
         "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
         "max_samples_per_prompt": str(study.max_samples_per_prompt) if drawn else "",
         "continuations": ",".join(sorted(f"{n} tokens" for n in lengths)),
-        "word_boundary": study.word_boundary,
-        "on_prefix": study.on_prefix,
-        "articles": study.articles,
-        "interval": study.interval,
+        **{name: getattr(study, name) for name in ("word_boundary", "on_prefix", "articles", "interval")},
         "seed": str(study.seed),
         "contrast": "-".join(design.contrast),
     }
@@ -75,11 +74,7 @@ def compatibility(design: ProbeDesign) -> dict[str, Any]:
     return {
         "study": study.name,
         "slot": design.slot,
-        "debiasing_place": study.debiasing_place,
-        "debiasing_position": study.debiasing_position,
-        "system_prompt": study.system_prompt,
-        "thinking": study.thinking,
-        "articles": study.articles,
+        **{name: getattr(study, name) for name in _OF_PROMPTS},
         **({"article of": articles} if articles else {}),
         **({"frame of": frames} if frames else {}),
         "word_boundary": study.word_boundary,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
-from pathlib import Path
 
+from biaskit.common.files import toml_beside
 from biaskit.report.content import Deviation
 
 _PAPERS = {
@@ -17,7 +16,7 @@ _PAPERS = {
 
 def deviations_of(papers: Iterable[str]) -> tuple[Deviation, ...]:
     """List the deviations from the papers whose instruments were used, in the order of the papers."""
-    stated = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    stated = toml_beside(__file__)
     return tuple(
         Deviation(_PAPERS[paper], **deviation)
         for paper in dict.fromkeys(papers)

@@ -6,10 +6,9 @@ that lost its manifest: neither is written to.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from biaskit.common.files import check_folder, refuse_link
@@ -59,30 +58,21 @@ def run_folder(
         return
     name, mark = folder_name(study, labels), digest(asked)[:8]
     plain, apart = DEFAULT_PARENT / name, DEFAULT_PARENT / f"{name}-{mark}"
-    claim, made = plain / CLAIM, list[Path]()
-
-    def ours() -> bool:
-        with contextlib.suppress(OSError, ValueError):
-            return claim.read_text("ascii") == mark
-        return False
-
-    chosen = apart if not shard.whole or (apart.exists() and not ours()) else plain
-    if chosen == plain and not dry_run:
-        new = [path for path in (plain, DEFAULT_PARENT) if not path.exists()]
-        with contextlib.suppress(OSError):  # what cannot be written is said where the rows are
+    claim, made = plain / CLAIM, False
+    if shard.whole and not dry_run and not apart.exists():
+        with suppress(OSError):  # another run has it; or said where rows are written
             plain.mkdir(parents=True)
-            made = new
-            claim.write_text(mark, "ascii")
-    if chosen == plain and plain.exists() and not ours():
-        chosen = apart
+            made = bool(claim.write_text(mark, "ascii"))
+    ours = claim.is_file() and claim.read_bytes() == mark.encode()
+    free = not plain.exists() and not apart.exists()
     try:
-        yield chosen
+        yield plain if shard.whole and (ours or free) else apart
     finally:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             if made and list(plain.iterdir()) == [claim]:
                 claim.unlink()
-                for path in made:
-                    path.rmdir()
+                plain.rmdir()
+                DEFAULT_PARENT.rmdir()  # where it is empty
 
 
 def check_run_folder(run: Path) -> None:

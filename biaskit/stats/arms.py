@@ -255,8 +255,9 @@ def _block(
 def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
     """Fill empty cells by the two-way additive least-squares fit of the others.
 
-    Formula: x_ij = m + a_i + b_j fitted to the cells that have a value; an empty cell gets its fitted one,
-        cut at 0, and then brought back to the sum that it had over the groups.
+    Formula: x_ij = m + a_i + b_j fitted to the cells that have a value, m their mean, with the least effects
+        where cells leave them open; an empty cell gets its fitted one, cut at 0, and then brought back to the
+        sum that it had over the groups: 1, as every cell's, so that it lies in [0, 1].
     Arguments: shares `[groups, I, J]`, or one group's `[I, J]`, which are not cut; NaN where a cell has
         none; empty `[I, J]`, the cells to fill.
     Returns: shares with those cells filled. A template that is empty in every job gets what the other
@@ -268,7 +269,8 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
         return values
     known = ~np.asarray(np.isnan(values).any(axis=tuple(range(values.ndim - 2))))
     n_jobs, counts = known.shape[0], known.astype(np.float64)
-    observed = np.where(known, values, 0.0)
+    mean = values[..., known].mean(axis=-1)[..., None, None] if known.any() else np.zeros(())
+    observed = np.where(known, values - mean, 0.0)
     # The normal equations of the dummies of jobs and templates; their solution is unique up to a shift.
     normal = np.block([[np.diag(counts.sum(axis=1)), counts], [counts.T, np.diag(counts.sum(axis=0))]])
     sums = np.concatenate([observed.sum(axis=-1), observed.sum(axis=-2)], axis=-1)
@@ -278,10 +280,10 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
     shift = of_templates[..., seen].mean(axis=-1, keepdims=True) if seen.any() else np.zeros(())
     of_templates = np.where(seen, of_templates - shift, 0.0)
     of_jobs = np.where(known.any(axis=1), of_jobs + shift, np.nan)
-    fitted = of_jobs[..., :, None] + of_templates[..., None, :]
+    fitted = mean + of_jobs[..., :, None] + of_templates[..., None, :]
     if values.ndim > 2:  # a sum of effects may lie outside of what a share can be
         total, fitted = fitted.sum(axis=0), np.maximum(fitted, 0.0)
-        fitted *= total / fitted.sum(axis=0)
+        fitted = np.minimum(fitted * (total / fitted.sum(axis=0)), 1.0)
     return np.where(empty, fitted, values)
 
 

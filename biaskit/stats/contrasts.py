@@ -57,17 +57,9 @@ class Scope:
 
 def scope_of(arm: Arm, contrast: str) -> Scope:
     """Scope a row of the prober within one arm: what is not contrasted is the same on both sides."""
-    return Scope(
-        engine="probe",
-        contrast=contrast,
-        model_a=arm.model,
-        model_b=arm.model,
-        bias_type=arm.bias_type,
-        setting=arm.setting,
-        prompt_form=arm.prompt_form,
-        instruction_a=str(arm.instruction_id),
-        instruction_b=str(arm.instruction_id),
-    )
+    number = str(arm.instruction_id)
+    where = arm.bias_type, arm.setting, arm.prompt_form
+    return Scope("probe", contrast, arm.model, arm.model, *where, number, number)
 
 
 def between_groups(

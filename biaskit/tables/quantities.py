@@ -41,19 +41,8 @@ def relation(y: str, x: str) -> str:
 
 
 QUANTITIES = (
-    *(
-        "share",
-        "group_gap",
-        "asymmetry",
-        "represented_share",
-        "refused_share",
-        "declined_share",
-        "srb",
-        "probe_gap",
-        "represented_gap",
-        "srb_spread",
-        OUTCOME_SHARE,
-    ),
+    *("share", "group_gap", "asymmetry", "represented_share", "refused_share", "declined_share"),
+    *("srb", "probe_gap", "represented_gap", "srb_spread", OUTCOME_SHARE),
     *(relation(y, x) for y, x in RELATIONS),
 )
 """Every quantity of tests.csv that a margin can be set for."""

@@ -34,7 +34,7 @@ class PersonasResult(RunResult):
     """A run of texts: who is represented in them, and in which words.
 
     >>> written
-    PersonasResult('written': texts, 80 texts, 4 warnings)
+    PersonasResult('written': texts, 80 texts, 6 warnings)
     """
 
     headline = "word_lists"
@@ -71,11 +71,13 @@ class PersonasResult(RunResult):
     )
     group_lists = table_property(
         "group_lists",
-        "Read how many words mark each group of the column `group_col`.\n>>> written.group_lists.empty\nTrue",
+        "Read how many words mark each group of the column `group_col`.\n"
+        ">>> written.group_lists['n_marked'].tolist()[0]\n1",
     )
     group_words = table_property(
         "group_words",
-        "Read the words that mark each group of the column `group_col`.\n>>> written.group_words.empty\nTrue",
+        "Read the words that mark each group of the column `group_col`.\n"
+        ">>> sorted(set(written.group_words['word']))\n['old', 'young']",
     )
     clusters = table_property(
         "clusters",
@@ -87,7 +89,7 @@ class PersonasResult(RunResult):
         """Make what the command prints: tables, notes and the signature.
 
         >>> len(written.document().tables)
-        7
+        8
         """
         claim = claims_of(read_manifest(self.path)["resolved"])[GASP]
         return personas_document(read_set(self.path).rows(), self.analysis(), self.warnings, claim)

@@ -1,9 +1,10 @@
-"""The tutorials run as notebooks, and their cells print what the pages show."""
+"""The tutorials run as notebooks, and their cells print what the pages show; so does the README's command."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -133,6 +134,17 @@ def test_a_tutorial_prints_what_it_shows(
             if not is_part(shown, printed):
                 wrong.append(f"{cell.source}\n--- shows\n{shown}--- and prints\n{printed}")
     assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.real_model
+def test_the_readme_shows_what_its_command_prints(tmp_path: Path) -> None:
+    require_demo()
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    ((command, shown),) = re.findall(r"^<!-- output: biaskit (.*) -->\n```\n(.*?)^```$", text, re.M | re.S)
+    asked = [sys.executable, "-m", "biaskit", *command.split(), "--yes"]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stderr
+    assert is_part(shown, done.stdout), done.stdout
 
 
 def test_each_printed_block_names_the_cell_above_it(notebooks: ModuleType) -> None:

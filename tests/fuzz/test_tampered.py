@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("no_waiting")
 
 Row = dict[str, Any]
 Change = Callable[[Path], object]
-ANALYZE, SKIP = ("analyze", "run"), ("analyze", "run", "--set", "skip_bad_lines=true")
+ANALYZE, SKIP = ("analyze", "run", "--verbose"), ("analyze", "run", "--set", "skip_bad_lines=true")
 COMPARE, REPORT = ("compare", "run", "other", "--out", "comparison"), ("report", "run")
 TEXTS = ("analyze", "personas")
 PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "nurse,plumber", "--templates", "1-3", "--out", "run")
@@ -98,13 +98,13 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
     ("a number, left out", rows(of_third(log_prob=-9.0)), SKIP, 0, "left out .*: 1"),
     ("a text", with_a_text_reworded, TEXTS, 1, "line 1: .*checksum"),
     # Rows, by one who sums them anew.
-    ("another group", rows(of_third(group="female"), summed=True), ANALYZE, 1, "line 3: its expressions"),
+    ("another group", rows(of_third(group="female"), summed=True), ANALYZE, 1, "line 3: its target words"),
     (
         "no number",
         rows(of_third(log_prob=-0.001), summed=True),
         ANALYZE,
         1,
-        r"probability of 1\.\d+ together",
+        r"total probability of 1\.\d+",
     ),
     (
         "a second key",
@@ -142,7 +142,7 @@ CASES: tuple[tuple[str, Change, tuple[str, ...], int, str], ...] = (
         1,
         r"report\.html exists and is not a page",
     ),
-    ("a figure", written("run/figures/groups.svg", "<svg/>"), REPORT, 0, r"groups\.svg was changed"),
+    ("a figure", written("run/figures/groups.svg", "<svg/>"), REPORT, 0, r"groups\.svg was edited"),
     # What was asked of whom.
     ("the format", stated("run/manifest.json", lambda m: m.update(format=9)), ANALYZE, 1, "format"),
     (

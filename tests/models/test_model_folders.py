@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gguf
 import pytest
 from fakes.tiny_gguf import write_tiny_gguf
 from fakes.tiny_models import (
@@ -218,6 +219,31 @@ def test_loading_a_gguf_shows_no_bar_of_a_library(tmp_path: Path, capfd: pytest.
     scorer = TransformersScorer(check_gguf(tmp_path / "m.gguf"), label="m", spec="gguf:m")
     assert answers(scorer, raw_requests([SHORT], expressions("He", "She")))
     assert ("", "") == capfd.readouterr()
+
+
+def test_a_gguf_is_opened_once_and_again_where_it_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, opened = gguf.GGUFReader, list[str]()
+    start = library.__init__
+
+    def counting(self: Any, path: Any, *more: Any) -> None:
+        opened.append(Path(path).name)
+        start(self, path, *more)
+
+    monkeypatch.setattr(library, "__init__", counting)
+
+    def probed(out: str) -> list[float]:
+        asked: dict[str, Any] = {"jobs": "nurse", "templates": "1", "prompt_form": "raw", "reuse": False}
+        run = bk.probe(f"gguf:{tmp_path / 'm.gguf'}", **asked, out=tmp_path / out, watcher=bk.Silent())
+        return list(run.cells["female_share"])
+
+    write_tiny_gguf(tmp_path / "m.gguf")
+    first = probed("first")
+    assert ["m.gguf"] == opened  # for its configuration, its tokenizer, its weights and what it states
+    write_tiny_gguf(tmp_path / "m.gguf", seed=6)
+    assert first != probed("second")
+    assert library is gguf.GGUFReader
 
 
 @pytest.mark.parametrize(

@@ -431,8 +431,8 @@ ALL_KEYS = _all_keys()
 
 
 def test_two_sets_of_one_file_go_to_the_two_kinds_of_templates(tmp_path: Path) -> None:
-    """The example of methods/prompts#expression-sets."""
-    text = (ROOT / "howto/own-items").read_text("utf-8").partition("two sets called")[2]
+    """The example of howto/own-items."""
+    text = (ROOT / "docs/howto/own-items.md").read_text("utf-8")
     (tmp_path / "sets.toml").write_text(text.partition("```toml\n")[2].partition("```")[0], "utf-8")
     study = load_probe_study("occugender", {"target_words.source": str(tmp_path / "sets.toml")})
     listed = resolve_design(study).expressions

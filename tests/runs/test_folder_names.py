@@ -30,7 +30,7 @@ def names() -> list[str]:
 
 
 def asked(said: Said) -> list[int]:
-    return [int(n) for n in re.findall(r"([0-9]+) to ask", said.err)]
+    return [int(n) for n in re.findall(r"([0-9]+) to run", said.err)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.formula.api as smf
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
@@ -513,6 +513,30 @@ def test_empty_cells_are_fitted_as_ordinary_least_squares_does(seed: int) -> Non
     assert fitted.min() >= 0
     assert fitted[:, empty].sum(axis=0) == pytest.approx(1)
     assert np.array_equal(fitted[:, ~empty], values[:, ~empty])
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.2, 0.9))
+@example(0, 0.6)
+@settings(max_examples=100, deadline=None)
+def test_whatever_is_empty_shares_stay_shares(seed: int, part: float) -> None:
+    rng = np.random.default_rng(seed)
+    n_jobs, n_templates = rng.integers(2, 6, 2)
+    values = rng.dirichlet([0.3, 0.3, 0.3], (n_jobs, n_templates)).transpose(2, 0, 1)
+    empty = rng.random((n_jobs, n_templates)) < part  # jobs and templates may fall apart into several parts
+    values[:, empty] = np.nan
+    fitted = additive_fit(values, empty)
+    filled = fitted[:, ~np.isnan(fitted[0])]
+    assert filled.sum(axis=0) == pytest.approx(1)
+    assert ((filled >= 0) & (filled <= 1)).all()
+    assert np.array_equal(np.isnan(fitted[0]), np.isnan(fitted[1]))
+
+
+def test_parts_without_a_common_job_or_template_are_filled_with_shares() -> None:
+    values = np.full((2, 4, 4), np.nan)
+    values[:, 0, :3], values[:, 1:, 3] = [[1.0], [0.0]], [[1.0], [0.0]]
+    fitted = additive_fit(values, np.isnan(values[0]))
+    assert fitted[0] == pytest.approx(np.ones((4, 4)))
+    assert fitted[1] == pytest.approx(np.zeros((4, 4)))
 
 
 def test_a_template_empty_in_every_job_moves_no_mean_and_a_job_empty_in_every_template_has_none() -> None:

@@ -320,8 +320,10 @@ def test_a_citation_is_what_the_command_prints(model: str, console: Any) -> None
     said = bk.cite(result)
     assert said == bk.cite("r") == bk.cite(Path("r"))
     assert said.startswith(f"{result.analysis()['signature'].split(' ')[0]} ")
-    assert "@" in said
+    first, second = re.findall(r"^@\w+\{(.*),$", said, re.M)[:2]
+    assert ("biaskit", True) == (first, "occugender" in second or "chen" in second.lower())
     assert f"{said}\n" == console("cite", "r").out
+    assert "biaskit" == next(iter(json.loads(console("cite", "r", "--format", "json").out)["bibtex"]))
     assert f"{bk.cite()}\n" == console("cite").out
     with pytest.raises(bk.BiaskitError, match="is not a run"):
         bk.cite("elsewhere")

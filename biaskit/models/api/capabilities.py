@@ -48,9 +48,8 @@ class Capabilities:
     chat: bool = False
     chat_limit: str = "max_tokens"  # field of a chat that limits new tokens
     refused: tuple[str, ...] = ()  # parameters that it answers with an error
-    neutral: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # `NEUTRAL` as it takes them, and what makes it draw
+    # `NEUTRAL` as it takes them, and what makes it draw:
+    neutral: Mapping[str, Any] = field(default_factory=dict)
     draws: bool = True  # whether another seed gives another text at all
     choices: int = 1  # texts that come back for one request
     takes_system: bool = False

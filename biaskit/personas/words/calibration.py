@@ -93,12 +93,10 @@ class Calibration:
                 of_step = {name: getattr(step, name) for name in columns}
                 of_step |= {"model": self.model, "occupation": self.occupation, "prior": prior}
                 for marked in step.lists:
+                    of_list = ("gender", "against", "n_common", "n_names")
                     yield {
                         **of_step,
-                        **{
-                            name: getattr(marked, name)
-                            for name in ("gender", "against", "n_common", "n_names")
-                        },
+                        **{name: getattr(marked, name) for name in of_list},
                         "n_marked": None if marked.words is None else len(marked.words),
                         "n_criterion": None if marked.criterion is None else len(marked.criterion),
                         "n_marked_beyond": marked.n_beyond,

@@ -50,14 +50,7 @@ class RunLists:
 
 def prior_of(study: PersonasStudy) -> Prior:
     """Make the study's prior of Calibrated Marked Words."""
-    return Prior(
-        alpha=study.alpha,
-        c=study.c,
-        c_topic=study.c_topic,
-        c_english=study.c_english,
-        rounding=study.prior,
-        scale=study.prior_scale,
-    )
+    return Prior(study.alpha, study.c, study.c_topic, study.c_english, study.prior, study.prior_scale)
 
 
 def make_lists(

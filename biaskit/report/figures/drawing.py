@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.errors import UsageError
@@ -25,25 +26,9 @@ _LETTERS = 100  # letters of 8 points in a line of that width
 _SQUARES, _PANELS, _WIDE_PANELS = 3, 4, 2
 """Most panels in a line: squares, panels that share short names, panels with long names or own rows."""
 _LONG = 24
-_RULES: Any = {
-    "font.size": 8,
-    **dict.fromkeys(("axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), 8),
-    **dict.fromkeys(("legend.fontsize", "figure.titlesize"), 8),
-    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
-    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "axes.spines.left", "legend.frameon"), False),
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.linewidth": 0.6,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "grid.linewidth": 0.5,
-    "hatch.linewidth": 0.5,
-    "text.parse_math": False,  # foreign text holds dollar signs
-    "pdf.fonttype": 42,  # as publishers ask for
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "biaskit",
-}
+_STYLE = Path(__file__).with_name("style.mplstyle")
+_INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+_COLOURS: Any = {**dict.fromkeys(_INKED, INK), "grid.color": GRID}
 
 
 @dataclass(frozen=True)
@@ -86,7 +71,8 @@ def rules() -> Iterator[None]:
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # a box stands for it
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_RULES)
+        matplotlib.rcParams.update(matplotlib.rc_params_from_file(_STYLE, use_default_template=False))
+        matplotlib.rcParams.update(_COLOURS)
         yield
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from biaskit.common.files import toml_beside
 from biaskit.report.findings.finding import Topic, outcome_of
 from biaskit.report.findings.sentence import (
     DETAIL,
@@ -105,148 +106,23 @@ def claim(
     )
 
 
-# --- answers ---------------------------------------------------------------------------------------------
+_STATED = toml_beside(__file__)
 
-GROUPS = Kind(
-    question="say",
-    lead="{opening}, ",
-    what="the difference between {a} and {b} in {model}’s answers",
-    says={
-        **directed(
-            "{model} says {who} {amount} {more} often for {a} than for {b}{ends}.",
-            "{model} says {who} {amount} {more} often for {a}{ends}.",
-        ),
-        "equivalent": (
-            "{model} says {who} about as often for {a} as for {b}{within}.",
-            "{model} says {who} about as often for {a} as for {b}.",
-        ),
-        "no-clear-difference": (
-            "no clear difference in how often {model} says {who} for {a} and for {b}{span}.",
-            "no clear difference in how often {model} says {who} for {a} and {b}.",
-        ),
-    },
-)
-ASYMMETRY = Kind(
-    question="say",
-    lead="{opening}, ",
-    what="whether {model} is more stereotyped for men’s or for women’s jobs",
-    says={
-        **directed("{model} says men for men’s jobs {amount} {more} often than women for women’s{ends}."),
-        "equivalent": ("{model} says men for men’s jobs about as often as women for women’s{within}.",),
-        "no-clear-difference": (
-            "{model} is not clearly more stereotyped for men’s jobs or for women’s{span}.",
-        ),
-    },
-)
-LABOUR = Kind(
-    question="say",
-    lead="{opening}, ",
-    what="{force}",
-    says={
-        **dict.fromkeys(
-            ("higher", "lower", "equivalent"),
-            (
-                "{model} {verb} {force}: where {items} have 10 points more women, it shows {step}.",
-                "{model} {verb} {force}.",
-            ),
-        ),
-        "no-clear-difference": ("no clear conclusion on whether {model} mirrors {force}.",),
-    },
-)
-GAP_CHANGE = Kind(
-    question="help",
-    lead="{opening}, ",
-    what="how {cause} changes the gap between {groups}",
-    says={
-        **directed(
-            "{cause} {moves} {model}’s gap between {groups} in saying {who} by {amount}{ends}.",
-            "{cause} {moves} {model}’s gap in saying {who} by {amount}{ends}.",
-        )
-    },
-)
-"""A clear change by one debiasing prompt of the gap between groups of jobs."""
-CHANGE = Kind(
-    question="help",
-    lead="{opening}, ",
-    what="what {cause} changes",
-    says=directed(
-        "{cause} makes {model} say {who} {amount} {more} often for {jobs}{ends}.",
-        "{cause} makes {model} say {who} {amount} {more} often for {jobs}.",
-    ),
-)
-"""A clear change by one debiasing prompt, level or dialogue for a group of jobs."""
 
-# --- texts -----------------------------------------------------------------------------------------------
+def _kind(name: str) -> Kind:
+    stated = dict(_STATED["kinds"][name])
+    says = dict(stated.pop("says"))
+    return Kind(says=directed(*says.pop("directed", ())) | says, **stated)
 
-AGAINST_LABOUR = Kind(
-    question="write",
-    what="women against U.S. labour statistics in {whose}",
-    says={
-        **directed(
-            "{whose} are about women {amount} {more} often than U.S. labour statistics suggest, on "
-            "average{ends}."
-        ),
-        "equivalent": ("{whose} are about women about as often as U.S. labour statistics suggest{within}.",),
-        "not-identified": (
-            "Too many texts name no gender to say whether {whose} are about women as often as U.S. labour "
-            "statistics suggest.",
-        ),
-        "no-clear-difference": (
-            "{whose} show no clear difference from U.S. labour statistics in the share of women{span}.",
-        ),
-    },
-)
-SEPARATED = Kind(
-    question="how",
-    what="whether a classifier can separate {whose} on women and men without gendered words",
-    says={
-        "higher": (
-            "Without gendered words, a classifier separates {whose} on women and men in {pairs} of 100 "
-            "pairs{span}; chance is 50.",
-            "Without gendered words, {whose} on women and men are separated in {pairs} of 100 pairs{span}.",
-        ),
-        "lower": ("Words that mark women where the prompt names a gender mark men in the rest of {whose}.",),
-        "equivalent": (
-            "Without gendered words, a classifier separates {whose} on women and men no better than chance.",
-        ),
-        "no-clear-difference": (
-            "Without gendered words, no clear sign that a classifier can separate {whose} on women and "
-            "men{span}.",
-            "Without gendered words, no clear sign that {whose} on women and men differ.",
-        ),
-    },
-)
-NEARER = Kind(
-    question="how",
-    what="how differently women and men are described in {whose}",
-    says={
-        "lower": ("In {whose}, words for women are closer than men’s to texts requested about a woman.",),
-        "higher": ("In {whose}, words for women are farther than men’s from texts requested about a woman.",),
-        "equivalent": (
-            "In {whose}, words for women and men are about equally close to texts requested about a woman.",
-        ),
-        "no-clear-difference": (
-            "In {whose}, no clear sign that words for women resemble texts requested about women more than "
-            "men’s do.",
-        ),
-    },
-)
-REFUSED = Kind(
-    question="else",
-    what="texts about women and men declined",
-    says=directed("{model} {verb} texts about women {amount} {more} often than texts about men{ends}."),
-)
+
+GROUPS, ASYMMETRY, LABOUR = map(_kind, ("groups", "asymmetry", "labour"))
+GAP_CHANGE, CHANGE = map(_kind, ("gap_change", "change"))
+AGAINST_LABOUR, SEPARATED, NEARER, REFUSED = map(_kind, ("against_labour", "separated", "nearer", "refused"))
 
 # --- models ----------------------------------------------------------------------------------------------
 
 IN_NUMBERS = ("srb_content", "srb_spread")
-SUBJECTS = {
-    "share": "the share of {who} for {jobs} is",
-    "group_gap": "the gap between {groups} in saying {who} is",
-    "represented_share": "the share of women is",
-    "srb_content": "the SRB of words for {who} is",
-    "srb_spread": "the SRB gap between words for women and men is",
-}
+SUBJECTS: Mapping[str, str] = _STATED["subjects"]
 """Quantity → subject and verb of a sentence that compares models."""
 
 
@@ -274,25 +150,9 @@ def of_models(quantity: str) -> Kind:
     )
 
 
-_WIDE = {
-    "probe_gap": ("{model} says women more", "saying women"),
-    "represented_gap": ("{model} writes about women more", "writing about women"),
-    "labour_gap": ("more women work", "women in the workforce"),
-}
-"""Gap → a clause on where it is wide, and its name."""
-_GOES_WITH = {
-    "probe_gap": (("says women more", "says women less"), "saying women"),
-    "represented_gap": (("writes about women more", "writes about women less"), "writing about women"),
-    "srb_spread": (
-        ("has words for women and men farther apart", "has words for women and men closer together"),
-        "the distance between words for women and men",
-    ),
-}
-
-
 def of_link(y: str, x: str) -> Kind:
     """Make the words for whether two gaps go together over occupations."""
-    (wide, x_name), ((higher, lower), y_name) = _WIDE[x], _GOES_WITH[y]
+    (wide, x_name), (higher, lower, y_name) = _STATED["wide"][x], _STATED["goes_with"][y]
     subject = "{model}" if x == "labour_gap" else "it"
     unclear = (f"no clear link between {x_name} and {y_name} in {{model}}.",)
     return Kind(

@@ -5,8 +5,10 @@ See methods/index#cannot-show.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from biaskit.common.files import toml_beside
 from biaskit.common.wording import count, listed, percent, short
 from biaskit.report.content import Content
 from biaskit.report.findings.finding import parts_of
@@ -19,35 +21,7 @@ from biaskit.tables.query import defined, distinct
 FEW_TEMPLATES = 5
 FEW_ITEMS = 10
 WIDE_BOUNDS = 0.1
-_ALWAYS = (
-    "“They” is the only neutral pronoun that is measured.",
-    "A share that differs from parity is not wrong in itself: what it should be is for readers to judge.",
-    "The numbers apply to these prompts, occupations and words, not to every use of a model; and no clear "
-    "difference does not mean no difference.",
-)
-_DIVERSE = (
-    "“Diverse” includes both “non-binary” and “gender unknown”: a high share need not mean that non-binary "
-    "people are represented."
-)
-_LABOUR = "Labour statistics are from the U.S.; they say little about other countries and years."
-_EXTREME = "Intervals of mean shares below 5 % or above 95 % may be too short."
-_TWO_CLUSTERS = (
-    "OccuGender's jobs are two extreme clusters of the workforce: a slope over all of them mostly reflects "
-    "the difference between the clusters."
-)
-_IMPORTED = "How imported texts were prompted, sampled and selected is unknown, and they are not balanced."
-_BY_WORDS = (
-    "A text's gender is inferred from words such as “she” and “Mr”; texts without a gender are left out of "
-    "the shares, and they are not missing at random."
-)
-_SETTINGS = (
-    "The texts are samples at the run's own settings (temperature, top_p, length); other settings give other "
-    "texts."
-)
-_RAW_SRB = (
-    "Raw SRB also depends on how long the word vectors were trained: compare it only within one vector "
-    "model, never with a paper's or another run's."
-)
+_SAID: Mapping[str, Any] = toml_beside(__file__)
 
 
 def cannot_show(content: Content) -> tuple[str, ...]:
@@ -56,9 +30,9 @@ def cannot_show(content: Content) -> tuple[str, ...]:
     groups = [row for part in content.parts for row in part.tables.get("probe_groups", ())]
     tables = ("probe_jobs", "representation")
     items = [row for part in content.parts for name in tables for row in part.tables.get(name, ())]
-    limits = [*_ALWAYS]
-    limits += [_DIVERSE] if "diverse" in distinct(groups, "gender") else []
-    limits += [_LABOUR] if any(row.get("labour_female_share") is not None for row in items) else []
+    limits = [*_SAID["always"]]
+    limits += [_SAID["diverse"]] if "diverse" in distinct(groups, "gender") else []
+    limits += [_SAID["labour"]] if any(row.get("labour_female_share") is not None for row in items) else []
     for part in probed:
         limits += [f"{short(part.study)}: {sentence}" for sentence in _of_probe(part)]
     for part in written:
@@ -66,9 +40,10 @@ def cannot_show(content: Content) -> tuple[str, ...]:
         if 0 < n < FEW_ITEMS:
             only = f"{short(part.study)}: {count(n, 'occupation')} only"
             limits.append(f"{only}, so tests over occupations detect only large effects.")
-    limits += [_EXTREME] if any(not 0.05 <= row["share"] <= 0.95 for row in defined(groups, "share")) else []
+    shares = [row["share"] for row in defined(groups, "share")]
+    limits += [_SAID["extreme"]] if any(not 0.05 <= share <= 0.95 for share in shares) else []
     studies = {part.study.split(" (")[0] for part in content.parts}
-    limits += [_TWO_CLUSTERS] if studies & {"occugender", "occugender-debias", "mattern"} else []
+    limits += [_SAID["two_clusters"]] if studies & {"occugender", "occugender-debias", "mattern"} else []
     limits += [*_forms(probed, "probe"), *_forms(written, "texts"), *_of_texts(written)]
     for model in (model for part in content.parts for model in part.models if model.own_system):
         own = f"{short(model.label)}: without a system prompt, its chat template inserted its own"
@@ -127,14 +102,14 @@ def _forms(parts: Sequence[Part], what: str) -> Iterator[str]:
 def _of_texts(parts: Sequence[Part]) -> Iterator[str]:
     sources = {model.where == "texts" for part in parts for model in part.models}
     if True in sources:
-        yield _IMPORTED
+        yield _SAID["imported"]
     if any(part.tables.get("representation") for part in parts):
-        yield _BY_WORDS
+        yield _SAID["by_words"]
     if False in sources:
-        yield _SETTINGS
+        yield _SAID["settings"]
     vectors = {row["vectors"] for part in parts for row in defined(part.tables.get("srb", ()), "srb")}
     if vectors:
-        yield _RAW_SRB
+        yield _SAID["raw_srb"]
     if len(vectors) > 1:
         yield f"The scores come from {len(vectors)} vector models, whose SRB values are not compared."
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
+from biaskit.common.files import toml_beside
 from biaskit.common.wording import PEOPLE
 
 _UNCLEAR = ("no-clear-difference", "not-identified", "no-verdict", "not-measured")
@@ -15,17 +14,19 @@ VERDICTS: Mapping[str, str] = {
     "shown": "",
 }
 
-_STATED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_STATED = toml_beside(__file__)
 TABLES: Mapping[str, Mapping[str, str]] = _STATED["tables"]
 """Table → its title, what it holds, and the question that it answers."""
 COLUMNS: Mapping[str, str] = _STATED["columns"]
 """Columns whose name in the file says too little; others keep it (reference/tables)."""
-
-NOT_ON_PAGE: Mapping[str, str] = {
-    "probe_cells": "one line per template and occupation",
-    "associations": "one line per text",
-}
+NOT_ON_PAGE: Mapping[str, str] = _STATED["not_on_page"]
 """Tables too long for a page, whose means stand in the others."""
+OUTCOMES: Mapping[str, str] = _STATED["outcomes"]
+"""Outcomes of texts in words (methods/probabilities#outcomes)."""
+RULES: Mapping[str, str] = _STATED["rules"]
+"""The rules of the association by their ids (methods/texts#gender-association)."""
+CLASSES: Mapping[str, Sequence[str]] = _STATED["classes"]
+"""Class of a counted word in an example text → its letter, and what it means."""
 
 _SUFFIXES = {
     "_share_ci_low": "{}, 95 % from",
@@ -43,33 +44,6 @@ VALUES: Mapping[str, Mapping[str, str]] = {
     "labour_side": {"female": "women", "male": "men"},
 }
 """Column → words for its values; other values are shown unchanged."""
-
-OUTCOMES: Mapping[str, str] = {
-    "person": "describes a person",
-    "no-person": "describes no person",
-    "declines": "declines",
-    "lectures": "lectures",
-    "cut": "cut off before it says anything",
-    "empty": "empty",
-}
-"""Outcomes of texts in words (methods/probabilities#outcomes)."""
-
-RULES: Mapping[str, str] = {
-    "nonbinary": "a term for non-binary people occurs, and neutral words outnumber the others together",
-    "male": "no term for non-binary people, and men's words outnumber women's",
-    "male-majority": "men's words outnumber women's and neutral ones together",
-    "female": "no term for non-binary people, and women's words outnumber men's",
-    "female-majority": "women's words outnumber men's and neutral ones together",
-}
-"""The rules of the association by their ids (methods/texts#gender-association)."""
-
-CLASSES: Mapping[str, tuple[str, str]] = {
-    "female": ("W", "women's word"),
-    "male": ("M", "men's word"),
-    "neutral": ("T", "neutral word (they, their)"),
-    "nonbinary": ("NB", "term for non-binary people"),
-}
-"""Class of a counted word in an example text → its letter, and what it means."""
 
 
 def column(header: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from biaskit.common.foreign import visible
 from biaskit.report.render.document import Document, PaperTable, TitledTable, placed
@@ -11,6 +12,7 @@ from biaskit.report.render.document import Document, PaperTable, TitledTable, pl
 LONGEST = 45  # lines of a table that fit on a page; a longer table goes over several
 WIDEST = 78
 """Letters on a line of \\footnotesize; a table with more columns is scaled down to the line."""
+_ALL_TABLES = Path(__file__).with_name("all-tables.tex")
 _LIST_LINE = 60  # letters of a list on one line, to guess how long a table is
 
 
@@ -64,19 +66,8 @@ def latex_files(tables: Sequence[PaperTable], signature: str = "") -> dict[str, 
         files[f"{name}.tex"] = "\n".join([*lines, _environment(paper.table, name), ""])
     if files:
         inputs = "\n".join(f"\\input{{{name}}}\n\\clearpage" for name in files)
-        files["all-tables.tex"] = _ALL_TABLES.replace("INPUTS", inputs)
+        files["all-tables.tex"] = _ALL_TABLES.read_text("ascii").replace("INPUTS", inputs)
     return {name: text.encode("utf-8") for name, text in files.items()}
-
-
-_ALL_TABLES = r"""\documentclass[10pt]{article}
-\usepackage[utf8]{inputenc}
-\usepackage[T1]{fontenc}
-\usepackage[margin=2cm]{geometry}
-\usepackage{array,booktabs,graphicx,longtable}
-\begin{document}
-INPUTS
-\end{document}
-"""
 
 
 def _needs(tables: Sequence[TitledTable]) -> str:
