@@ -12,6 +12,7 @@ from typing import Any, Generic
 
 from biaskit.common.inputs import expanded, one_line, opened
 from biaskit.common.sheets import XLSX, is_sheet, open_sheet, split_sheet
+from biaskit.common.wording import count
 from biaskit.corpora.sources import (
     LISTS,
     SHIPPED,
@@ -109,8 +110,8 @@ def _csv_rows(text: str, where: str, layout: SourceLayout[E]) -> Rows:
             for values in reader:
                 if values and len(values) != len(header):
                     raise CorpusError(
-                        f"{where}, line {line}: {len(values)} fields, but {len(header)} in the header."
-                        f" Put a text with {_CALLED[delimiter]} in double quotes."
+                        f"{where}, line {line}: {count(len(values), 'field')}, but {len(header)} in the"
+                        f" header. Put a text with {_CALLED[delimiter]} in double quotes."
                     )
                 if values:
                     yield f"{where}, line {line}", _filled(layout.entry, zip(header, values, strict=True))

@@ -114,9 +114,9 @@ def package() -> Iterator[tuple[str, str]]:
     """Place and text of what the package prints."""
     for path in sorted((ROOT / "biaskit").rglob("*.py")):
         yield from ((f"{path.relative_to(ROOT)}:{n}", text) for n, text in strings_of(path))
-    for name in ("report/page/labels.toml", "report/deviations.toml", "tables/columns.toml"):
-        path = ROOT / "biaskit" / name
-        yield from ((name, text) for text in texts_in(tomllib.loads(path.read_text("utf-8"))))
+    for path in sorted((ROOT / "biaskit").rglob("*.toml")):
+        stated = tomllib.loads(path.read_text("utf-8"))
+        yield from ((path.name, text) for text in texts_in(stated))
     page = (ROOT / "biaskit/report/page/page.html.j2").read_text("utf-8")
     yield "page.html.j2", re.sub(r"\{%.*?%\}|\{\{.*?\}\}|<[^<>]*>", " ", page, flags=re.S)
 

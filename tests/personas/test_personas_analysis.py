@@ -257,7 +257,9 @@ def test_texts_that_decline_in_words_or_lecture_are_counted_tested_and_in_no_lis
         (row["quantity"], row["group_a"], row["group_b"]) for row in table(run, "tests")
     }
     assert not only(table(run, "tests"), quantity="refused_share")
-    assert f"4 of {len(asked)} about non-binary people decline or lecture" in " ".join(analysis(run)["notes"])
+    assert f"4 of {len(asked)} texts about non-binary people decline or lecture" in " ".join(
+        analysis(run)["notes"]
+    )
     assert before["representation"] == table(run, "representation")
     left_out = Counter(row["occupation"] for row in asked[:4])  # nobody's texts stay: they are no refusals
     own = {"origin": "specified", "gender": "nonbinary", "method": "calibrated"}

@@ -73,7 +73,7 @@ def test_wilson_ends_solve_the_equation_that_defines_them(n: int, data: st.DataO
 def test_wilson_without_a_text_is_none_and_impossible_counts_are_refused() -> None:
     assert None is wilson(0, 0)
     for count, n in ((3, 2), (-1, 2), (0, -1)):
-        with pytest.raises(ValueError, match="not a share"):
+        with pytest.raises(ValueError, match="is not a share"):
             wilson(count, n)
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from biaskit.common.inputs import Inputs, expanded, one_line, parse_json
 from biaskit.common.sheets import XLSX, open_sheet, split_sheet
+from biaskit.common.wording import count
 from biaskit.corpora.sources import check_label, shown, unlimited_fields
 from biaskit.errors import BiaskitError, CorpusError, MissingExtraError, nearest
 
@@ -187,8 +188,8 @@ def _csv_records(text: str, where: str, columns: Mapping[str, str], delimiter: s
                 elif fields:
                     if len(fields) != len(header):
                         raise CorpusError(
-                            f"{where}, line {line}: {len(fields)} fields, but {len(header)} in the header."
-                            " Put texts with a delimiter or a line break in double quotes."
+                            f"{where}, line {line}: {count(len(fields), 'field')}, but {len(header)} in the"
+                            " header. Put texts with a delimiter or a line break in double quotes."
                         )
                     records.append((line, {role: fields[place] for role, place in positions.items()}))
                 line = reader.line_num + 1

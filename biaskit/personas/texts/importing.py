@@ -115,8 +115,8 @@ def _notes(
     for role, names in _USUAL.items():
         usual = [name for name in source.header if name.strip().casefold() in names]
         if role not in source.columns and usual and usual[0] not in source.columns.values():
-            when = "uses it" if role != "gender" else "uses it as the gender requested in the prompt"
-            how = f"--{role}-col {shlex.quote(usual[0])} {when}"
+            how = f"--{role}-col {shlex.quote(usual[0])} uses it"
+            how += " as the gender requested in the prompt" if role == "gender" else ""
             yield f"the column {shown(usual[0])} was not used: {how}"
     if "gender" in source.columns:
         readings = [

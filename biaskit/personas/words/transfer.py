@@ -31,7 +31,7 @@ MIN_TEXTS = TAUGHT + 2  # texts of women, and of men: those that teach, and two 
 MOST_TEXTS = 200
 """Texts of a prompt and gender that are used at most: the work grows with their square."""
 DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, sampled at random"
-_KIND = {ASSOCIATED: "gender-inferred", SPECIFIED: "gender-requested"}
+_READ = {ASSOCIATED: "inferred", SPECIFIED: "requested"}
 CONTROL = f"{HOLD_OUT}: a positive control"
 WITHIN_OCCUPATION = "one occupation: no interval"
 
@@ -110,7 +110,7 @@ def _sample(
             texts += of_cell
     n_female, n_male = (sum(text.gender == gender for text in texts) for gender in WOMEN_AND_MEN)
     if min(n_female, n_male) < MIN_TEXTS:
-        few = f"{n_female} {_KIND[origin]} texts of women and {n_male} of men in prompts that have both"
+        few = f"{n_female} texts of women, {n_male} of men in prompts that have both (gender {_READ[origin]})"
         return f"{few}; {MIN_TEXTS} of each are needed"
     sample = Sample.shuffled(
         documents.tokens.counts()[[text.place for text in texts]][:, usable],

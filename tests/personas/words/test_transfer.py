@@ -120,7 +120,7 @@ def test_ten_texts_that_teach_and_two_that_are_tested_are_needed(tmp_path: Path)
     nurse = area(rows, ASSOCIATED, SPECIFIED, "nurse")
     assert ("", "", "") == (nurse["auc"], nurse["p_value"], nurse["n_female"])
     assert nurse["reason"] == (
-        "11 gender-inferred texts of women and 11 of men in prompts that have both; 12 of each are needed"
+        "11 texts of women, 11 of men in prompts that have both (gender inferred); 12 of each are needed"
     )
     mean = area(rows, ASSOCIATED, SPECIFIED)
     assert mean["auc"] == area(rows, ASSOCIATED, SPECIFIED, "cook")["auc"]

@@ -44,8 +44,8 @@ def test_words_of_lists_beyond_chance_stand_with_z_and_their_counts() -> None:
     [made] = word_tables({"word_lists": [women, men, nb], "marked_words": words})
     assert made.name == "marked-words"
     assert made.table.title == (
-        "Words that mark women and non-binary people, without gendered words and names: a,"
-        " gender in the prompt"
+        "Words that mark women and non-binary people, without gendered words and names: a, gender in the"
+        " prompt"
     )
     assert made.table.rows == (
         ("women", "warm", "4.50", "0.0100", "9", "7", "40", "2", "50"),
