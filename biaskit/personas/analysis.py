@@ -288,7 +288,8 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
     for text in documents.texts:
         by_gender.setdefault(text.specified_gender, []).append(text)
     parts = [
-        f"{n:,} of {len(texts):,} texts {f'about {people(gender)}' if gender else 'with no gender in the prompt'}"
+        f"{n:,} of {len(texts):,} texts"
+        f" {f'about {people(gender)}' if gender else 'with no gender in the prompt'}"
         for gender, texts in by_gender.items()
         if (n := sum(text.evades for text in texts))
     ]
