@@ -32,8 +32,8 @@ HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it ha
     "analyze",
     epilog=examples(
         "biaskit analyze recorded:demo-base",
-        "biaskit analyze --texts mine.csv --text-col text --gender-col gender --occupation-col job",
-        "biaskit analyze --texts mine.csv --gender-col gender --group-col race --unmarked White",
+        "biaskit analyze --texts mine.csv --text-col text --gender-col requested --occupation-col job",
+        "biaskit analyze --texts mine.csv --gender-col requested --group-col race --unmarked White",
         "biaskit analyze RUN --variant released",
         "biaskit analyze SHARD... --out RUN",
     ),

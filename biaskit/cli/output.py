@@ -83,15 +83,18 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
 
 
 def first_notes(document: Document, columns: int) -> str:
-    """Render notes and signature, or the first lines of the notes and what is left, in `N_LINES` at most."""
+    """Render notes and signature, or the first notes and what is left, in `N_LINES` at most."""
     whole = render_text(document, columns)
     if whole.count("\n") <= N_LINES:
         return whole
     lines = render_notes(document.notes, columns).split("\n")
-    lines, rest = lines[: N_LINES - 1], lines[N_LINES - 1 :]
-    n_more = sum(i == 0 or line.startswith("Note: ") for i, line in enumerate(rest))  # a note may be cut
-    more = f"{count(n_more, 'more note')} and " if rest else ""
-    return "\n".join([*lines, f"… {more}the signature: with --verbose, or in {NOTES} of the run"]) + "\n"
+    begins = [*(i for i, line in enumerate(lines) if line.startswith("Note: ")), len(lines)]
+    end = max(i for i in begins if i < N_LINES) or N_LINES - 1  # only a first note that is too long
+    n_more = sum(end <= i < len(lines) for i in begins)
+    more = f"{count(n_more, 'more note')} and " if n_more else ""
+    return (
+        "\n".join([*lines[:end], f"… {more}the signature: with --verbose, or in {NOTES} of the run"]) + "\n"
+    )
 
 
 def finish(result: RunResult, output_format: str, *, dry_run: bool, verbose: bool) -> None:

@@ -24,6 +24,6 @@ command = asking_command(
     epilog=examples(
         "biaskit personas demo --occupations nurse,mechanic --per-gender 5 --max-samples 60",
         "biaskit personas hf:./my-model --study gasp-pilot --dry-run",
-        "biaskit analyze --texts mine.csv --text-col text --gender-col gender",
+        "biaskit analyze --texts mine.csv --text-col text --gender-col requested",
     ),
 )

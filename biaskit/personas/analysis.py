@@ -165,7 +165,7 @@ def _make_tables(
     if documents.imported and not unspecified:
         results.notes.append(
             "every text has a requested gender, so there is no “who is represented” and no SRB; without"
-            " --gender-col genders are inferred from the texts (SRB needs both kinds)"
+            " --gender-col there is “who is represented”, by inferred gender (SRB needs both kinds)"
         )
     if unspecified and not study.hold_out:
         representation = representation_rows(
