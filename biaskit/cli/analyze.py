@@ -11,11 +11,10 @@ import click
 from biaskit.cli.options import examples, option, with_format, with_settings, with_verbose
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
-from biaskit.common.inputs import expanded
 from biaskit.errors import UsageError
 from biaskit.study.config import read_study_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
-from biaskit.workflow.analyze import analyse, analysis_keys, merge, result_of
+from biaskit.workflow.analyze import analysis_keys, load
 from biaskit.workflow.recordings import RECORDED, recorded_run
 from biaskit.workflow.result import RunResult
 
@@ -98,14 +97,9 @@ def command(
             for name, value in options.items():
                 if value is not None and name not in ("text_col", "encoding"):
                     flag = f"--{name.replace('_', '-')}"
-                    raise UsageError(f"{flag} names a column of --texts FILE: give the file too.")
-            merged = expanded(out) if out is not None else None
-            if len(runs) > 1 and merged is None:
-                raise click.UsageError("Several runs need --out: a folder for their merged rows.")
+                    raise UsageError(f"{flag} is for --texts FILE: give the file too.")
             if runs and runs[0].startswith(RECORDED):
-                if len(runs) > 1:
-                    raise UsageError(f"{runs[0]} cannot be merged with other runs: analyze it alone.")
-                path, merged = recorded_run(runs[0], out), None
+                paths, out = [recorded_run(*runs, out=out)], None
             else:
                 for run in runs:
                     if Path(run).suffix.lower() in TEXT_FILES and not Path(run).is_dir():
@@ -113,10 +107,6 @@ def command(
                             f"{run} is not a run. To analyze your own texts: biaskit analyze --texts {run}"
                         )
                 paths = named_or_newest(runs)
-                path = paths[0]
-            keys = {**(analysis_keys(study, path) if study else {}), **chosen, **settings}
-            if merged is not None:
-                lock, skip_bad = keys.get("lock", "os"), bool(keys.get("skip_bad_lines", False))
-                path = merge(paths, merged, lock=lock, skip_bad=skip_bad, watcher=watcher)
-            result = result_of(path, analyse(path, keys, watcher=watcher))
+            keys = {**(analysis_keys(study, paths[0]) if study else {}), **chosen, **settings}
+            result = load(*paths, settings=keys, out=out, watcher=watcher)
     print_result(result, output_format, verbose=verbose)

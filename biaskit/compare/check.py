@@ -1,6 +1,6 @@
 """Judge whether thresholds hold, in the same words for the CLI, Python and build servers.
 
-See methods/comparisons#gate.
+See methods/comparisons#check.
 """
 
 from __future__ import annotations

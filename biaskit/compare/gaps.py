@@ -63,9 +63,9 @@ def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -
     """Make gaps.csv of one model: a row per occupation that both engines measured, bias type and prompt form.
 
     probe_gap = female_share − male_share of a job (instruction 0, plain); represented_gap = share of women
-    − share of men in its texts; labour_gap = 2 · labour share − 1; srb_spread = SRB(men) − SRB(women), so
-    that positive means that words of either gender are nearer to texts asked to be of that gender. The gaps
-    of shares lie in [−1, 1], positive towards women. The notes say which occupations are not joined.
+    − share of men in its texts; labour_gap = 2 · workforce share − 1; srb_spread = SRB(men) − SRB(women),
+    without gendered words: positive where the words of each gender are nearer to texts requested about it.
+    The gaps of shares are in [−1, 1], positive towards women. The notes name occupations that do not meet.
     """
     jobs = where(both.probe.get("probe_jobs", ()), model=both.probe_model, instruction_id=0, setting="plain")
     texts = without_instruction(where(both.personas.get("representation", ()), model=both.personas_model))

@@ -114,12 +114,12 @@ def read_thresholds(thresholds: str | Path | Mapping[str, Any] | Thresholds) -> 
     if isinstance(thresholds, Thresholds):
         return thresholds
     content = thresholds if isinstance(thresholds, Mapping) else _INPUTS.toml(Path(thresholds))
-    where = "thresholds" if isinstance(thresholds, Mapping) else str(thresholds)
+    where = "The thresholds" if isinstance(thresholds, Mapping) else str(thresholds)
     if unknown := [name for name in content if name != "require"]:
         raise UsageError(f"{where}: there is no {unknown[0]!r}; the file has [[require]] tables.")
     entries = content.get("require")
     if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
-        raise UsageError(f"{where} requires nothing: write a [[require]] table.")
+        raise UsageError(f"{where}: nothing is required. Write a [[require]] table.")
     return Thresholds(tuple(_require(e, f"{where}, [[require]] {n}") for n, e in enumerate(entries, 1)))
 
 

@@ -257,7 +257,7 @@ def form_notes(
         held = listed([f"{percent(least)} % ({bias_type} prompts)" for bias_type, least in low.items()])
         hint = f"; `biaskit doctor {shlex.quote(spec)} --prompt-formats` tries others"
         if all(0 < max(reach.get(bias_type, {}).values(), default=0) < WEAK for bias_type in low):
-            hint = "; no prompt format reaches 10 %: try --continue N"
+            hint = f"; no prompt format reaches {percent(WEAK)} %: try --continue N"
         elif spec.startswith(IN_MEMORY):
             hint = ""
         yield f"{label}: weak evidence, coverage is only {held}{hint}"

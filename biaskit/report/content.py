@@ -81,7 +81,7 @@ class Deviation:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class Equivalence:
     """Whether `biaskit compare --require equivalent` would pass: every difference is equivalent."""
 
     holds: bool
@@ -109,7 +109,7 @@ class Content:
     versions: Mapping[str, str] = field(default_factory=dict)
     bibtex: str = ""
     reference: Literal["parity", "labour", "both", "none"] = "both"
-    gate: Gate | None = None  # where two models are compared
+    equivalence: Equivalence | None = None  # where two models are compared
     verified: tuple[str, ...] = ()  # what `biaskit verify` found of the runs, a line each
 
     def judged(self) -> Content:

@@ -132,7 +132,7 @@ class Session(Generic[M]):
         if len(self.models) == 1:
             raise error
         self.outcome.failed_models[label] = str(error)
-        self.watcher.note(f"{label} is left out: {error}")
+        self.watcher.note(f"{label} was skipped: {error}")
 
     @contextmanager
     def writing(self, engine: str, study: Study, stored: StoredRows[Any]) -> Iterator[RowWriter]:

@@ -227,7 +227,7 @@ def first_level(n_questions: int, n_leads: int, *, strict: bool) -> float:
 
 
 def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict[str, Any]]]:
-    """Judge the rows of one or several tests.csv, as one page or one gate, by a tree of questions.
+    """Judge the rows of one or several tests.csv, as one page, by a tree of questions.
 
     Formula: Q questions; of the m leads of one, p_q = min over k of m p_(k)/k (Simes). R: the largest r
         with p_(r) ≤ 0.05 r/Q; alpha_q = 0.05 R/Q (Benjamini-Hochberg; of a question that is not among the

@@ -106,7 +106,7 @@ def load(
 
     keys, seen = settings or {}, watcher or LineWatcher()
     if isinstance(run, str) and run.startswith(RECORDED):
-        path = recorded_run(run, out)
+        path = recorded_run(run, *shards, out=out)
     elif out is None and not shards:
         path = run_path(run)
     elif out is None:

@@ -39,7 +39,11 @@ class ModelCallback(_TrainerCallback):  # type: ignore[misc]  # transformers has
         self.every, self.out, self.label = every, Path(out), label
         self.tokenizer = probed.pop("tokenizer", None)
         self.probed = {"watcher": Silent(), **_USUAL, **probed}
-        if foreign := set(probed) - {*inspect.signature(probe).parameters, *ProbeArguments.__annotations__}:
+        known = {*inspect.signature(probe).parameters, *ProbeArguments.__annotations__} - {
+            "models",
+            "options",
+        }
+        if foreign := set(probed) - known:
             raise UsageError(f"bk.probe takes no argument {sorted(foreign)[0]!r}.")
         self.results: dict[int, ProbeResult] = {}
         self._unlogged: dict[str, float] = {}

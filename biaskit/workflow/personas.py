@@ -56,7 +56,7 @@ class PersonasResult(RunResult):
     )
     word_lists = table_property(
         "word_lists",
-        "Read how many words mark a gender, and how many with shuffled genders (null).\n"
+        "Read how many words mark a gender, and how many with shuffled genders (permutation baseline).\n"
         ">>> written.word_lists[['gender', 'n_marked', 'n_target']].values.tolist()[0]\n['female', 1, 20]",
     )
     srb = table_property(

@@ -48,7 +48,7 @@ class ProbeResult(RunResult):
     A share is a group's part of the probability on the target words, `coverage` is that probability.
 
     >>> probed
-    ProbeResult('probed': mine, 8 cells, 1 warning)
+    ProbeResult('probed': mine, 8 prompts, 1 warning)
     """
 
     headline = "probe_groups"

@@ -15,8 +15,10 @@ from biaskit.runs.store import read_rows, rows_file
 RECORDED = "recorded:"  # what the name of a recorded corpus begins with: `recorded:demo-base`
 
 
-def recorded_run(spec: str, out: str | Path | None = None) -> Path:
+def recorded_run(spec: str, *others: object, out: str | Path | None = None) -> Path:
     """Copy the rows and the manifest of `recorded:NAME` into a run of one's own, ready to be analysed."""
+    if others:
+        raise UsageError(f"{spec} cannot be merged with other runs: analyze it alone.")
     name = spec.removeprefix(RECORDED)
     shipped = load_corpus("recorded")  # held against its digests
     known = sorted({Path(file.path).parent.name for file in shipped.files})

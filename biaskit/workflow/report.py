@@ -30,7 +30,7 @@ from biaskit.common.provenance import versions
 from biaskit.common.wording import count
 from biaskit.errors import RunError, StudyError, UsageError, nearest
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.report.content import Content, ExampleText, Gate, PromptShown, WordInContext
+from biaskit.report.content import Content, Equivalence, ExampleText, PromptShown, WordInContext
 from biaskit.report.deviations import deviations_of
 from biaskit.report.prompts import PromptKinds
 from biaskit.report.render.document import PaperTable
@@ -200,7 +200,7 @@ def _content(
     subject = _Subject.from_runs(runs, groups, aliases)
     make_fit(subject.paths, watcher)
     collection = gather(subject.paths)
-    between, notes, folder, gate = _between(collection, subject, settings, out)
+    between, notes, folder, equivalence = _between(collection, subject, settings, out)
     papers = papers_in(collection)
     command = ["biaskit", "report", *map(str, subject.paths)]
     command += [word for group in subject.groups for word in ("--group", group)]
@@ -218,7 +218,7 @@ def _content(
         versions=versions(),
         bibtex="\n\n".join(bibtex_of(papers).values()),
         reference=settings.get("reference", _reference(collection)),
-        gate=gate,
+        equivalence=equivalence,
         verified=verified_lines(collection),
     )
     return with_rows(content.judged(), collection), folder
@@ -255,7 +255,7 @@ class _Subject:
 
 def _between(
     collection: Collection, subject: _Subject, settings: Mapping[str, Any], out: str | Path | None
-) -> tuple[Tables, tuple[str, ...], Path, Gate | None]:
+) -> tuple[Tables, tuple[str, ...], Path, Equivalence | None]:
     """Compare runs and models where there are several.
 
     Returns the tables between them, notes, the folder that everything goes to, and of two models whether
@@ -275,10 +275,10 @@ def _between(
         collection, out=folder, groups=subject.groups, aliases=subject.aliases, settings=margins
     )
     required = comparison.requirement()
-    found = Gate(required.holds, len(required.failing), required.n_rows, bool(required.weak))
-    gate = found if n_models == 2 else None
+    found = Equivalence(required.holds, len(required.failing), required.n_rows, bool(required.weak))
+    equivalence = found if n_models == 2 else None
     target = first if alone and subject.folder is None else comparison.path
-    return comparison.content.between, comparison.warnings, target, gate
+    return comparison.content.between, comparison.warnings, target, equivalence
 
 
 def verified_lines(collection: Collection) -> tuple[str, ...]:

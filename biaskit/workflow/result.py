@@ -143,7 +143,7 @@ class RunResult(Printed):
             yield "no tables"
         else:
             yield ", ".join(models) if len(models) <= SHOWN_MODELS else f"{len(models)} models"
-            sizes = ((analysis.get(f"n_{unit}s"), unit) for unit in ("cell", "text"))
+            sizes = ((analysis.get("n_cells"), "prompt"), (analysis.get("n_texts"), "text"))
             yield from (count(n, unit) for n, unit in sizes if n is not None)
         if self.warnings:
             yield count(len(self.warnings), "warning")

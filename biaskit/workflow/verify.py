@@ -383,7 +383,7 @@ def _open(
 def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, Any]:
     """Compare texts byte for byte. Returns fields of a `Check`, as the next two do."""
     others = [
-        f"{row['template_id']}, {row['occupation']}, draw {row['draw']}"
+        f"{row['template_id']}, {row['occupation']}, sample {row['draw']}"
         for row, a in pairs
         if (row["prompt"], row["text"], row["finish_reason"]) != (a.prompt, a.text, a.finish)
     ]

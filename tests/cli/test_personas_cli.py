@@ -161,7 +161,7 @@ def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, che
     ("arguments", "said"),
     [
         (("run", "--texts", "t.csv"), "Give RUN or --texts, not both."),
-        (("run", "--gender-col", "g"), "--gender-col names a column of --texts FILE: give the file too."),
+        (("run", "--gender-col", "g"), "--gender-col is for --texts FILE: give the file too."),
         (("run", "--occupation-col", "g"), "--occupation-col names a column"),
         (("run", "--model-col", "g"), "--model-col names a column"),
         (("run", "run"), "Several runs need --out"),

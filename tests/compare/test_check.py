@@ -132,9 +132,9 @@ def test_rows_of_another_kind_are_not_judged() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "requires nothing"),
-        ("[require]\n", "requires nothing"),
-        ("require = 3\n", "requires nothing"),
+        ("", "nothing is required"),
+        ("[require]\n", "nothing is required"),
+        ("require = 3\n", "nothing is required"),
         ("requires = []\n", "there is no 'requires'"),
         ("[[require]]\nmargn = 0.1\n", "there is no key 'margn'. Did you mean 'margin'"),
         ('[[require]]\ncontrast = "modles"\n', "Did you mean 'models'"),

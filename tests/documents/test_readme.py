@@ -226,7 +226,7 @@ def model(tmp_path: Path) -> str:
     [
         ("researcher", "\\begin{table}"),
         ("auditor", "\nPage: biaskit-runs/compare-"),
-        ("gate", "The new model is equivalent within ±0.05"),
+        ("check", "The new model is equivalent within ±0.05"),
         ("any_sdk", "\nmechanic, biography: "),
         ("training", "\nFigure: training.png"),
     ],
@@ -250,14 +250,14 @@ def test_the_training_of_the_example_moves_its_bias_apart(tmp_path: Path) -> Non
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("name", "status"), [("researcher", 0), ("auditor", 0), ("gate", 4)])
+@pytest.mark.parametrize(("name", "status"), [("researcher", 0), ("auditor", 0), ("check", 4)])
 def test_an_example_takes_a_model(name: str, status: int, model: str, tmp_path: Path) -> None:
     done = example(name, tmp_path, model)
     assert status == done.returncode, done.stderr
 
 
 @pytest.mark.process
-def test_the_auditor_takes_texts_and_the_gate_stored_runs(model: str, tmp_path: Path) -> None:
+def test_the_auditor_takes_texts_and_the_check_stored_runs(model: str, tmp_path: Path) -> None:
     texts = ["text,gender,occupation"]
     for i in range(8):
         for words in ("She is a warm {} and she is in the town", "He is a calm {} and he is in the city"):
@@ -270,5 +270,5 @@ def test_the_auditor_takes_texts_and_the_gate_stored_runs(model: str, tmp_path: 
         bk.probe(
             f"{out}=scripted:{tmp_path / 'm.jsonl'}", jobs="1-3,21-23", templates="1-2", out=tmp_path / out
         )
-    done = example("gate", tmp_path, "new", "old", "0.1")
+    done = example("check", tmp_path, "new", "old", "0.1")
     assert 0 == done.returncode, done.stdout + done.stderr

@@ -659,7 +659,7 @@ def test_pages_of_worlds_without_a_difference_name_none(tmp_path: Path) -> None:
     assert len(false) <= binom.ppf(0.999, sum(KINDS.values()), 0.05), false
 
 
-# --- one verdict of page, table and gate ---------------------------------------------------------------
+# --- one verdict of page, table and check ---------------------------------------------------------------
 
 
 @st.composite
@@ -687,7 +687,7 @@ def pages(draw: st.DrawFn) -> Rows:
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(pages())
-def test_a_page_its_table_and_the_gate_come_to_one_verdict(rows: Rows) -> None:
+def test_a_page_its_table_and_the_check_draw_one_conclusion(rows: Rows) -> None:
     stored = adjust(rows)
     labels = sorted({str(row["model_a"]) for row in rows})
     shares = [
@@ -706,8 +706,8 @@ def test_a_page_its_table_and_the_gate_come_to_one_verdict(rows: Rows) -> None:
         assert test["verdict"] in {one.verdict for one in own} <= {test["verdict"], "shown"}
         assert any(" more often" in one.text for one in own) == (test["verdict"] == "higher")
         assert any(" less often" in one.text for one in own) == (test["verdict"] == "lower")
-    gate = require_equivalent(judged, "groups")
-    assert gate.holds == all(one["verdict"] == "equivalent" for one in judged)
+    check = require_equivalent(judged, "groups")
+    assert check.holds == all(one["verdict"] == "equivalent" for one in judged)
 
 
 class _NeverCompared(dict[str, Any]):

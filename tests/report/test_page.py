@@ -32,7 +32,7 @@ from hypothesis import strategies as st
 from biaskit.common.foreign import HIDDEN, JOINERS, visible
 from biaskit.compare import check
 from biaskit.personas.texts.association import ASSOCIATION_RULES
-from biaskit.report.content import Content, Gate, Span
+from biaskit.report.content import Content, Equivalence, Span
 from biaskit.report.figures import differences
 from biaskit.report.page import is_page, labels, render_page
 from biaskit.report.page.rendering import LONGEST_TEXT, cut, pieces
@@ -211,16 +211,18 @@ def test_a_sentence_of_the_first_screen_is_not_repeated_under_its_question() -> 
 
 
 @pytest.mark.parametrize(
-    ("gate", "said", "kind"),
+    ("equivalence", "said", "kind"),
     [
-        (Gate(True, 0, 12), "Equivalent in all 12 differences", "holds"),
-        (Gate(False, 3, 12), "Not shown to be equivalent in 3 of 12 differences", "fails"),
-        (Gate(True, 0, 12, weak=True), "Equivalent in all 12 differences, weak evidence", "holds"),
-        (Gate(False, 0, 0), "Not shown to be equivalent: nothing was compared", "fails"),
+        (Equivalence(True, 0, 12), "Equivalent in all 12 differences", "holds"),
+        (Equivalence(False, 3, 12), "Not shown to be equivalent in 3 of 12 differences", "fails"),
+        (Equivalence(True, 0, 12, weak=True), "Equivalent in all 12 differences, weak evidence", "holds"),
+        (Equivalence(False, 0, 0), "Not shown to be equivalent: nothing was compared", "fails"),
     ],
 )
-def test_a_comparison_of_two_models_wears_its_gate(gate: Gate, said: str, kind: str) -> None:
-    html = page(replace(SMALL, gate=gate)).decode()
+def test_a_comparison_of_two_models_wears_its_equivalence(
+    equivalence: Equivalence, said: str, kind: str
+) -> None:
+    html = page(replace(SMALL, equivalence=equivalence)).decode()
     assert f'<span class="badge {kind}">{said}</span>' in html
     assert html.index(said) < html.index("<main")
     assert 'class="badge' not in page().decode()

@@ -198,7 +198,7 @@ def random_kind(rng: np.random.Generator) -> ProbeKind:
 
 
 def rows_agree(folder: Path, number: int) -> int:
-    """Make a random page; page, tests.csv, gate and Python give each comparison one verdict. Count named."""
+    """Make a random page; page, tests.csv, check and Python give each comparison one verdict. Count named."""
     folder.mkdir()
     world = ProbeWorld.draw(random_kind(np.random.default_rng([30, number])), 30, number)
     (run,) = worlds.make_runs(folder, world, None)
@@ -240,13 +240,13 @@ def rows_agree(folder: Path, number: int) -> int:
     return sum(row["verdict"] in ("higher", "lower") for row in on_page)
 
 
-def test_page_table_gate_and_python_agree(tmp_path: Path) -> None:
+def test_page_table_check_and_python_agree(tmp_path: Path) -> None:
     n_named = [rows_agree(tmp_path / str(number), number) for number in range(6)]
     assert sum(n_named) > 2
 
 
 @pytest.mark.nightly
-def test_page_table_gate_and_python_agree_on_many_pages(tmp_path: Path) -> None:
+def test_page_table_check_and_python_agree_on_many_pages(tmp_path: Path) -> None:
     assert sum(rows_agree(tmp_path / str(number), number) for number in range(6, 106)) > 80
 
 

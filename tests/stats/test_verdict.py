@@ -1,4 +1,4 @@
-"""One verdict for a row of tests.csv, whoever reads it: sentences, figures, compare's table, the gate."""
+"""One verdict for a row of tests.csv, whoever reads it: sentences, figures, compare's table, the check."""
 
 from __future__ import annotations
 

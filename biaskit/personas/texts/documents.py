@@ -241,7 +241,7 @@ def why_not(row: Mapping[str, Any]) -> str | None:
     if not all(isinstance(row[name], str) for name in ("model", "occupation", "template_id", "text")):
         return "its text, model, occupation or template is not a text"
     if type(row["draw"]) is not int or row["draw"] < 0:
-        return "its draw is not a number"
+        return "its `draw` is not a number"
     if row["specified_gender"] not in (None, *GENDERS):
         return "its gender is not one that a prompt can request"
     if row["finish_reason"] not in (None, *get_args(Finish)):

@@ -41,7 +41,7 @@ _ORIGINS = {"associated": "not in the prompt", "specified": "in the prompt"}
 VALUES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("gender", "specified_gender", "against", "group_a", "group_b"), PEOPLE),
     **dict.fromkeys(("origin", "trained_on", "tested_on"), _ORIGINS),
-    "labour_side": {"female": "women", "male": "men"},
+    "labour_side": {"female-dominated": "women", "male-dominated": "men"},
 }
 """Column → words for its values; other values are shown unchanged."""
 

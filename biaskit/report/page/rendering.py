@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from biaskit.common.foreign import visible
 from biaskit.common.wording import count, listed
-from biaskit.report.content import Content, ExampleText, Gate, PromptShown, Span
+from biaskit.report.content import Content, Equivalence, ExampleText, PromptShown, Span
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.page import labels
@@ -94,7 +94,7 @@ def render_page(content: Content, said: Sentences, figures: Sequence[Figure]) ->
             hero=next(iter(figures), None),
             said=said,
             sections=sections,
-            gate=_gate(content.gate),
+            equivalence=_equivalence(content.equivalence),
             notes=list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
             models=[(part, model) for part in content.parts for model in part.models],
             on_disk={
@@ -191,17 +191,21 @@ def measured_line(content: Content) -> str:
     return " · ".join([*bits, " to ".join(dict.fromkeys((min(days), max(days))))] if days else bits)
 
 
-def _gate(gate: Gate | None) -> Mapping[str, str] | None:
+def _equivalence(equivalence: Equivalence | None) -> Mapping[str, str] | None:
     """Make the badge of a comparison of two models."""
-    if gate is None:
+    if equivalence is None:
         return None
-    if gate.holds:
-        text = f"Equivalent in all {gate.n_rows:,} differences"
-    elif gate.n_rows:
-        text = f"Not shown to be equivalent in {gate.n_failing:,} of {count(gate.n_rows, 'difference')}"
+    if equivalence.holds:
+        text = f"Equivalent in all {equivalence.n_rows:,} differences"
+    elif equivalence.n_rows:
+        of_all = count(equivalence.n_rows, "difference")
+        text = f"Not shown to be equivalent in {equivalence.n_failing:,} of {of_all}"
     else:
         text = "Not shown to be equivalent: nothing was compared"
-    return {"kind": "holds" if gate.holds else "fails", "text": text + ", weak evidence" * gate.weak}
+    return {
+        "kind": "holds" if equivalence.holds else "fails",
+        "text": text + ", weak evidence" * equivalence.weak,
+    }
 
 
 def _read_as(example: ExampleText) -> list[str]:

@@ -268,7 +268,7 @@ def _clusters(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
     of_models = {row["cluster"] for row in kept if row["model"] != "all"}
     shown = [row for row in kept if row["model"] == "all" and row["cluster"] in of_models]
     yield from table(
-        f"Clusters of marked words with more occupations of one gender{claim.place('GAS(P), Figure 5')}",
+        f"Clusters of marked words that one gender has in more occupations{claim.place('GAS(P), Figure 5')}",
         shown[:MOST_OCCUPATIONS],
         {
             "words": lambda row: row["words"][:70],
