@@ -450,7 +450,7 @@ def summary(lines: Sequence[Json]) -> dict[str, Rate]:
         "shown ends that miss": missed(lines),
         "shares held": held(lines, "share"),
         "differences held": held(lines, "groups", "models", "asymmetry", "labour"),
-        "nulls with a verdict": rate(
+        "null pages with a conclusion": rate(
             any(v in (*directed, "equivalent", "no-clear-difference") for v in line["verdicts"])
             for line in of["null"]
         ),

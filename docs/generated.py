@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -165,4 +166,7 @@ def write(folder: Path) -> None:
     for name, text in pages.items():
         path = folder / f"{name}.md"
         if not path.is_file() or text != path.read_text(encoding="utf-8"):
-            path.write_text(text, encoding="utf-8")
+            # several processes of a test run may write: a reader never sees half a page
+            new = path.with_suffix(f".{os.getpid()}")
+            new.write_text(text, encoding="utf-8")
+            new.replace(path)

@@ -19,7 +19,7 @@ from biaskit.stats.verdict import first_level
 
 
 def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
-    """Say before a run which difference it can detect; "" without labour statistics.
+    """Say before a run which difference it can detect; "" without workforce shares.
 
     The level is the first lead's (methods/tests#tree): a run asks whom a model writes about and
     how, and whether models differ. The variance is that of the base demo's recorded texts.
@@ -27,7 +27,7 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
     occupations = sum(item.labour_female_share is not None for item in design.occupations)
     if not occupations:
         return ""
-    not_judged = f"Detectable difference from labour statistics: {NOT_JUDGED}"
+    not_judged = f"Detectable difference from the workforce share: {NOT_JUDGED}"
     if occupations < FEWEST_UNITS:
         return f"{not_judged}, fewer than {FEWEST_UNITS} occupations have a workforce share."
     texts = len(design.template_ids) * Filling.from_study(design.study).batch

@@ -88,7 +88,7 @@ class ConclusionKeys(_Strict):
 Reference = Literal["none", "parity", "labour", "both"]
 Margin = Annotated[float, Field(ge=0, le=1e6)]
 _MARGIN = "margin.QUANTITY: equivalence margin"
-_REFERENCE = "what the page compares shares with: parity, labour statistics, both or none"
+_REFERENCE = "what the page compares shares with: parity, the workforce share (labour), both or none"
 
 
 class Pair(_Strict):

@@ -1,7 +1,5 @@
 """The one writer and the one reader of the public tables; `schema` says what each holds.
 
-See reference/tables.
-
 Rows are written in the order they come in, which is study order.
 """
 

@@ -1,4 +1,4 @@
-"""The public tables as data: every name, column and key, from schema.toml (reference/tables)."""
+"""The public tables as data: every name, column and key, from schema.toml."""
 
 from __future__ import annotations
 

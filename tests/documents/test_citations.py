@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from places import ROOT, module_of
+from places import CITATION, ROOT, anchors, module_of
 
 DOCS = ROOT / "docs"
 CITING = (
@@ -17,15 +17,12 @@ CITING = (
     "configs",
     "examples",
     "corpora",
+    "docs",
+    "README.md",
     "SECURITY.md",
     "CONTRIBUTING.md",
 )
 SUFFIXES = {".py", ".toml", ".md", ".html", ".js", ".css", ".txt", ".csv"}
-CITATION = re.compile(
-    r"(?<![/\w])docs/([\w/-]+\.md)(?:#([\w-]+))?"
-    r"|(?<![/\w])((?:methods|howto|concepts|reference)/[\w-]+)(?:#([\w-]+))?(?![\w/.]*/)"
-)
-"""A page by its path, or as docstrings write it: `methods/tests#tree`."""
 FORMER = re.compile(r"\b(?:METHODS|DESIGN|STYLE)(?:\.md)?,? ?§")
 """Documents of the time of writing, which are not in the repository."""
 
@@ -39,23 +36,6 @@ def texts(root: Path) -> Iterator[tuple[str, str]]:
                 yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8", errors="replace")
 
 
-def anchors(markdown: str) -> set[str]:
-    """What a link can lead to: GitHub's anchors of headings, and `<a id="...">`.
-
-    A heading's anchor is its text in lower case without punctuation, with hyphens for spaces; a text that
-    comes again has -1, -2, … behind it.
-    """
-    found = set(re.findall(r'<a (?:id|name)="([^"]+)"', markdown))
-    seen: dict[str, int] = {}
-    prose = re.sub(r"^```.*?^```", "", markdown, flags=re.S | re.M)
-    for heading in re.findall(r"^#{1,6} +(.+?)(?: +#+)?$", prose, re.M):
-        shown = re.sub(r"<[^>]+>", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading))
-        anchor = re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
-        found.add(f"{anchor}-{seen[anchor]}" if anchor in seen else anchor)
-        seen[anchor] = seen.get(anchor, 0) + 1
-    return found
-
-
 def unknown(root: Path) -> dict[str, set[str]]:
     """Cited places of docs/ that do not exist, and who cites them."""
     known: Mapping[str, set[str]] = {
@@ -64,8 +44,8 @@ def unknown(root: Path) -> dict[str, set[str]]:
     }
     missing: dict[str, set[str]] = {}
     for path, text in texts(root):
-        for path_of, anchor_of, short, its in CITATION.findall(text):
-            page, anchor = path_of or f"{short.removesuffix('.md')}.md", anchor_of or its
+        for name, anchor in CITATION.findall(text):
+            page = f"{name}.md"
             if page not in known or (anchor and anchor not in known[page]):
                 missing.setdefault(f"docs/{page}{'#' * bool(anchor)}{anchor}", set()).add(path)
     return missing
@@ -93,6 +73,9 @@ def test_nothing_cites_a_document_that_is_not_in_the_repository() -> None:
         ("biaskit/a.py", "# docs/methods/a.md#again-2", "docs/methods/a.md#again-2"),
         ("biaskit/a.py", "# docs/methods/a.md#no-heading", "docs/methods/a.md#no-heading"),
         ("configs/a.toml", "# docs/methods/b.md", "docs/methods/b.md"),
+        ("configs/a.toml", "# docs/b.md", "docs/b.md"),
+        ("biaskit/a.py", "# methods/a#again, methods/b#again", "docs/methods/b.md#again"),
+        ("benchmarks/A.md", "[a](../docs/methods/a.md#again-3)", "docs/methods/a.md#again-3"),
     ],
 )
 def test_a_citation_of_a_missing_place_is_found(

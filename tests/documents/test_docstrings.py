@@ -77,7 +77,7 @@ def example_of(name: str, globs: dict[str, Any]) -> doctest.DocTest:
 def run(example: doctest.DocTest) -> str:
     """Run an example; returns what it printed otherwise."""
     said: list[str] = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=said.append, clear_globs=False)
+    doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(example, out=said.append, clear_globs=False)
     return "".join(said)
 
 

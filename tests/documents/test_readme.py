@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from places import ROOT, module_of
+from places import ROOT, anchors, is_written, module_of
 
 import biaskit as bk
 from biaskit.study.config import describe_keys, study_names
@@ -22,11 +22,10 @@ from biaskit.study.keys import STUDIES
 from biaskit.tables.schema import SCHEMAS
 
 generated = module_of(ROOT / "docs" / "generated.py")
-GENERATED = {"cli", "python", "keys", "tables", "servers"}
 DOCUMENTS = [
     path
     for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-    if not (path.stem in GENERATED and "reference" == path.parent.name) and "_site" not in path.parts
+    if is_written(path) and "_site" not in path.parts
 ]
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 README = TEXTS["README.md"]
@@ -140,27 +139,24 @@ def test_the_reference_has_every_study_key_table_and_column() -> None:
 # --- links ----------------------------------------------------------------------------------------------
 
 
-def anchors_of(text: str) -> set[str]:
-    """Explicit anchors, and those that a heading makes."""
-    prose = FENCE.sub("", text)
-    headings = re.findall(r"^#+ (.*)$", prose, re.M)
-    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    return made | set(re.findall(r'<a id="([^"]+)"></a>', prose))
+LINKING = TEXTS | {
+    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+    for path in (ROOT / "benchmarks").glob("*.md")
+}
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", LINKING)
 def test_every_link_leads_somewhere(name: str) -> None:
     lost = []
     generated.write(ROOT / "docs" / "reference")
-    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", TEXTS[name])):
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", LINKING[name])):
         base = ROOT if target.startswith(SITE) else (ROOT / name).parent
         path, _, anchor = target.removeprefix(SITE).partition("#")
         if path.startswith(("https://", "http://")):
             continue
         file = (base / path).resolve() if path else ROOT / name
-        anchors = anchors_of(file.read_text(encoding="utf-8")) if anchor and file.is_file() else {anchor}
-        anchors |= {anchor} if file.stem in ("cli", "python") else set()  # Sphinx makes theirs
-        if not file.exists() or anchor not in anchors:
+        is_checked = anchor and file.is_file() and file.stem not in ("cli", "python")  # Sphinx makes theirs
+        if not file.exists() or (is_checked and anchor not in anchors(file.read_text(encoding="utf-8"))):
             lost.append(target)
     assert [] == lost
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from places import CITATION, GENERATED, ROOT
 
 
 @pytest.mark.process
@@ -35,8 +34,10 @@ def test_a_wheel_has_the_corpora_studies_and_cited_pages(tmp_path: Path) -> None
     cited = {
         page
         for source in (ROOT / "biaskit").rglob("*")
-        if source.suffix in {".py", ".toml"}
-        for page in re.findall(r"docs/[\w/-]+\.md", source.read_text(encoding="utf-8"))
+        if source.suffix in {".py", ".toml", ".j2"}
+        for page, _ in CITATION.findall(source.read_text(encoding="utf-8"))
     }
-    assert cited
-    assert [] == [page for page in sorted(cited) if not (tmp_path / "site/biaskit/_data" / page).is_file()]
+    assert {"methods/tests", "howto/verify"} <= cited
+    data = tmp_path / "site/biaskit/_data/docs"
+    assert [] == [page for page in sorted(cited) if not (data / f"{page}.md").is_file()]
+    assert not cited & {f"reference/{page}" for page in GENERATED}, "a clean checkout has no such page"

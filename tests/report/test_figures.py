@@ -130,7 +130,7 @@ def test_items_without_a_labour_share_are_not_said_to_be_sorted_by_it(usual: Con
     rows = [{**row, "labour_female_share": None} for row in rows_of(usual, "probe_jobs")]
     contents = (usual, with_table(usual, "probe_jobs", rows))
     captions = [named(draw_all(made))["jobs"].plot.caption for made in contents]
-    assert ["labour statistics" in caption for caption in captions] == [True, False]
+    assert ["workforce share" in caption for caption in captions] == [True, False]
     assert "in the order of their list" in captions[1]
 
 
@@ -373,7 +373,7 @@ def test_a_reference_that_is_not_asked_for_is_not_drawn(
     figure = first_picture(replace(alone(content(("A",), 4), "probe"), reference=reference))
     assert figure is not None
     legend = [entry.text for entry in figure.plot.legend]
-    assert ("labour statistics" in legend) == labour_drawn
+    assert ("workforce share" in legend) == labour_drawn
     assert ("as many women as men" in legend) == parity
     assert (panels(figure)[0].axis.line == 0.5) == parity
 

@@ -601,7 +601,7 @@ def test_relations_over_too_few_occupations_give_their_number_once() -> None:
         for kind in ("slope", "spearman")
     ]
     assert said(compared(rows, "m"), "agree").text == (
-        f"2 links between answers, texts and labour statistics over occupations not measured ({few})."
+        f"2 links between answers, texts and workforce shares over occupations not measured ({few})."
     )
 
 

@@ -85,7 +85,7 @@ class Calibration:
     reason: str  # why
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of calibration.csv, by step and pair (reference/tables#table-calibration)."""
+        """Yield the rows of calibration.csv, by step and pair."""
         columns = ("c", "alpha", "stability", "stability_low", "stability_high", "stability_shuffled")
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
             for step in steps:

@@ -1,4 +1,4 @@
-"""Draw shares item by item, from women's jobs to men's, beside labour statistics and parity.
+"""Draw shares item by item, from women's jobs to men's, beside workforce shares and parity.
 
 The first figure of one model, and the jobs of several (methods/averages#cells-to-tables,
 methods/representation#representation).
@@ -18,7 +18,7 @@ from biaskit.report.figures.view import View, all_marks, figure, spread, views
 from biaskit.tables.query import Row, distinct, mean_over_prompts, where
 
 MOST_ROWS = 44
-"""More items than this do not fit a screen, and are drawn against labour statistics (`labour.py`)."""
+"""More items than this do not fit a screen, and are drawn against workforce shares (`labour.py`)."""
 TALLEST = 4.4  # inches of all rows: with legend and axis they fit a screen of 800 pixels
 LABOUR = Mark(INK, "d")
 
@@ -147,16 +147,16 @@ def by_share(labour: Mapping[str, float | None]) -> dict[str, float | None]:
 def _sorting(order: Mapping[str, float | None]) -> str:
     """Say how items are sorted."""
     any_known = any(share is not None for share in order.values())
-    return "sorted by the share of women in labour statistics" if any_known else "in the order of their list"
+    return "sorted by the workforce share of women" if any_known else "in the order of their list"
 
 
 def _labour(view: View, order: Mapping[str, float | None]) -> list[Dots]:
-    """Make the series of labour statistics, if the report has them for reference."""
+    """Make the series of workforce shares, if the report has them for reference."""
     if not view.shows("labour") or all(share is None for share in order.values()):
         return []
     return [Dots(LABOUR, [None if share is None else Point(share) for share in order.values()], "none")]
 
 
 def _references(view: View, order: Mapping[str, float | None]) -> list[Entry]:
-    legend = [Entry("labour statistics", LABOUR, "none")] if _labour(view, order) else []
+    legend = [Entry("workforce share", LABOUR, "none")] if _labour(view, order) else []
     return [*legend, PARITY] if view.shows("parity") else legend

@@ -1,4 +1,4 @@
-"""Draw answers and texts against labour statistics: each item, the diagonal, the line that fits best.
+"""Draw answers and texts against workforce shares: each item, the diagonal, the best-fitting line.
 
 See methods/averages#cells-to-tables (level, slope, distance) and methods/representation#representation.
 """
@@ -27,7 +27,7 @@ from biaskit.tables.query import (
 PER_FIGURE = 6
 Lines = list[tuple[tuple[float, float], tuple[float, float], str]]
 SAME = ((0.0, 0.0), (1.0, 1.0), "-")
-LEGEND = (Entry("as in labour statistics", line="-"), Entry("best-fitting line", line="--"))
+LEGEND = (Entry("as in the workforce", line="-"), Entry("best-fitting line", line="--"))
 
 
 def labour(view: View) -> Iterator[Figure]:
@@ -40,7 +40,7 @@ def labour(view: View) -> Iterator[Figure]:
         (model, kind) for model in view.models for kind in distinct(where(rows, model=model), "bias_type")
     ]
     for nth, place, some in portions(pairs, PER_FIGURE):
-        title = f"Share of {people(group)} and labour statistics"
+        title = f"Share of {people(group)} and the workforce share"
         yield view.figure(f"labour{nth}", title, _labour(view, rows, some), place)
 
 
@@ -69,7 +69,7 @@ def scatter(view: View) -> Iterator[Figure]:
     """Draw the same of texts; none if the first figure shows every occupation."""
     rows = defined(mean_over_prompts(view.rows("representation")), "labour_female_share")
     if len(all_marks(view.content)) > 1 or len(distinct(rows, "occupation")) > items.MOST_ROWS:
-        title = "Share of women in texts and in labour statistics"
+        title = "Share of women in texts and in the workforce"
         yield from view.charts(rows, "scatter", title, _scatter, size=PER_FIGURE)
 
 
@@ -98,7 +98,7 @@ def _square(title: str, what: str, spots: Sequence[Spot], mark: Mark, fitted: Li
     """Make a square; the items farthest from the diagonal on either side are named."""
     known = sorted((spot for spot in spots if spot.y == spot.y), key=lambda spot: spot.y - spot.x)
     named = dict.fromkeys((*known[:1], *known[-1:]))
-    axes = shares("labour statistics"), shares(f"share in {what}")
+    axes = shares("workforce share"), shares(f"share in {what}")
     return Square(title, *axes, {mark: spots}, [SAME, *(fitted or [])], [*named])
 
 

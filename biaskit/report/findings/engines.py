@@ -95,8 +95,8 @@ def _relations(content: Content) -> Iterator[Said]:
     if missing:
         text = sentence(
             "{n} over occupations not measured ({why}).",
-            n=count(len(missing), "link between answers, texts and labour statistics",
-                    "links between answers, texts and labour statistics"),
+            n=count(len(missing), "link between answers, texts and workforce shares",
+                    "links between answers, texts and workforce shares"),
             why=why(missing[0]),
         )  # fmt: skip
         using = _related(missing, [])

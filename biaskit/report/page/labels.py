@@ -18,7 +18,7 @@ _STATED = toml_beside(__file__)
 TABLES: Mapping[str, Mapping[str, str]] = _STATED["tables"]
 """Table → its title, what it holds, and the question that it answers."""
 COLUMNS: Mapping[str, str] = _STATED["columns"]
-"""Columns whose name in the file says too little; others keep it (reference/tables)."""
+"""Columns whose name in the file says too little; others keep it."""
 NOT_ON_PAGE: Mapping[str, str] = _STATED["not_on_page"]
 """Tables too long for a page, whose means stand in the others."""
 OUTCOMES: Mapping[str, str] = _STATED["outcomes"]
