@@ -52,7 +52,7 @@ _RUNNING = (
 
 _ASKING = """
 
-    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL[,URL] or
+    MODEL is demo, hf:ORG/NAME[@revision], hf:PATH, gguf:PATH, openai:NAME, api:NAME@URL or
     scripted:FILE; LABEL=MODEL names it. `biaskit doctor MODEL` shows what an API supports. Rerun the command
     to resume. Exit codes: 0 done, 1 failed, 2 wrong use, 3 finished with rows missing, 130 interrupted.
 """

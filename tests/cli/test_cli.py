@@ -193,7 +193,6 @@ def test_the_first_hour_of_a_base_install_names_the_install_line() -> None:
         (("probe", "=scripted:m.jsonl"), "LABEL=SPEC"),
         (("probe", "a="), "LABEL=SPEC"),
         (("corpora", "ocugender"), "Did you mean 'occugender'?"),
-        (("analyze", "a", "b"), "--out"),
         (("corpora", "a", "b"), "unexpected extra argument"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
@@ -511,7 +510,7 @@ def test_a_model_that_fails_its_checks_leaves_the_others_and_exits_3(
     script("n.jsonl", OTHERS)
     said = cli("probe", "first=scripted:m.jsonl", "second=scripted:n.jsonl", *SMALL, "--out", "r")
     assert 3 == said.code
-    assert f"{bad} is left out" in said.err
+    assert f"{bad} was skipped" in said.err
     assert re.search(r"explicit template 2, job '\w+'", said.err)
     other = {"first": "second", "second": "first"}[bad]
     assert {other: N_SMALL} == {

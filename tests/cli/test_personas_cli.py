@@ -162,8 +162,8 @@ def test_a_model_of_which_every_draw_fails_leaves_3_and_its_reason(cli: Cli, che
     [
         (("run", "--texts", "t.csv"), "Give RUN or --texts, not both."),
         (("run", "--gender-col", "g"), "--gender-col is for --texts FILE: give the file too."),
-        (("run", "--occupation-col", "g"), "--occupation-col names a column"),
-        (("run", "--model-col", "g"), "--model-col names a column"),
+        (("run", "--occupation-col", "g"), "--occupation-col is for --texts FILE: give the file too."),
+        (("run", "--model-col", "g"), "--model-col is for --texts FILE: give the file too."),
         (("run", "run"), "Several runs need --out"),
         (("recorded:none",), "There is no "),
         (("recorded:none", "run", "--out", "x"), "recorded:none cannot be merged with other runs"),

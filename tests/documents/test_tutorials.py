@@ -31,7 +31,7 @@ def notebooks() -> ModuleType:
 
 PAGE = """# Title
 
-See [a page](../howto/verify.md#what-it-checks) and ![a picture](../gallery/z.svg).
+See [a page](../howto/verify.md#what-it-cannot-prove) and ![a picture](../gallery/z.svg).
 
 ```python
 print(1)
@@ -58,7 +58,8 @@ biaskit cite
 def test_a_page_becomes_a_notebook(notebooks: ModuleType) -> None:
     book = notebooks.notebook(PAGE)
     site = "https://github.com/biaskit/biaskit/blob/main/docs"
-    links = f"[a page]({site}/howto/verify.md#what-it-checks) and ![a picture]({site}/gallery/z.svg?raw=true)"
+    page, picture = f"{site}/howto/verify.md#what-it-cannot-prove", f"{site}/gallery/z.svg?raw=true"
+    links = f"[a page]({page}) and ![a picture]({picture})"
     assert [
         ("markdown", f"# Title\n\nSee {links}."),
         ("code", "print(1)"),
@@ -110,13 +111,14 @@ def has_converted_demos() -> bool:
     return all(folder.is_dir() for folder in folders)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param("base-and-chat", marks=pytest.mark.real_model),
-        pytest.param("audit-a-csv", marks=pytest.mark.slow),
-    ],
-)
+NAMES = {"base-and-chat": pytest.mark.real_model, "audit-a-csv": pytest.mark.slow}
+
+
+def test_every_tutorial_is_run() -> None:
+    assert NAMES.keys() == {path.stem for path in (ROOT / "docs" / "tutorials").glob("*.md")}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=mark) for name, mark in NAMES.items()])
 def test_a_tutorial_prints_what_it_shows(
     name: str, notebooks: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
