@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Axis, Band, Dots, Entry, Panel, Plot, effects, point
-from biaskit.report.figures.style import asked, cut, people
+from biaskit.report.figures.style import cut, people
 from biaskit.report.figures.view import View
 from biaskit.tables.query import Row, contrast_of, defined, distinct, where
 
@@ -38,7 +38,7 @@ def bands(
         for bias_type in distinct(rows, "bias_type"):
             for group in job_groups:
                 of_panel = where(rows, bias_type=bias_type, group_a=group, gender=gender)
-                title = ", ".join(filter(None, (asked(bias_type), SIDES.get(group, group))))
+                title = ", ".join(filter(None, (cut(bias_type), SIDES.get(group, group))))
                 panels.append(Panel(labels, axis, dots(of_panel), title=title))
         bands_of_genders.append(Band(panels, f"Share of {people(gender)}"))
     return bands_of_genders

@@ -27,7 +27,7 @@ from biaskit.tables.query import (
 PER_FIGURE = 6
 Lines = list[tuple[tuple[float, float], tuple[float, float], str]]
 SAME = ((0.0, 0.0), (1.0, 1.0), "-")
-LEGEND = (Entry("as in the workforce", line="-"), Entry("best-fitting line", line="--"))
+LEGEND = (Entry("as in the workforce", line="-"), Entry("fit within the two genders", line="--"))
 
 
 def labour(view: View) -> Iterator[Figure]:

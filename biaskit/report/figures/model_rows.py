@@ -49,7 +49,7 @@ def _figure(content: Content, probed: View | None, name: str, most: int) -> Iter
         marks = all_marks(content)
         points = [point(written.get(model), mark=marks[model]) for model in models]
         ends = [end for p in points for end in (p.x, p.low, p.high)]
-        axis = effects(ends, 0.2, "women, points from the workforce share")
+        axis = effects(ends, 0.2, "points from workforce share")
         panels.append(Panel(models, axis, [Dots(INKED, points)], title="in texts", pitch=PITCH, apart=False))
     n = sorted(
         {row["n_jobs"] for rows in answers.values() for row in rows} | {r["n_a"] for r in written.values()}
