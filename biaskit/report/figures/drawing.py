@@ -26,6 +26,7 @@ _LETTERS = 100  # letters of 8 points in a line of that width
 _SQUARES, _PANELS, _WIDE_PANELS = 3, 4, 2
 """Most panels in a line: squares, panels that share short names, panels with long names or own rows."""
 _LONG = 24
+_TITLE = 0.7  # of a panel's width that a title may take, in letters
 _STYLE = Path(__file__).with_name("style.mplstyle")
 _INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 _COLOURS: Any = {**dict.fromkeys(_INKED, INK), "grid.color": GRID}
@@ -115,9 +116,13 @@ def _per_line(panels: Sequence[Panel] | Sequence[Square]) -> int:
     """Count the panels side by side: as many as fit, spread evenly over lines."""
     most = _SQUARES
     if isinstance(panels[0], Panel):
-        texts = [text for panel in panels for text in (panel.title, *getattr(panel, "labels", ()))]
+        is_long = any(
+            len(panel.title) > _TITLE * _LETTERS / _PANELS
+            or any(len(label) > _LONG for label in getattr(panel, "labels", ()))
+            for panel in panels
+        )
         own_rows = len({tuple(getattr(panel, "labels", ())) for panel in panels}) > 1
-        most = _WIDE_PANELS if own_rows or max(map(len, texts)) > _LONG else _PANELS
+        most = _WIDE_PANELS if own_rows or is_long else _PANELS
     return -(-len(panels) // -(-len(panels) // most))
 
 
@@ -136,7 +141,7 @@ def _height(heading: str, panels: Sequence[Panel | Square], n: int) -> float:
 
 
 def _draw_panel(axes: Axes, panel: Panel, *, named: bool, n: int) -> None:
-    axes.set_title(cut(panel.title, int(0.7 * _LETTERS / n)))
+    axes.set_title(cut(panel.title, int(_TITLE * _LETTERS / n)))
     axes.set_ylim(len(panel.labels) - 0.5, -0.5)
     labels = [cut(label, _LETTERS // (n + 1)) for label in panel.labels]
     axes.set_yticks(range(len(labels)), labels)
