@@ -114,16 +114,17 @@ def draw(plot: Plot) -> MatplotlibFigure:
 
 def _per_line(panels: Sequence[Panel] | Sequence[Square]) -> int:
     """Count the panels side by side: as many as fit, spread evenly over lines."""
-    most = _SQUARES
-    if isinstance(panels[0], Panel):
-        is_long = any(
-            len(panel.title) > _TITLE * _LETTERS / _PANELS
-            or any(len(label) > _LONG for label in getattr(panel, "labels", ()))
-            for panel in panels
-        )
-        own_rows = len({tuple(getattr(panel, "labels", ())) for panel in panels}) > 1
-        most = _WIDE_PANELS if own_rows or is_long else _PANELS
-    return -(-len(panels) // -(-len(panels) // most))
+
+    def spread(most: int) -> int:
+        return -(-len(panels) // -(-len(panels) // most))
+
+    if isinstance(panels[0], Square):
+        return spread(_SQUARES)
+    rows = {tuple(getattr(panel, "labels", ())) for panel in panels}
+    is_wide = len(rows) > 1 or any(len(label) > _LONG for labels in rows for label in labels)
+    n = spread(_WIDE_PANELS if is_wide else _PANELS)
+    titles_fit = all(len(panel.title) <= _TITLE * _LETTERS / n for panel in panels)
+    return n if titles_fit else spread(_WIDE_PANELS)
 
 
 def _height(heading: str, panels: Sequence[Panel | Square], n: int) -> float:
