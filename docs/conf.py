@@ -33,7 +33,8 @@ napoleon_custom_sections = [
 ]
 smartquotes = False  # else an option loses a hyphen
 REPOSITORY = "https://github.com/biaskit/biaskit/blob/main/"
-linkcheck_ignore = [re.escape(REPOSITORY), "https://example.org"]  # files of this checkout: tests/documents looks whether they exist
+# Files of this checkout, whose existence tests/documents checks, and an address in a help text.
+linkcheck_ignore = [re.escape(REPOSITORY), "https://example.org"]
 
 _ANCHOR = re.compile(r'^<a id="([\w-]+)"></a>$', re.M)
 _LINK = re.compile(r"\]\(([^)\s#:]*)(?:#([\w-]+))?\)")
