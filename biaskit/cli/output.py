@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from biaskit.cli.terminal import emit, emit_json, emit_notes, width
-from biaskit.common.files import write_or_refuse
+from biaskit.common.files import remove_abandoned, write_or_refuse
 from biaskit.common.wording import count
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
@@ -75,6 +75,7 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         else:
             findings = first_findings(stored_content(result.path), width=width(), most=N_FINDINGS)
         notes = replace(document, tables=())
+        remove_abandoned(result.path, NOTES)
         write_or_refuse(result.path / NOTES, render_text(notes, READABLE).encode())
         shown = render_text(notes, width()) if verbose else first_notes(notes, width())
         emit(f"{findings}\n\n{shown}\n")

@@ -24,7 +24,7 @@ FAST: dict[str, Any] = {"srb_seeds": "1", "clusters": False}
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = recorded_run("recorded:demo-base", tmp_path_factory.mktemp("recorded") / "run")
+    path = recorded_run("recorded:demo-base", out=tmp_path_factory.mktemp("recorded") / "run")
     analyse(path, FAST)
     return path
 
@@ -67,7 +67,7 @@ def test_two_occupations_at_least_have_words_of_both_genders_and_a_score(run: Pa
 
 def test_an_unknown_recording_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="demo-base"):
-        recorded_run("recorded:demo-bsae", tmp_path / "r")
+        recorded_run("recorded:demo-bsae", out=tmp_path / "r")
 
 
 def test_another_runs_folder_is_refused(run: Path, tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_another_runs_folder_is_refused(run: Path, tmp_path: Path) -> None:
     other.mkdir()
     (other / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
     with pytest.raises(RunError, match="another study"):
-        recorded_run("recorded:demo-base", other)
+        recorded_run("recorded:demo-base", out=other)
