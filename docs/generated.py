@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 import biaskit.tables.schema as schema
+from biaskit.common.files import write_atomically
 from biaskit.study.config import describe_keys, read_study_file, study_names
 from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
 
@@ -166,7 +166,4 @@ def write(folder: Path) -> None:
     for name, text in pages.items():
         path = folder / f"{name}.md"
         if not path.is_file() or text != path.read_text(encoding="utf-8"):
-            # several processes of a test run may write: a reader never sees half a page
-            new = path.with_suffix(f".{os.getpid()}")
-            new.write_text(text, encoding="utf-8")
-            new.replace(path)
+            write_atomically(path, text.encode())  # processes of a test run write side by side

@@ -41,7 +41,7 @@ def require_torch() -> None:
 
 
 def not_beside(what: str) -> NoReturn:
-    """Skip, in CI too: data that may not be shipped lie beside some checkouts, and nothing installs them."""
+    """Skip, at night too: data that may not be shipped are beside some checkouts alone."""
     pytest.skip(what)
 
 
@@ -85,14 +85,14 @@ def require_notebook() -> None:
 
 
 def require_tex() -> str:
-    """pdfLaTeX with what our tables need, as a path; a skip in CI too, which installs no TeX."""
+    """pdfLaTeX with what our tables need, as a path."""
     found, search = shutil.which("pdflatex"), shutil.which("kpsewhich")
     styles = ["array.sty", "booktabs.sty", "graphicx.sty", "longtable.sty"]
     if found and search:
         run = subprocess.run([search, *styles], capture_output=True, text=True, check=False)
         if len(run.stdout.split()) == len(styles):
             return found
-    pytest.skip(
+    missing(
         "no TeX is installed:"
         " apt-get install texlive-latex-base texlive-latex-recommended texlive-fonts-recommended"
     )
