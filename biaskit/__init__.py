@@ -18,6 +18,7 @@ Read texts and stored runs; no model is loaded, except by verify::
 
     analyze_texts        your own texts: genders, marked words, SRB
     load                 the tables of a stored run, made again from its rows
+    label                a sheet of texts for a person to label, which corrects shares
     compare              models side by side, with tests between them
     check                whether runs stay within thresholds
     verify               whether a stored run is what it says
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from biaskit.workflow.compare import compare as compare
     from biaskit.workflow.doctor import doctor as doctor
     from biaskit.workflow.export import export as export
+    from biaskit.workflow.label import label as label
     from biaskit.workflow.marked_words import marked_words as marked_words
     from biaskit.workflow.objects import model as model
     from biaskit.workflow.own_texts import analyze_texts as analyze_texts
@@ -81,7 +83,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _COMMANDS = (
-    *("calibrate", "check", "cite", "compare", "doctor", "export", "marked_words"),
+    *("calibrate", "check", "cite", "compare", "doctor", "export", "label", "marked_words"),
     *("prompt_formats", "report", "verify"),
 )
 _NAMES = {

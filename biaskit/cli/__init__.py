@@ -22,6 +22,7 @@ COMMANDS = {
     "probe": "measure how likely a model is to say he, she or they about a job",
     "personas": "sample texts without a gender in the prompt: who are they about, and how?",
     "analyze": "rebuild all tables from stored answers, or analyze your own texts",
+    "label": "draw texts for a person to label, which corrects shares of women",
     "compare": "compare models, with tests between them",
     "check": "check runs against thresholds; exit 4 if any fails",
     "verify": "check a stored run and query a random sample of its answers again",

@@ -26,6 +26,8 @@ UNMARKED = "Reference group; repeatable. Default: all other groups together."
 GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
 
+LABELS = "A filled sheet of `biaskit label`; corrects shares. Repeatable: readers. none: without labels."
+
 
 @click.command(
     "analyze",
@@ -34,6 +36,7 @@ HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it ha
         "biaskit analyze --texts mine.csv --text-col text --gender-col requested --occupation-col job",
         "biaskit analyze --texts mine.csv --gender-col requested --group-col race --unmarked White",
         "biaskit analyze RUN --variant released",
+        "biaskit analyze RUN --labels RUN/labels/sheet.csv",
         "biaskit analyze SHARD... --out RUN",
     ),
 )
@@ -52,6 +55,8 @@ HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it ha
 @option("--vectors", "SOURCE", "Word vectors: corpus, pretrained:PATH or marked-lists.")
 @option("--srb-seeds", "SEEDS", "Seeds of the word vectors, such as 1-5.")
 @option("--no-clusters", None, "Do not cluster the marked words.", is_flag=True)
+@option("--labels", "SHEET", LABELS, multiple=True)
+@option("--gold", "SHEET", "A person's sheet; --labels is then a file of a model's labels.")
 @option("--study", "PATH", "Take the analysis keys from this study file.")
 @option("--out", "RUN", "Folder for imported or merged rows.")
 @with_settings()
@@ -64,6 +69,8 @@ def command(
     out: str | None,
     no_clusters: bool,
     unmarked: tuple[str, ...],
+    labels: tuple[str, ...],
+    gold: str | None,
     settings: dict[str, Any],
     verbose: bool,
     output_format: str,
@@ -83,6 +90,8 @@ def command(
         if texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
+            if labels or gold:
+                raise UsageError("Labels are for a run: analyze the texts first, then RUN --labels SHEET.")
             # A stored run may be of the other engine, which needs nothing of this one.
             from biaskit.workflow.own_texts import analyze_texts
 
@@ -108,5 +117,5 @@ def command(
                         )
                 paths = named_or_newest(runs)
             keys = {**(analysis_keys(study, paths[0]) if study else {}), **chosen, **settings}
-            result = load(*paths, settings=keys, out=out, watcher=watcher)
+            result = load(*paths, settings=keys, labels=labels, gold=gold, out=out, watcher=watcher)
     print_result(result, output_format, verbose=verbose)

@@ -12,8 +12,18 @@ from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_units
+from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import Tables, grouped, where, without_instruction, women_among
+from biaskit.tables.query import (
+    Tables,
+    grouped,
+    is_corrected,
+    share_of_women,
+    where,
+    without_instruction,
+    women_among,
+)
+from biaskit.tables.reasons import CORRECTED
 
 Values = Mapping[str, float | None]
 """Occupation → number; None where it is undefined, absent where the model was not asked."""
@@ -32,6 +42,7 @@ class Texts:
     least: Values  # the same if all texts that name no gender were about men
     most: Values  # about women
     templates: tuple[str, ...]
+    corrected: bool = False  # labels by a person corrected shares
     vectors: str = ""  # the vector model, and the control where there is one
     asked: PromptTexts = field(default_factory=PromptTexts)
     seed: int = 1
@@ -52,7 +63,7 @@ def texts_of(
             for row in scores
             if row["srb"] is not None
         )
-        shares = _values(where(plain, template_id="all"), "female_share")
+        shares = {str(row["occupation"]): share_of_women(row)[0] for row in where(plain, template_id="all")}
         prompts_of = {
             name: where(plain, occupation=name) for name, share in shares.items() if share is not None
         }
@@ -67,6 +78,7 @@ def texts_of(
             least={name: low for name, (_, low, _, _) in among.items()},
             most={name: high for name, (_, _, high, _) in among.items()},
             templates=tuple(dict.fromkeys(str(row["template_id"]) for row in plain)),
+            corrected=any(map(is_corrected, plain)),
             vectors=" / ".join(vectors),
             asked=asked or PromptTexts(),
             seed=seed,
@@ -118,7 +130,9 @@ def pair_rows_of_texts(
         shares = {member.model: member.shares for member in members}
         least, most = ({m.model: getattr(m, end) for m in members} for end in ("least", "most"))
         scope = _scope(pair, "represented_share", "female")
-        rows += unit_rows(pair, shares, scope, margins, members[0].seed, ends=(least, most))
+        corrected = sum(member.corrected for member in members)
+        note = f"{CORRECTED} ({corrected} of {len(members)} models)" if corrected else None
+        rows += unit_rows(pair, shares, scope, margins, members[0].seed, ends=(least, most), note=note)
     return rows, notes
 
 
@@ -165,11 +179,12 @@ def unit_rows(
     seed: int,
     *,
     ends: tuple[Mapping[str, Values], Mapping[str, Values]] | None = None,
+    note: str | None = None,
 ) -> list[Row]:
     """Test one number over the units that all models have: rows welch and paired, later side − earlier.
 
     `values`: model → unit → number; a side's number is the mean over its models. No row without any unit.
-    `ends`: what the numbers lie between, where they are not known in full.
+    `ends`: what the numbers lie between, where they are not known in full; `note`: goes into the reason.
     """
     members = [values[model] for side in pair for model in side.models]
     if not any(members):
@@ -194,7 +209,7 @@ def unit_rows(
         kinds=("welch", "paired"),
         margins=margins,
         seed=seed,
-        note=f"{n_out} {scope.unit}s left out, not in {both} models" if n_out else None,
+        note=joined([f"{n_out} {scope.unit}s left out, not in {both} models" if n_out else None, note]),
     )
 
 

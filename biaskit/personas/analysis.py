@@ -13,6 +13,8 @@ from biaskit.common.wording import listed, people, short
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
+from biaskit.personas.labels.correction import corrections, read_labels
+from biaskit.personas.labels.drawing import who_counts
 from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.representation import ALL_TEMPLATES, decile_rows, representation_rows
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
@@ -54,6 +56,7 @@ METHODS_VERSION = {
     "association": 2,
     "outcomes": 3,
     "representation": 2,
+    "labels": 1,
     "words": 5,
     "srb": 5,
     "clusters": 2,
@@ -62,6 +65,7 @@ METHODS_VERSION = {
 """Raised when the same rows would give other tables."""
 TABLE_NAMES = (
     *("associations", "association_validation", "text_outcomes", "representation", "deciles"),
+    "label_validation",
     *("marked_words", "word_lists"),
     *("word_overlap", "word_methods", "instruction_words", "srb", "clusters", "silhouette", "tests"),
     *("text_transfer", "group_words", "group_lists"),
@@ -87,10 +91,10 @@ def analyse_texts(
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
-    results = _make_tables(documents, design, forms, watcher or Silent())
+    results = _make_tables(run, documents, design, forms, watcher or Silent())
     for name in TABLE_NAMES:
         if rows := results.tables.get(name):  # a table that was not made is absent
-            tables.add(name, rows, scoped=bool(design.templates))
+            tables.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
     notes = [*reading.notes, *answerers.notes(manifest["models"], design.study), *results.notes]
     notes += _reading_notes(documents)
     if documents.n_unused:
@@ -139,6 +143,7 @@ def texts_of(
 
 
 def _make_tables(
+    run: Path,
     documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
 ) -> _Results:
     """Make association → representation → words → SRB → clusters → tests of texts already read."""
@@ -161,6 +166,7 @@ def _make_tables(
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     results.notes += _refusal_notes(refusals)
     representation: list[Row] = []
+    batch = None if documents.imported else (study.batch or study.per_gender)
     unspecified = [text for text in documents.texts if text.specified_gender is None]
     if documents.imported and not unspecified:
         results.notes.append(
@@ -174,10 +180,16 @@ def _make_tables(
             models=documents.models,
             occupations=documents.occupations,
             templates=documents.template_ids,
-            batch=None if documents.imported else (study.batch or study.per_gender),
+            batch=batch,
             scopes=[(i.id if i else 0, "plain") for i in design.instructions] if scoped else (),
             unread=documents.unread,
         )
+    if representation and (labels := read_labels(run)):
+        corrected = corrections(run, labels, who_counts(documents, batch))
+        representation = corrected.beside(representation)
+        results.tables["label_validation"] = corrected.validation
+        results.notes += corrected.notes
+        results.record["labels"] = labels.record()
     results.tables["representation"] = representation
     results.record["english"] = {label: evidence.record() for label, evidence in documents.english.items()}
     results.notes += _representation_notes(representation, results)

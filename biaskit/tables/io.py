@@ -37,19 +37,26 @@ class OfStudy(TypedDict, total=False):
     groups: Sequence[str]
     contrast: tuple[str, str]
     scoped: bool
+    labelled: bool
 
 
 def columns(
-    name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), scoped: bool = False
+    name: str,
+    *,
+    groups: Sequence[str] = (),
+    contrast: tuple[str, str] = ("", ""),
+    scoped: bool = False,
+    labelled: bool = False,
 ) -> tuple[Column, ...]:
     """List the columns of a table for a study's gender groups, and the contrast of two of them if it has one.
 
-    `scoped`: with the columns that only some studies have.
+    `scoped`: with the columns that only some studies have, `labelled`: with those of labels by a person.
     """
     layout: list[Column] = []
+    kept = {"": True, "scoped": scoped, "labelled": labelled}
     for part in _schema(name).parts:
         if isinstance(part, Column):
-            layout += [part] if scoped or not part.scoped else []
+            layout += [part] if kept[part.only] else []
         elif isinstance(part, PerGroup):
             layout += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
         elif any(contrast):
@@ -224,8 +231,8 @@ def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
     may have any name, also one that looks like another column's.
     """
     parts = _schema(path.stem).parts
-    scoped = any(isinstance(part, Column) and part.scoped and part.name in header for part in parts)
-    parts = tuple(part for part in parts if not isinstance(part, Column) or scoped or not part.scoped)
+    kept = {part.only for part in parts if isinstance(part, Column) and part.name in header} | {""}
+    parts = tuple(part for part in parts if not isinstance(part, Column) or part.only in kept)
     groups: list[str] = []
     if of_groups := [part for part in parts if isinstance(part, PerGroup)]:
         start, width = parts.index(of_groups[0]), len(of_groups[0].suffixes)
@@ -233,9 +240,10 @@ def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
         n = max(len(header) - n_alone, 0) // sum(len(part.suffixes) for part in of_groups)
         ending = of_groups[0].suffixes[0]
         groups = [name.removesuffix(ending) for name in header[start : start + n * width : width]]
+    extra: OfStudy = {"scoped": "scoped" in kept, "labelled": "labelled" in kept}
     for contrast in [("", ""), *permutations(groups, 2)]:
-        layout = columns(path.stem, groups=groups, contrast=contrast, scoped=scoped)
+        layout = columns(path.stem, groups=groups, contrast=contrast, **extra)
         if header == [column.name for column in layout]:
             return layout
-    expected = [column.name for column in columns(path.stem, groups=groups, scoped=scoped)]
+    expected = [column.name for column in columns(path.stem, groups=groups, **extra)]
     raise TableError(f"{path}: the columns are {header}, expected {expected}.")

@@ -66,8 +66,16 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
         p = (F + 1)/(n + 2).
     Arguments: rows of representation.csv of one model and occupation.
     Missing or empty input: None where a prompt has no text of these genders.
-    Reference: methods/representation#labour-slope.
+    Labels by a person say whom every text is about: the share is then the corrected one, and its own two ends.
+    Reference: methods/representation#labour-slope, #corrected.
     """
+    for row in prompts:
+        if is_corrected(row):
+            of_these = 1.0 if "nonbinary" in genders else 1.0 - row["nonbinary_corrected"]
+            if of_these <= 0:
+                return None
+            share = min(row["share_corrected"] / of_these, 1.0)
+            return share, share, share, (row["corrected_se"] / of_these) ** 2
     numbers = []
     for row in [row for row in prompts if row["template_id"] != "all"] or prompts:
         women, n = row["n_female"], sum(row[f"n_{gender}"] for gender in genders)
@@ -79,6 +87,18 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
         numbers.append((women / n, women / of_any, (women + of_any - n) / of_any, p * (1 - p) / n))
     share, low, high, noise = (sum(column) / len(numbers) for column in zip(*numbers, strict=True))
     return share, low, high, noise / len(numbers)
+
+
+def is_corrected(row: Row) -> bool:
+    """Whether labels by a person corrected the share of women of a row of representation.csv."""
+    return row.get("share_corrected") is not None
+
+
+def share_of_women(row: Row) -> tuple[float | None, float | None, float | None]:
+    """Read the share of women of a row of representation.csv with its interval: the corrected one if there."""
+    names = ("female_share", "ci_low", "ci_high")
+    share, low, high = ("share_corrected", "corrected_low", "corrected_high") if is_corrected(row) else names
+    return row[share], row[low], row[high]
 
 
 def in_main_setting(rows: Sequence[Row]) -> list[Row]:

@@ -18,7 +18,7 @@ class Column:
 
     name: str
     kind: Kind = "text"
-    scoped: bool = False  # only some studies have it, such as those under instructions
+    only: str = ""  # `scoped`: only in studies such as those under instructions; `labelled`: with labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,17 @@ class TableSchema:
 def _table(columns: str, keys: str) -> TableSchema:
     """Read the columns and keys of a table as schema.toml writes them."""
     parts: list[TablePart] = []
-    scoped = False
+    only = ""
     for word in columns.split():
-        scoped = scoped or word.startswith("[")
-        name, _, kind = word.strip("[]").partition(":")
+        only = {"[": "scoped", "(": "labelled"}.get(word[0], only)
+        name, _, kind = word.strip("[]()").partition(":")
         if name.startswith("*"):
             parts.append(PerGroup(tuple(name[1:].split("/"))))
         elif name == "first_minus_second":
             parts.append(Difference())
         else:
-            parts.append(Column(name, _KINDS[kind], scoped))
-        scoped = scoped and not word.endswith("]")
+            parts.append(Column(name, _KINDS[kind], only))
+        only = "" if word[-1] in "])" else only
     return TableSchema(tuple(parts), tuple(keys.split()))
 
 

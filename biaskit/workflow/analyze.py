@@ -84,6 +84,8 @@ def load(
     run: str | Path | RunResult,
     *shards: str | Path,
     settings: Mapping[str, Any] | None = None,
+    labels: str | Path | Sequence[str | Path] = (),
+    gold: str | Path | None = None,
     out: str | Path | None = None,
     watcher: Watcher | None = None,
 ) -> RunResult:
@@ -96,6 +98,9 @@ def load(
         run: a run's folder, an earlier result, or recorded:demo-base, texts that biaskit ships.
         shards: other runs of the same study; the rows of all go to `out`.
         settings: keys of the analysis that replace the study's, such as `{"variant": "released"}`.
+        labels: sheets that people filled (`bk.label`), which correct shares of women, also in later calls;
+            "none" takes them out again.
+        gold: a sheet that a person filled; `labels` is then a file of a model's labels.
         out: the folder of the merged or recorded rows.
         watcher: sees the progress; by default it is shown on stderr, with `bk.Silent()` nothing is.
 
@@ -114,6 +119,13 @@ def load(
     else:
         how: Any = {"lock": keys.get("lock", "os"), "skip_bad": bool(keys.get("skip_bad_lines", False))}
         path = merge([run_path(each) for each in (run, *shards)], expanded(out), **how, watcher=seen)
+    sheets = [labels] if isinstance(labels, str | Path) else list(labels)
+    if gold is not None and not sheets:
+        raise UsageError("--gold needs --labels: the labels of the model that it is held against.")
+    if sheets:
+        from biaskit.workflow.label import use_labels
+
+        use_labels(path, sheets, gold)
     return result_of(path, analyse(path, keys, watcher=seen))
 
 

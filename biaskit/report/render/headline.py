@@ -15,7 +15,8 @@ from biaskit.report.render.probe import share_of
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK
-from biaskit.tables.query import defined, distinct, grouped, where
+from biaskit.tables.query import distinct, grouped, is_corrected, share_of_women, where
+from biaskit.tables.reasons import CORRECTED
 
 N_FINDINGS = 6
 LABEL = 40
@@ -96,8 +97,10 @@ def _personas(part: Part) -> TitledTable:
     rows = []
     for model in dict.fromkeys([*models_of(part), *distinct(every, "model")]):
         rows_of_model, shown = where(every, model=model), UNDEFINED
-        if shares := [row["female_share"] for row in defined(rows_of_model, "female_share")]:
+        if shares := [share for row in rows_of_model if (share := share_of_women(row)[0]) is not None]:
             shown = f"{percent(min(shares))} to {percent(max(shares))}"
+            if any(map(is_corrected, rows_of_model)):
+                notes[f"{model}: {CORRECTED}."] = None
         else:
             why = reasons_of(rows_of_model) if rows_of_model else "no texts without a gender in the prompt"
             notes[f"{UNDEFINED} women's share not measured: {why}."] = None

@@ -30,6 +30,7 @@ def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], cl
     shown = [
         *_validation(tables.get("association_validation", ()), claim),
         *_representation(tables.get("representation", ()), claim),
+        *_accuracy(tables.get("label_validation", ())),
         *_words(tables.get("word_lists", ()), tables.get("marked_words", ())),
         *group_tables(tables.get("group_lists", ()), tables.get("group_words", ())),
         *_srb(tables.get("srb", ())),
@@ -68,6 +69,7 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
         yield from _by_instruction(means)
         return
     scope = {"debiasing": "instruction_id"} if scoped else {}
+    labelled = any("share_corrected" in row for row in means)
     yield from table(
         f"Who is represented{claim.place('GAS(P), Figure 2')}: % women of the texts that name a gender",
         means,
@@ -78,6 +80,7 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
             "women": lambda row: percent(row["female_share"]),
             "95 %": lambda row: span(row["ci_low"], row["ci_high"]),
             "bounds": lambda row: span(row["share_if_dropped_male"], row["share_if_dropped_female"]),
+            **(_CORRECTED if labelled else {}),
             "non-bin.": lambda row: percent(row["nonbinary_share"]),
             "workforce": lambda row: percent(row["labour_female_share"]),
             "texts": "n_texts",
@@ -87,7 +90,41 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
         },
         n_text=3 if scoped else 2,
         note="bounds: if all texts without a gender were men's, or women's; workforce: share of women in the"
-        " occupation (U.S. BLS); no gender: % of texts without an inferred gender.",
+        f" occupation (U.S. BLS); no gender: % of texts without an inferred gender.{_BY_LABELS * labelled}",
+    )
+
+
+_CORRECTED: Mapping[str, Callable[[Row], str]] = {
+    "corrected": lambda row: percent(row["share_corrected"]),
+    "95 % ": lambda row: span(row["corrected_low"], row["corrected_high"]),
+    "labels": lambda row: str(row["n_labelled"] or 0),
+}
+_BY_LABELS = (
+    " women: by the word rules; corrected: of all texts that name a gender, by the labels of a person, to which"
+    " its interval and not the bounds applies."
+)
+
+
+def _accuracy(rows: Sequence[Row]) -> Iterator[TitledTable]:
+    """Make the table of what the rules said against what people said."""
+
+    def share(name: str) -> Callable[[Row], str]:
+        return lambda row: f"{percent(row[name])} [{span(row[f'{name}_low'], row[f'{name}_high'])}]"
+
+    genders = {said: f"n_{name}" for name, said in {**WHO, "none": "none", "unclear": "unclear"}.items()}
+    yield from table(
+        "Labelled texts: inferred gender (lines) and the label of a person (columns)",
+        rows,
+        {
+            "Model": "model",
+            "inferred": lambda row: WHO.get(row["gender"], row["gender"]),
+            **genders,
+            "precision %": lambda row: share("precision")(row) if row["precision"] is not None else "–",
+            "recall %": lambda row: share("recall")(row) if row["recall"] is not None else "–",
+        },
+        n_text=2,
+        note="precision: of the texts so inferred, how many are; recall: of the texts that are, how many are so"
+        " inferred; both with 95 % intervals, weighted to all texts.",
     )
 
 

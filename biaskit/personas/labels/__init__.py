@@ -1,0 +1,1 @@
+"""Labels by a person: which texts are read, the sheet, and what the labels correct."""
