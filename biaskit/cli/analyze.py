@@ -26,7 +26,7 @@ UNMARKED = "Reference group; repeatable. Default: all other groups together."
 GENDER = "The gender requested in the prompt; where it is empty, the gender is inferred from the text."
 HOLD_OUT = "Treat this fraction of the texts with a requested gender as if it had none (positive control)."
 
-LABELS = "A filled sheet of `biaskit label`; corrects shares. Repeatable: readers. none: without labels."
+LABELS = "A filled sheet of `biaskit label`; repeatable, for each reader. none: forget them."
 
 
 @click.command(

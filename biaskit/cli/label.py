@@ -22,13 +22,13 @@ from biaskit.workflow.recordings import RECORDED
 @option("--seed", "SEED", "Seed of the draw.", type=int, default=1, show_default=True)
 @option("--all", None, "Write every text instead, for a model to label.", is_flag=True)
 def command(run: str | None, n: int, seed: int, **every: bool) -> None:
-    """Draw texts of a RUN at random for a person to label: whom is each about?
+    """Draw texts of a RUN at random for a person to label, who says whom each is about.
 
     With the labels, `biaskit analyze --labels` corrects the shares of women, whatever the word rules miss.
     Two people may each fill a copy of the sheet; their agreement is printed. Without RUN, the newest run in
     this folder is used.
     """
-    named = run if run is not None and run.startswith(RECORDED) else named_or_newest([run] if run else [])[0]
+    named = run if run and run.startswith(RECORDED) else named_or_newest([run] if run else [])[0]
     sheet = label(named, n=n, seed=seed, every=every["all"])
     emit(
         f"Sheet: {sheet}\n"

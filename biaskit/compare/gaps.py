@@ -14,7 +14,7 @@ from biaskit.stats.contrasts import Row
 from biaskit.stats.crossed import joined
 from biaskit.tables.quantities import GAPS
 from biaskit.tables.query import Row as StoredRow
-from biaskit.tables.query import Tables, grouped, is_corrected, where, without_instruction
+from biaskit.tables.query import Tables, grouped, where, without_instruction
 
 FEMALE, MALE = "female", "male"
 Aliases = Mapping[str, str]
@@ -127,11 +127,10 @@ def _represented(rows: Sequence[StoredRow]) -> Number:
     """Share of women − share of men in the texts of one occupation: the mean of its prompts' differences.
 
     Shares are of the associated texts (women, men, non-binary people), as `female_share` is. Summed counts
-    would weigh a prompt by how many of its texts have an association. Labels by a person correct them.
+    would weigh a prompt by how many of its texts have an association. Labels of a person correct them.
     """
-    for row in rows:
-        if is_corrected(row):
-            return 2 * row["share_corrected"] + row["nonbinary_corrected"] - 1, None
+    if labelled := [row for row in rows if row.get("share_corrected") is not None]:
+        return 2 * labelled[0]["share_corrected"] + labelled[0]["nonbinary_corrected"] - 1, None
     templates = [row for row in rows if row["template_id"] != "all"] or list(rows)
     differences = []
     for row in templates:

@@ -14,16 +14,7 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import (
-    Tables,
-    grouped,
-    is_corrected,
-    share_of_women,
-    where,
-    without_instruction,
-    women_among,
-)
-from biaskit.tables.reasons import CORRECTED
+from biaskit.tables.query import Tables, corrected_by, grouped, where, without_instruction, women_among
 
 Values = Mapping[str, float | None]
 """Occupation → number; None where it is undefined, absent where the model was not asked."""
@@ -42,7 +33,7 @@ class Texts:
     least: Values  # the same if all texts that name no gender were about men
     most: Values  # about women
     templates: tuple[str, ...]
-    corrected: bool = False  # labels by a person corrected shares
+    note: str | None = None  # where labels of a person corrected shares
     vectors: str = ""  # the vector model, and the control where there is one
     asked: PromptTexts = field(default_factory=PromptTexts)
     seed: int = 1
@@ -63,7 +54,7 @@ def texts_of(
             for row in scores
             if row["srb"] is not None
         )
-        shares = {str(row["occupation"]): share_of_women(row)[0] for row in where(plain, template_id="all")}
+        shares = _values(where(plain, template_id="all"), "female_share")
         prompts_of = {
             name: where(plain, occupation=name) for name, share in shares.items() if share is not None
         }
@@ -78,7 +69,7 @@ def texts_of(
             least={name: low for name, (_, low, _, _) in among.items()},
             most={name: high for name, (_, _, high, _) in among.items()},
             templates=tuple(dict.fromkeys(str(row["template_id"]) for row in plain)),
-            corrected=any(map(is_corrected, plain)),
+            note=corrected_by(plain),
             vectors=" / ".join(vectors),
             asked=asked or PromptTexts(),
             seed=seed,
@@ -130,8 +121,7 @@ def pair_rows_of_texts(
         shares = {member.model: member.shares for member in members}
         least, most = ({m.model: getattr(m, end) for m in members} for end in ("least", "most"))
         scope = _scope(pair, "represented_share", "female")
-        corrected = sum(member.corrected for member in members)
-        note = f"{CORRECTED} ({corrected} of {len(members)} models)" if corrected else None
+        note = joined([member.note and f"{member.model}: {member.note}" for member in members])
         rows += unit_rows(pair, shares, scope, margins, members[0].seed, ends=(least, most), note=note)
     return rows, notes
 

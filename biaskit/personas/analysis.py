@@ -13,8 +13,7 @@ from biaskit.common.wording import listed, people, short
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
-from biaskit.personas.labels.correction import corrections, read_labels
-from biaskit.personas.labels.drawing import who_counts
+from biaskit.personas.labels.correction import Labels, corrected
 from biaskit.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.personas.representation import ALL_TEMPLATES, decile_rows, representation_rows
 from biaskit.personas.sampling.design import GENERATION_VERSION, PersonasDesign
@@ -143,8 +142,7 @@ def texts_of(
 
 
 def _make_tables(
-    run: Path,
-    documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
+    run: Path, documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
 ) -> _Results:
     """Make association → representation → words → SRB → clusters → tests of texts already read."""
     study, results = design.study, _Results()
@@ -166,7 +164,6 @@ def _make_tables(
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     results.notes += _refusal_notes(refusals)
     representation: list[Row] = []
-    batch = None if documents.imported else (study.batch or study.per_gender)
     unspecified = [text for text in documents.texts if text.specified_gender is None]
     if documents.imported and not unspecified:
         results.notes.append(
@@ -180,16 +177,15 @@ def _make_tables(
             models=documents.models,
             occupations=documents.occupations,
             templates=documents.template_ids,
-            batch=batch,
+            batch=None if documents.imported else (study.batch or study.per_gender),
             scopes=[(i.id if i else 0, "plain") for i in design.instructions] if scoped else (),
             unread=documents.unread,
         )
-    if representation and (labels := read_labels(run)):
-        corrected = corrections(run, labels, who_counts(documents, batch))
-        representation = corrected.beside(representation)
-        results.tables["label_validation"] = corrected.validation
-        results.notes += corrected.notes
-        results.record["labels"] = labels.record()
+    if representation and (labels := Labels.read(run)):
+        representation, validated, notes = corrected(run, labels, documents, study, representation)
+        results.tables["label_validation"] = validated
+        results.notes += notes
+        results.record["labels"] = {"n": len(labels.keys()), "judge": labels.judge is not None}
     results.tables["representation"] = representation
     results.record["english"] = {label: evidence.record() for label, evidence in documents.english.items()}
     results.notes += _representation_notes(representation, results)

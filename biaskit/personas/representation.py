@@ -17,17 +17,8 @@ from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
-from biaskit.tables.query import (
-    Row,
-    defined,
-    grouped,
-    is_corrected,
-    mean_over_prompts,
-    share_of_women,
-    without_instruction,
-    women_among,
-)
-from biaskit.tables.reasons import CORRECTED, NOT_ENGLISH
+from biaskit.tables.query import Row, corrected_by, defined, grouped, where, without_instruction, women_among
+from biaskit.tables.reasons import NOT_ENGLISH
 
 Labour = tuple[float | None, int | None]
 """Women's share of those who work in an occupation, a fraction, and its year."""
@@ -188,8 +179,8 @@ def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     deciles: list[Row] = []
     notes = []
     for (model, template), of_template in grouped(without_instruction(rows), "model", "template_id").items():
-        known = defined(of_template, "labour_female_share")
-        pairs = [(s, row["labour_female_share"]) for row in known if (s := share_of_women(row)[0]) is not None]
+        both = defined(of_template, "female_share", "labour_female_share")
+        pairs = [(row["female_share"], row["labour_female_share"]) for row in both]
         note = _left_out(len(of_template) - len(pairs), len(of_template))
         # An occupation without a share in one template has none in `all`, so its note counts every loss.
         notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
@@ -225,17 +216,17 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     (methods/representation#labour-slope).
     """
     contrasts = []
-    prompts_of = grouped(without_instruction(rows), "model", "occupation")
-    for (model,), of_model in grouped(mean_over_prompts(rows), "model").items():
-        both = [row for row in defined(of_model, "labour_female_share") if share_of_women(row)[0] is not None]
+    plain = without_instruction(rows)
+    prompts_of = grouped(plain, "model", "occupation")
+    for (model,), of_model in grouped(where(plain, template_id=ALL_TEMPLATES), "model").items():
+        both = defined(of_model, "female_share", "labour_female_share")
         shares = {
             str(row["occupation"]): (row["labour_female_share"], *of_two)
             for row in sorted(both, key=itemgetter("occupation"))
             if (of_two := women_among(WOMEN_AND_MEN, prompts_of[model, row["occupation"]])) is not None
         }
         labour, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
-        corrected = CORRECTED if any(map(is_corrected, both)) else None
-        note = joined([_left_out(len(of_model) - len(shares), len(of_model)), corrected])
+        note = joined([_left_out(len(of_model) - len(shares), len(of_model)), corrected_by(of_model)])
         contrasts.append(LabourContrast(model, tuple(shares), share, labour, (low, high), noise, note))
     return contrasts
 

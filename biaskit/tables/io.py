@@ -10,7 +10,7 @@ import io
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -41,22 +41,16 @@ class OfStudy(TypedDict, total=False):
 
 
 def columns(
-    name: str,
-    *,
-    groups: Sequence[str] = (),
-    contrast: tuple[str, str] = ("", ""),
-    scoped: bool = False,
-    labelled: bool = False,
+    name: str, *, groups: Sequence[str] = (), contrast: tuple[str, str] = ("", ""), **kept: bool
 ) -> tuple[Column, ...]:
     """List the columns of a table for a study's gender groups, and the contrast of two of them if it has one.
 
-    `scoped`: with the columns that only some studies have, `labelled`: with those of labels by a person.
+    `kept`: whether the columns that only some runs have are kept, those `scoped` and those `labelled`.
     """
     layout: list[Column] = []
-    kept = {"": True, "scoped": scoped, "labelled": labelled}
     for part in _schema(name).parts:
         if isinstance(part, Column):
-            layout += [part] if kept[part.only] else []
+            layout += [part] if not part.only or kept.get(part.only) else []
         elif isinstance(part, PerGroup):
             layout += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
         elif any(contrast):
@@ -240,10 +234,10 @@ def _layout(path: Path, header: list[str]) -> tuple[Column, ...]:
         n = max(len(header) - n_alone, 0) // sum(len(part.suffixes) for part in of_groups)
         ending = of_groups[0].suffixes[0]
         groups = [name.removesuffix(ending) for name in header[start : start + n * width : width]]
-    extra: OfStudy = {"scoped": "scoped" in kept, "labelled": "labelled" in kept}
+    layout_of = partial(columns, path.stem, scoped="scoped" in kept, labelled="labelled" in kept)
     for contrast in [("", ""), *permutations(groups, 2)]:
-        layout = columns(path.stem, groups=groups, contrast=contrast, **extra)
+        layout = layout_of(groups=groups, contrast=contrast)
         if header == [column.name for column in layout]:
             return layout
-    expected = [column.name for column in columns(path.stem, groups=groups, **extra)]
+    expected = [column.name for column in layout_of(groups=groups)]
     raise TableError(f"{path}: the columns are {header}, expected {expected}.")

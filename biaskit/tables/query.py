@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from biaskit.common.wording import count
+
 Row = Mapping[str, Any]
 Tables = Mapping[str, Sequence[Row]]
 """Public tables by name, rows as `tables.io` gives them: an undefined number is None."""
@@ -49,13 +51,34 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]
 
 
 def without_instruction(rows: Iterable[Row]) -> list[Row]:
-    """Pick the rows of instruction 0, or all rows of a table without instructions."""
-    return [row for row in rows if row.get("instruction_id") in (None, 0)]
+    """Pick the rows of instruction 0, or all rows of a table without instructions.
+
+    In representation.csv shares that labels of a person correct take the place of the rules'.
+    """
+    return [_corrected(row) for row in rows if row.get("instruction_id") in (None, 0)]
 
 
 def mean_over_prompts(rows: Iterable[Row]) -> list[Row]:
     """Pick the rows of representation.csv that are means over prompts, without an instruction."""
     return without_instruction(where(rows, template_id="all"))
+
+
+def _corrected(row: Row) -> Row:
+    if (share := row.get("share_corrected")) is None:
+        return row
+    ends = {"ci_low": row["corrected_low"], "ci_high": row["corrected_high"], "se": row["corrected_se"]}
+    bounds = dict.fromkeys(("share_if_dropped_female", "share_if_dropped_male"), share)
+    return {**row, "female_share": share, **ends, **bounds, "n_unassociated": 0}  # no text is left out
+
+
+def corrected_by(rows: Iterable[Row]) -> str | None:
+    """Say by how many labels shares in rows of representation.csv are corrected; None where none is."""
+    means = where(rows, template_id="all")
+    labels = [row["n_labelled"] for row in means if row.get("share_corrected") is not None]
+    if not labels:
+        return None
+    part = "" if len(labels) == len(means) else f" in {len(labels)} of {len(means)} occupations"
+    return f"shares of women are corrected by {count(sum(labels), 'label')} of a person{part}"
 
 
 def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, float, float, float] | None:
@@ -66,16 +89,15 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
         p = (F + 1)/(n + 2).
     Arguments: rows of representation.csv of one model and occupation.
     Missing or empty input: None where a prompt has no text of these genders.
-    Labels by a person say whom every text is about: the share is then the corrected one, and its own two ends.
-    Reference: methods/representation#labour-slope, #corrected.
+    Reference: methods/representation#labour-slope. Where labels correct the share (#corrected), that is the
+        share and its two ends.
     """
     for row in prompts:
-        if is_corrected(row):
-            of_these = 1.0 if "nonbinary" in genders else 1.0 - row["nonbinary_corrected"]
-            if of_these <= 0:
-                return None
-            share = min(row["share_corrected"] / of_these, 1.0)
-            return share, share, share, (row["corrected_se"] / of_these) ** 2
+        if row.get("share_corrected") is not None and (
+            n := 1.0 - ("nonbinary" not in genders) * row["nonbinary_corrected"]
+        ):
+            share = min(row["share_corrected"] / n, 1.0)
+            return share, share, share, (row["corrected_se"] / n) ** 2
     numbers = []
     for row in [row for row in prompts if row["template_id"] != "all"] or prompts:
         women, n = row["n_female"], sum(row[f"n_{gender}"] for gender in genders)
@@ -87,18 +109,6 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
         numbers.append((women / n, women / of_any, (women + of_any - n) / of_any, p * (1 - p) / n))
     share, low, high, noise = (sum(column) / len(numbers) for column in zip(*numbers, strict=True))
     return share, low, high, noise / len(numbers)
-
-
-def is_corrected(row: Row) -> bool:
-    """Whether labels by a person corrected the share of women of a row of representation.csv."""
-    return row.get("share_corrected") is not None
-
-
-def share_of_women(row: Row) -> tuple[float | None, float | None, float | None]:
-    """Read the share of women of a row of representation.csv with its interval: the corrected one if there."""
-    names = ("female_share", "ci_low", "ci_high")
-    share, low, high = ("share_corrected", "corrected_low", "corrected_high") if is_corrected(row) else names
-    return row[share], row[low], row[high]
 
 
 def in_main_setting(rows: Sequence[Row]) -> list[Row]:

@@ -9,7 +9,6 @@ ESTIMATORS_DIFFER = "estimators differ"
 NOT_ENGLISH = "these texts are not in English, and the rules read no other language"
 """Texts that the rules of association cannot read have no share."""
 
-CORRECTED = "shares of women corrected by labels of a person"
 HOLD_OUT = "hold-out"
 """Texts without a gender in the prompt are a held-out half of those with one: a control, no result."""
 

@@ -120,9 +120,7 @@ def load(
         how: Any = {"lock": keys.get("lock", "os"), "skip_bad": bool(keys.get("skip_bad_lines", False))}
         path = merge([run_path(each) for each in (run, *shards)], expanded(out), **how, watcher=seen)
     sheets = [labels] if isinstance(labels, str | Path) else list(labels)
-    if gold is not None and not sheets:
-        raise UsageError("--gold needs --labels: the labels of the model that it is held against.")
-    if sheets:
+    if sheets or gold is not None:
         from biaskit.workflow.label import use_labels
 
         use_labels(path, sheets, gold)

@@ -4,182 +4,108 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from biaskit.common.files import write_or_refuse
-from biaskit.common.inputs import Inputs
-from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import count
-from biaskit.errors import RunError
-from biaskit.personas.labels.drawing import FOLDER, Cell, Drawn, by_cell, read_drawn
-from biaskit.personas.texts.documents import TextDocument
+from biaskit.personas.labels.drawing import Cell, Drawn, Stored, by_cell, who_counts
+from biaskit.personas.labels.sheets import NONE, UNCLEAR
+from biaskit.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.records import GENDERS
-from biaskit.stats.arrays import FloatArray
+from biaskit.stats.crossed import joined
 from biaskit.stats.prediction_powered import FEWEST_LABELS, corrected_share, pooled
 from biaskit.stats.proportions import wilson
+from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
-_USED = "used.json"
-_FILE = Inputs(RunError, most=2**28, remedy="Read the sheets again: biaskit analyze RUN --labels SHEET.")
-NONE = "none"
-_CLASSES = (NONE, *GENDERS)  # strata with few labels join the next one
-
-_WITHOUT: Mapping[str, object] = dict.fromkeys(
-    (
-        *("share_corrected", "corrected_low", "corrected_high", "corrected_se", "nonbinary_corrected"),
-        *("n_labelled", "share_labelled", "labelled_low", "labelled_high"),
-    )
+_CLASSES = (NONE, *GENDERS, UNCLEAR)  # what rules or a judge may say: strata, if each has enough labels
+_COLUMNS = (
+    *("share_corrected", "corrected_low", "corrected_high", "corrected_se", "nonbinary_corrected"),
+    *("n_labelled", "share_labelled", "labelled_low", "labelled_high"),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """The labels that an analysis uses."""
+class Labels(Stored):
+    """The labels that an analysis uses, and every later one."""
 
-    readers: tuple[Mapping[str, str], ...]  # key → label, one for each sheet
-    judge: Mapping[str, str] | None  # labels of a model, in place of the rules'
-    files: tuple[str, ...]  # names of the sheets
-    notes: tuple[str, ...]  # what their reading said
-
-    def store(self, run: Path) -> None:
-        """Put the labels into the run's folder, for every later analysis."""
-        record: dict[str, Any] = {"readers": list(self.readers), "judge": self.judge}
-        record |= {"files": list(self.files), "notes": list(self.notes)}
-        write_or_refuse(run / FOLDER / _USED, canonical_json(record).encode())
-
-    def record(self) -> Row:
-        """Say in analysis.json what was used."""
-        given = {key for of_reader in self.readers for key in of_reader}
-        return {"n": len(given), "readers": len(self.readers), "judge": self.judge is not None}
+    file = "used.json"
+    readers: tuple[dict[str, str], ...]  # key of a text → label, for each sheet
+    judge: dict[str, str] | None = None  # labels of a model, in place of the rules'
+    notes: tuple[str, ...] = ()  # what reading the sheets showed
 
     def of(self, key: str) -> list[str]:
         """List the labels of a text: of its readers, or the third's, who decides."""
         given = [labels[key] for labels in self.readers if key in labels]
         return given[-1:] if len(given) > 2 else given
 
+    def keys(self) -> list[str]:
+        """List the labelled texts, in the order of the sheet."""
+        return [*dict.fromkeys(key for labels in self.readers for key in labels)]
 
-def read_labels(run: Path) -> Labels | None:
-    """Read the labels that an earlier `analyze --labels` left in the run; None where it has none."""
-    path = run / FOLDER / _USED
-    if not path.is_file():
-        return None
-    stored: dict[str, Any] = _FILE.json(path)
-    try:
-        return Labels(
-            tuple(map(dict, stored["readers"])),
-            stored["judge"] and dict(stored["judge"]),
-            tuple(stored["files"]),
-            tuple(stored["notes"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path} is not what biaskit wrote. {_FILE.remedy}") from error
+    def differing(self) -> list[str]:
+        """List the texts that readers label differently."""
+        return [key for key in self.keys() if len({*self.of(key)}) > 1]
 
 
-def forget_labels(run: Path) -> None:
-    """Take the labels out of the run."""
-    (run / FOLDER / _USED).unlink(missing_ok=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Corrections:
-    """What labels bring to the tables."""
-
-    columns: Mapping[Cell, Row]  # of the rows `all` of representation.csv
-    validation: Sequence[Row]  # label_validation.csv
-    notes: Sequence[str]
-
-    def beside(self, rows: Sequence[Row]) -> list[Row]:
-        """Add the columns to the rows of representation.csv."""
-        found = []
-        for row in rows:
-            own = self.columns.get((row["model"], row["occupation"])) if row["template_id"] == "all" else None
-            reasons = [reason for reason in (row["reason"], own and own["reason"]) if reason]
-            found.append({**row, **(own or _WITHOUT), "reason": "; ".join(reasons) or None})
-        return found
-
-
-def corrections(run: Path, labels: Labels, texts: Sequence[TextDocument]) -> Corrections:
-    """Correct the share of women of each model and occupation, and hold the rules against the labels.
-
-    `texts`: those that could be drawn.
-    """
-    drawn = read_drawn(run) or Drawn(0, {}, {})
-    given = {key for of_reader in labels.readers for key in of_reader}
-    said = {text.key: _said(text, labels) for text in texts}
-    columns: dict[Cell, Row] = {}
-    for cell, of_cell in by_cell(texts).items():
-        columns[cell] = _corrected(of_cell, labels, drawn, said, drawn.n_texts.get(cell))
+def corrected(
+    run: Path, labels: Labels, documents: TextDocuments, study: PersonasStudy, rows: Sequence[Row]
+) -> tuple[list[Row], list[Row], list[str]]:
+    """Add corrected shares to rows of representation.csv; give rows of label_validation.csv and notes too."""
+    drawn = Drawn.read(run) or Drawn()
+    said = labels.judge or {
+        t.key: (t.association.gender if t.read else None) or NONE for t in documents.texts
+    }
+    cells = by_cell(who_counts(documents, study))
+    columns = {cell: _corrected(cell, own, labels, drawn, said) for cell, own in cells.items()}
+    found: list[Row] = []
+    for row in rows:
+        own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == "all" else {}
+        added = {name: own.get(name) for name in _COLUMNS}
+        found.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
     notes = list(labels.notes)
-    if apart := len(given - drawn.probability.keys()):
-        notes.append(
-            f"{count(apart, 'labelled text')} not drawn by biaskit label: only in the counts of label_validation.csv"
-        )
-    if both := differing_labels(labels):
-        notes.append(f"{count(both, 'text')} with two different labels count half for each")
-    return Corrections(columns, list(_validation(texts, labels, drawn, said)), notes)
-
-
-def differing_labels(labels: Labels) -> int:
-    """Count the texts on which two readers differ and no third decides."""
-    keys = {key for of_reader in labels.readers for key in of_reader}
-    return sum(len(set(labels.of(key))) > 1 for key in keys)
-
-
-def _said(text: TextDocument, labels: Labels) -> str:
-    """Say what the cheap label of a text is: the judge's, or the rules'."""
-    if labels.judge is not None:
-        label = labels.judge[text.key]
-        return NONE if label == "unclear" else label
-    return text.gender or NONE
+    if apart := len({*labels.keys()} - drawn.probability.keys()):
+        notes.append(f"{count(apart, 'label')} of texts that were not drawn: counted, but correct nothing")
+    if both := len(labels.differing()):
+        notes.append(f"{count(both, 'text')} with two different labels: each counts half")
+    return found, list(_validation(documents.texts, labels, drawn, said)), notes
 
 
 def _corrected(
-    texts: Sequence[TextDocument], labels: Labels, drawn: Drawn, said: Mapping[str, str], n_drawn_from: int | None
+    cell: Cell, texts: Sequence[TextDocument], labels: Labels, drawn: Drawn, said: Mapping[str, str]
 ) -> Row:
-    keys = [text.key for text in texts]
-    used = [labels.of(key) if key in drawn.probability else [] for key in keys]
-    n = sum(map(bool, used))
-    columns = {**_WITHOUT, "n_labelled": n, "reason": None}
+    """Make the columns of one model and occupation."""
+    used = [labels.of(text.key) if text.key in drawn.probability else [] for text in texts]
+    labelled = np.array([bool(of_text) for of_text in used])
+    n, n_then = int(labelled.sum()), {(m, o): n for m, o, n in drawn.n_texts}.get(cell)
     if n < FEWEST_LABELS:
-        why = f"{count(n, 'label')}: a corrected share needs {FEWEST_LABELS}"
-        return {**columns, "reason": why if n or labels.readers else None}
-    if n_drawn_from != len(texts):
-        return {**columns, "reason": f"{n_drawn_from} texts when labels were drawn and {len(texts)} now"}
-    probability = np.array([drawn.probability.get(key, 1.0) for key in keys])
-    units = Counter(text.unit for text in texts)
-    independent = len(texts) ** 2 / sum(c * c for c in units.values())
-    classes = np.array([_CLASSES.index(said[key]) for key in keys])
-    strata = pooled(classes, np.array([bool(of_text) for of_text in used]))
-    found: dict[str, Any] = {}
-    for gender in ("female", "nonbinary"):
+        return {"n_labelled": n, "reason": f"{count(n, 'label')}: a corrected share needs {FEWEST_LABELS}"}
+    if n_then != len(texts):
+        return {"n_labelled": n, "reason": f"labels were drawn of {n_then} texts, now there are {len(texts)}"}
+    probability = np.array([drawn.probability.get(text.key, 1.0) for text in texts])
+    copies = Counter(text.unit for text in texts).values()
+    classes = np.array([_CLASSES.index(said[text.key]) for text in texts])
+    strata = pooled(classes, labelled)
+
+    def share(gender: str, *, rules: bool = True) -> Any:
         careful = np.array([_part_of(of_text, gender) for of_text in used])
-        cheap = np.array([_part_of([said[key]], gender) for key in keys])
-        found[gender] = corrected_share(careful, cheap, probability, strata, independent)
-        nothing = np.zeros_like(cheap)
-        found[f"{gender} alone"] = corrected_share(careful, nothing, probability, np.zeros_like(strata))
-    share, alone = found["female"], found["female alone"]
-    if share is None:
-        return {**columns, "reason": "no labelled text names a gender"}
-    return {
-        **columns,
-        "share_corrected": share.estimate,
-        "corrected_low": share.ci95[0],
-        "corrected_high": share.ci95[1],
-        "corrected_se": share.se,
-        "nonbinary_corrected": found["nonbinary"].estimate,
-        "share_labelled": alone.estimate,
-        "labelled_low": alone.ci95[0],
-        "labelled_high": alone.ci95[1],
-        "reason": "strata with fewer than 10 labels pooled" if len(set(strata)) < len(set(classes)) else None,
-    }
+        cheap = np.array([_part_of([said[text.key]] if rules else [NONE], gender) for text in texts])
+        now = strata if rules else np.zeros_like(strata)
+        return corrected_share(careful, cheap, probability, now, len(texts) ** 2 / sum(c * c for c in copies))
+
+    women = share("female")
+    if women is None:
+        return {"n_labelled": n, "reason": "no labelled text names a gender"}
+    alone = share("female", rules=False)
+    few = "classes of texts with fewer than 10 labels pooled" if len({*strata}) < len({*classes}) else None
+    values = [women.estimate, *women.ci95, women.se, share("nonbinary").estimate, n]
+    values += [alone.estimate, *alone.ci95]
+    return {**dict(zip(_COLUMNS, values, strict=True)), "reason": few}
 
 
 def _part_of(labels: Sequence[str], gender: str) -> tuple[float, float]:
-    """Give (is of that gender, names a gender), means over the labels of a text; NaN where it has none."""
+    """Average (is of that gender, names a gender) over the labels of a text; NaN where it has none."""
     if not labels:
         return np.nan, np.nan
     n = len(labels)
@@ -189,33 +115,24 @@ def _part_of(labels: Sequence[str], gender: str) -> tuple[float, float]:
 def _validation(
     texts: Sequence[TextDocument], labels: Labels, drawn: Drawn, said: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Make the rows of label_validation.csv: what the rules said, against what readers said."""
+    """Make the rows of label_validation.csv: what the rules said, and what readers said.
+
+    Shares are weighted by 1/π, with Wilson's interval of (Σ w)²/Σ w² texts (Kish 1965).
+    """
     for model in dict.fromkeys(text.model for text in texts):
-        labelled = [(t.key, labels.of(t.key)[-1]) for t in texts if t.model == model and labels.of(t.key)]
-        if not labelled:
-            continue
-        for name in _CLASSES:
-            counts = Counter(label for key, label in labelled if said[key] == name)
-            row: dict[str, Any] = {"model": model, "gender": name}
-            row |= {f"n_{label}": counts[label] for label in (*GENDERS, NONE, "unclear")}
-            of_drawn = [(key, label) for key, label in labelled if key in drawn.probability]
-            right = np.array([said[key] == label == name for key, label in of_drawn], dtype=float)
-            weights = np.array([1.0 / drawn.probability[key] for key, _ in of_drawn])
-            for measure, among in (
-                ("precision", [said[key] == name for key, _ in of_drawn]),
-                ("recall", [label == name for _, label in of_drawn]),
-            ):
-                chosen = np.array(among, dtype=bool) & (name != NONE)
-                share, low, high = _weighted_share(right[chosen], weights[chosen])
-                row |= {measure: share, f"{measure}_low": low, f"{measure}_high": high}
-            yield {**row, "reason": None if of_drawn else "no labelled text was drawn"}
-
-
-def _weighted_share(right: FloatArray, weights: FloatArray) -> tuple[float | None, float | None, float | None]:
-    """Estimate a share of weighted texts, with Wilson's interval of (Σ w)²/Σ w² texts (Kish 1965)."""
-    if not right.size:
-        return None, None, None
-    n = weights.sum() ** 2 / np.square(weights).sum()
-    share = float(weights @ right / weights.sum())
-    low, high = wilson(min(share * n, n), n) or (0.0, 1.0)
-    return share, low, high
+        own = [text.key for text in texts if text.model == model and text.key in said]
+        labelled = {key: labels.of(key)[-1] for key in own if labels.of(key)}
+        for name in _CLASSES[:-1] if labelled else ():
+            counts = Counter(label for key, label in labelled.items() if said[key] == name)
+            row: dict[str, Any] = {"model": model, "gender": name, "reason": None}
+            row |= {f"n_{label}": counts[label] for label in (*GENDERS, NONE, UNCLEAR)}
+            for measure, among in (("precision", said), ("recall", labelled)):
+                of = [k for k in labelled if k in drawn.probability and among[k] == name != NONE]
+                row |= dict.fromkeys((measure, f"{measure}_low", f"{measure}_high"))
+                if of:
+                    weights = np.array([1.0 / drawn.probability[key] for key in of])
+                    right = float(weights @ [said[key] == labelled[key] for key in of] / weights.sum())
+                    n = weights.sum() ** 2 / np.square(weights).sum()
+                    low, high = wilson(min(right * n, n), n) or (0.0, 1.0)
+                    row |= {measure: right, f"{measure}_low": low, f"{measure}_high": high}
+            yield row

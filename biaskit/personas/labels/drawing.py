@@ -1,50 +1,62 @@
-"""Which texts a person labels, and with which probability each was drawn (methods/representation#corrected)."""
+"""Which texts a person labels, and how probable it was to draw each (methods/representation#corrected)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import ClassVar, Self
 
-import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from biaskit.common.files import write_or_refuse
 from biaskit.common.inputs import Inputs
-from biaskit.common.provenance import canonical_json
 from biaskit.errors import RunError, UsageError
 from biaskit.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.stats.prediction_powered import FEWEST_LABELS
 from biaskit.stats.resampling import generator
+from biaskit.study.keys import PersonasStudy
 
 FOLDER = "labels"  # in a run's folder
-_DRAWN = "drawn.json"
-_FILE = Inputs(RunError, most=2**28, remedy="Restore it from a copy.")
-_SPREAD = {None: 0.5}  # standard deviation expected of the labels where the rules are silent, ...
-_SPREAD_OF_GENDERS = 0.2  # ... and where they name a gender
-
-Cell = tuple[str, str]
-"""Model and occupation."""
+_STORED = Inputs(RunError, most=2**28)
+Cell = tuple[str, str]  # model and occupation
 
 
-def short_id(key: str) -> str:
-    """Shorten the key of a text to what a sheet names it by."""
-    return key[:12]
+class Stored(BaseModel):
+    """A record in the folder of labels of a run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    file: ClassVar[str]
+
+    def store(self, run: Path) -> None:
+        """Write the record, in place of an earlier one."""
+        write_or_refuse(run / FOLDER / self.file, self.model_dump_json().encode())
+
+    @classmethod
+    def read(cls, run: Path) -> Self | None:
+        """Read the record of a run; None where it has none. Raises `RunError` for a changed one."""
+        path = run / FOLDER / cls.file
+        if not path.is_file():
+            return None
+        try:
+            return cls.model_validate_json(_STORED.content(path))
+        except ValidationError as error:
+            raise RunError(f"{path} is not as biaskit wrote it: restore it, or move it away.") from error
 
 
-def who_counts(documents: TextDocuments, batch: int | None) -> list[TextDocument]:
-    """List the texts that a share of representation.csv is about: no gender in the prompt, not refused or empty.
+class Drawn(Stored):
+    """The texts that were drawn, in the order of the sheet, and from how many."""
 
-    `batch`: draws numbered so or higher do not enter; None of imported texts.
-    """
-    return [
-        text
-        for text in documents.texts
-        if text.specified_gender is None
-        and not (text.refused or text.empty)
-        and (batch is None or text.draw < batch)
-    ]
+    file = "drawn.json"
+    probability: dict[str, float] = {}  # key of a text → with which it was drawn
+    n_texts: tuple[tuple[str, str, int], ...] = ()  # model, occupation, texts that could be drawn
+
+
+def who_counts(documents: TextDocuments, study: PersonasStudy) -> list[TextDocument]:
+    """List the texts of a share in representation.csv: no gender in the prompt, not refused or empty."""
+    open_texts = [t for t in documents.texts if t.specified_gender is None and not (t.refused or t.empty)]
+    batch = study.batch or study.per_gender
+    return [text for text in open_texts if documents.imported or text.draw < batch]
 
 
 def by_cell(texts: Iterable[TextDocument]) -> dict[Cell, list[TextDocument]]:
@@ -55,76 +67,40 @@ def by_cell(texts: Iterable[TextDocument]) -> dict[Cell, list[TextDocument]]:
     return cells
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """The texts that were drawn, in the order of the sheet, and of how many each was one."""
-
-    seed: int
-    probability: Mapping[str, float]  # key → with which the text was drawn
-    n_texts: Mapping[Cell, int]  # texts of each cell that could be drawn
-
-    def store(self, run: Path) -> None:
-        """Put the record into the run's folder."""
-        record = {
-            "seed": self.seed,
-            "texts": list(self.probability.items()),
-            "cells": [[*cell, n] for cell, n in self.n_texts.items()],
-        }
-        write_or_refuse(run / FOLDER / _DRAWN, canonical_json(record).encode())
-
-
-def read_drawn(run: Path) -> Drawn | None:
-    """Read what was drawn of a run; None where nothing was."""
-    path = run / FOLDER / _DRAWN
-    if not path.is_file():
-        return None
-    stored: dict[str, Any] = _FILE.json(path)
-    try:
-        cells = {(str(model), str(occupation)): int(n) for model, occupation, n in stored["cells"]}
-        return Drawn(int(stored["seed"]), {str(k): float(p) for k, p in stored["texts"]}, cells)
-    except (KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path} is not what biaskit wrote. Restore it from a copy.") from error
-
-
 def draw(texts: Sequence[TextDocument], n: int, seed: int) -> Drawn:
     """Draw n texts at random, stratified by model, occupation and what the rules say.
 
-    Each cell of model and occupation gets ten, as far as it has them; then each text goes to the stratum where
-    it shortens the intervals most (Neyman): strata where the rules are silent get more.
+    Each pair of model and occupation gets ten, as far as it has them. Then text after text goes to the
+    stratum where it shortens an interval most (Neyman): those where the rules are silent get more.
     """
     cells = by_cell(texts)
-    fewest = sum(min(FEWEST_LABELS, len(of_cell)) for of_cell in cells.values())
-    if not fewest <= n <= len(texts):
+    fewest = {cell: min(FEWEST_LABELS, len(of_cell)) for cell, of_cell in cells.items()}
+    if not sum(fewest.values()) <= n <= len(texts):
         raise UsageError(
-            f"--n {n:,} does not fit: this run has {len(texts):,} texts without a gender in the prompt, and its"
-            f" {len(cells):,} pairs of model and occupation need {fewest:,} labels at least."
+            f"--n {n} does not fit: this run has {len(texts):,} texts without a gender in the prompt, and at"
+            f" least {sum(fewest.values()):,} are needed, {FEWEST_LABELS} for each model and occupation."
         )
     sizes = Counter((cell, text.gender) for cell, of_cell in cells.items() for text in of_cell)
     numbers = dict.fromkeys(sizes, 0)
 
-    def add(strata: Sequence[tuple[Cell, str | None]], n: int) -> None:
-        for _ in range(n):
-            # The variance Σ W² s²/n of a cell falls by W² s²/(n (n + 1)) with one label more.
-            numbers[max((s for s in strata if numbers[s] < sizes[s]), key=_gain)] += 1
-
-    def _gain(stratum: tuple[Cell, str | None]) -> float:
+    def gain(stratum: tuple[Cell, str | None]) -> float:
+        # The variance W² s²/n of a stratum falls by W² s²/(n (n + 1)) with one label more.
         cell, gender = stratum
-        part = sizes[stratum] / len(cells[cell]) * _SPREAD.get(gender, _SPREAD_OF_GENDERS)
-        return part**2 / (numbers[stratum] * (numbers[stratum] + 1) or 1e-9)
+        spread = 0.2 if gender else 0.5  # standard deviation expected of the labels
+        done = numbers[stratum]
+        return (sizes[stratum] / len(cells[cell]) * spread) ** 2 / (done * (done + 1) or 1e-9)
 
-    for cell, of_cell in cells.items():
-        add([stratum for stratum in sizes if stratum[0] == cell], min(FEWEST_LABELS, len(of_cell)))
-    add(list(sizes), n - fewest)
+    for cell, least in [*fewest.items(), (None, n - sum(fewest.values()))]:
+        for _ in range(least):
+            open_ones = [s for s in sizes if cell in (None, s[0]) and numbers[s] < sizes[s]]
+            numbers[max(open_ones, key=gain)] += 1
     probability: dict[str, float] = {}
-    for cell, of_cell in cells.items():
-        for gender in dict.fromkeys(text.gender for text in of_cell):
-            keys = [text.key for text in of_cell if text.gender == gender]
-            order = generator(seed, "labels", (*cell, str(gender))).permutation(len(keys))
-            k = numbers[cell, gender]
-            probability |= {keys[i]: k / len(keys) for i in order[:k].tolist()}
-    shuffled = generator(seed, "labels", ("order",)).permutation(np.array([*probability]))
+    for (cell, gender), size in sizes.items():
+        keys = [text.key for text in cells[cell] if text.gender == gender]
+        order = generator(seed, "labels", (*cell, str(gender))).permutation(size)[: numbers[cell, gender]]
+        probability |= {keys[i]: len(order) / size for i in order.tolist()}
+    shuffled = generator(seed, "labels", ("order",)).permutation([*probability]).tolist()
     return Drawn(
-        seed,
-        {key: probability[key] for key in shuffled.tolist()},
-        {cell: len(of_cell) for cell, of_cell in cells.items()},
+        probability={key: probability[key] for key in shuffled},
+        n_texts=tuple((*cell, len(of_cell)) for cell, of_cell in cells.items()),
     )

@@ -5,11 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-
-import numpy as np
 
 from biaskit.common.files import write_or_refuse
 from biaskit.common.foreign import is_formula
@@ -18,95 +15,75 @@ from biaskit.corpora.sources import shown
 from biaskit.errors import CorpusError, nearest
 from biaskit.personas.texts.files import open_file
 
-LABELS: Mapping[str, str] = {
-    "women": "female",
-    "men": "male",
-    "non-binary": "nonbinary",
-    "none": "none",
-    "unclear": "unclear",
+WORDS = ("women", "men", "non-binary", "none", "unclear")
+NONE, UNCLEAR = "none", "unclear"
+_READ = {  # word of a sheet → label
+    **dict.fromkeys(("women", "woman", "w", "female", "f"), "female"),
+    **dict.fromkeys(("men", "man", "m", "male"), "male"),
+    **dict.fromkeys(("non-binary", "nonbinary", "n"), "nonbinary"),
+    **dict.fromkeys(("none", "0"), NONE),
+    **dict.fromkeys(("unclear", "?"), UNCLEAR),
 }
-"""Word of a sheet → label."""
-_ALSO = {
-    **{"w": "women", "f": "women", "woman": "women", "female": "women", "m": "men", "man": "men", "male": "men"},
-    **{"n": "non-binary", "nonbinary": "non-binary", "0": "none", "?": "unclear"},
-}
-_COLUMNS = {"id": "id", "label": "person_gender"}
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """The labels of one reader; texts without one are not in it."""
-
-    where: str  # as messages name it
-    digest: str
-    labels: Mapping[str, str]  # id → label
+def short_id(key: str) -> str:
+    """Shorten the key of a text to what a sheet names it by."""
+    return key[:12]
 
 
 def write_sheet(path: Path, texts: Iterable[tuple[str, str]]) -> None:
-    """Write (id, text) as a sheet to fill, and beside it as a page that needs no spreadsheet."""
-    rows = list(texts)
+    """Write (key, text) as a sheet, and beside it a page that needs no spreadsheet, and instructions."""
+    rows = [(short_id(key), text) for key, text in texts]
     table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
+    writer = csv.writer(table, quoting=csv.QUOTE_ALL, lineterminator="\n")  # a bare "\r" ends lines
     writer.writerow(["id", "person_gender", "text"])
     # A blank in front keeps a spreadsheet from running a text as a formula.
     writer.writerows([name, "", f" {text}" if is_formula(text) else text] for name, text in rows)
-    # The mark is what Excel knows UTF-8 by.
-    write_or_refuse(path, b"\xef\xbb\xbf" + table.getvalue().encode("utf-8", errors="replace"))
-    page = Path(__file__).with_name("sheet.html").read_text("utf-8")
-    inside = json.dumps(rows).replace("<", "\\u003c")  # no text can end the script
+    # Excel knows UTF-8 by this mark.
+    write_or_refuse(path, ("\ufeff" + table.getvalue()).encode("utf-8", errors="replace"))
+    page, guide = (
+        Path(__file__).with_name(name).read_text("utf-8") for name in ("sheet.html", "instructions.md")
+    )
+    inside = json.dumps(rows).replace("<", "\\u003c")  # no text ends the script
     write_or_refuse(path.with_suffix(".html"), page.replace("/*TEXTS*/[]", inside).encode())
+    write_or_refuse(path.with_name("instructions.md"), guide.encode())
 
 
-def read_sheet(path: str | Path) -> Sheet:
-    """Read a filled sheet. Raises `CorpusError` for a word that is no label, and for two labels of one text."""
-    source = open_file(path, _COLUMNS)
+def read_sheet(path: str | Path) -> dict[str, str]:
+    """Read a filled sheet: id of a text → label, without the texts that have none yet.
+
+    Raises `CorpusError` for a word that is no label, for two labels of one text, and without any label.
+    """
+    source = open_file(path, {"id": "id", "label": "person_gender"})
     labels: dict[str, str] = {}
     for line, record in source.records:
         name, word = (str(record[role] or "").strip() for role in ("id", "label"))
         if not word:
             continue
-        plain = word.lower()
-        label = LABELS.get(_ALSO.get(plain, plain))
-        if label is None:
-            raise CorpusError(
-                f"{source.where}, {source.unit} {line}: {shown(word)} is no label."
-                f"{nearest(plain, LABELS)} Labels are {', '.join(LABELS)}."
-            )
-        if labels.setdefault(name, label) != label:
-            raise CorpusError(
-                f"{source.where}, {source.unit} {line}: the text {shown(name)} has two labels. Keep one."
-            )
+        here = f"{source.where}, {source.unit} {line}"
+        if word.lower() not in _READ:
+            hint = nearest(word.lower(), WORDS)
+            raise CorpusError(f"{here}: {shown(word)} is no label.{hint} Labels are {', '.join(WORDS)}.")
+        if labels.setdefault(name, _READ[word.lower()]) != _READ[word.lower()]:
+            raise CorpusError(f"{here}: the text {shown(name)} has another label above. Keep one.")
     if not labels:
-        raise CorpusError(f"{source.where} has no label yet: fill the column person_gender.")
-    return Sheet(source.where, source.digest, labels)
+        raise CorpusError(f"{source.where} has no label yet: fill its column person_gender.")
+    return labels
 
 
 def agreement(first: Mapping[str, str], second: Mapping[str, str]) -> str:
     """Say how far two readers agree on the texts that both labelled: Cohen's kappa with its interval."""
+    from sklearn.metrics import confusion_matrix
+    from statsmodels.stats.inter_rater import cohens_kappa
+
     both = sorted(first.keys() & second.keys())
     if not both:
         return "the readers have no text in common"
-    same = sum(first[key] == second[key] for key in both)
-    said = f"two readers agree on {same:,} of {count(len(both), 'text')}"
-    kinds = [*LABELS.values()]
-    counts = np.zeros((len(kinds), len(kinds)))
-    for key in both:
-        counts[kinds.index(first[key]), kinds.index(second[key])] += 1
-    used = counts[:, counts.sum(0) + counts.sum(1) > 0][counts.sum(0) + counts.sum(1) > 0]
-    if len(used) < 2:
-        return f"{said}, all with one label: no kappa"
-    from statsmodels.stats.inter_rater import cohens_kappa
-
-    found = cohens_kappa(used)
-    # The normal interval passes 1, which kappa cannot.
-    high = min(float(found.kappa_upp), 1.0)
-    return f"{said}; Cohen's kappa {found.kappa:.2f} [{found.kappa_low:.2f} to {high:.2f}]"
-
-
-def differing(sheets: Sequence[Mapping[str, str]]) -> list[str]:
-    """List the texts that two readers label differently and no third has decided."""
-    seen: dict[str, list[str]] = {}
-    for labels in sheets:
-        for key, label in labels.items():
-            seen.setdefault(key, []).append(label)
-    return [key for key, labels in seen.items() if len(labels) == 2 and labels[0] != labels[1]]
+    a, b = ([labels[key] for key in both] for labels in (first, second))
+    same = sum(map(str.__eq__, a, b))
+    said = f"the readers agree on {same:,} of {count(len(both), 'text')}"
+    if len({*a, *b}) < 2:
+        return f"{said}, all with one label"
+    kappa = cohens_kappa(confusion_matrix(a, b))
+    # The normal interval may pass 1, which kappa cannot.
+    return f"{said}: Cohen's kappa {kappa.kappa:.2f} [{kappa.kappa_low:.2f} to {min(kappa.kappa_upp, 1):.2f}]"

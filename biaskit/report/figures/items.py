@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from biaskit.common.wording import count
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.plot import PARITY, Band, Dots, Entry, Panel, Plot, Point, number, point, shares
+from biaskit.report.figures.plot import PARITY, Band, Dots, Entry, Panel, Plot, Point, point, shares
 from biaskit.report.figures.style import INK, Mark, asked, cut, people
 from biaskit.report.figures.view import View, all_marks, figure, spread, views
-from biaskit.tables.query import Row, distinct, is_corrected, mean_over_prompts, share_of_women, where
+from biaskit.tables.query import Row, corrected_by, distinct, mean_over_prompts, where
 
 MOST_ROWS = 44
 """More items than this do not fit a screen, and are drawn against workforce shares (`labour.py`)."""
@@ -86,7 +86,7 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[Measure],
         of_texts = _labour_shares(rows, "occupation")
         labour |= {item: share for item, share in of_texts.items() if labour.get(item) is None}
         mark = Mark(written.marks[written.models[0]].colour, "s")
-        name = "in texts, corrected by labels" if any(map(is_corrected, rows)) else "in texts"
+        name = "in texts, corrected by labels" if corrected_by(rows) else "in texts"
         measures.append(Measure("texts", name, of_occupations(rows), mark))
     return measures, by_share(labour)
 
@@ -132,9 +132,8 @@ def of_jobs(view: View, rows: Sequence[Row]) -> dict[str, Point]:
 
 
 def of_occupations(rows: Sequence[Row]) -> dict[str, Point]:
-    """Map each occupation to the share of women in its texts, corrected by labels where there are any."""
-    found = {str(row["occupation"]): share_of_women(row) for row in rows}
-    return {name: Point(*map(number, of_women)) for name, of_women in found.items()}
+    """Map each occupation to the share of women in its texts."""
+    return {str(row["occupation"]): point(row, ("female_share", "ci_low", "ci_high")) for row in rows}
 
 
 def _labour_shares(rows: Sequence[Row], item: str) -> dict[str, float | None]:

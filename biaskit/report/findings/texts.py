@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.records import NONBINARY_REFERENCE
@@ -16,12 +17,12 @@ from biaskit.stats.proportions import wilson
 from biaskit.stats.verdict import bounds_of
 from biaskit.tables.query import (
     Row,
+    corrected_by,
     defined,
     distinct,
     first,
-    is_corrected,
     mean_over_prompts,
-    share_of_women,
+    undefined,
     where,
 )
 from biaskit.tables.reasons import NOT_ENGLISH
@@ -42,7 +43,7 @@ def write(content: Content) -> Iterator[Said]:
             rows = where(every, model=model)
             yield _shares(part, model, rows, labour=content.reference in ("labour", "both"))
             for template, column, rows_of, most in (
-                (_WITHOUT, "n_unassociated", _left_to_rules(rows), MANY_WITHOUT),
+                (_WITHOUT, "n_unassociated", _readable(rows), MANY_WITHOUT),
                 (_CUT, "n_cut", rows, MANY_CUT),
             ):
                 n, n_such = (sum(row[name] or 0 for row in rows_of) for name in ("n_texts", column))
@@ -94,29 +95,20 @@ def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str
     return measured_by(how, occupations, texts, short(model), notes=notes)
 
 
-def _left_to_rules(rows: Sequence[Row]) -> list[Row]:
-    """Rows of texts in a language that the rules can read, and that no labels correct."""
-    return [row for row in rows if row["reason"] != NOT_ENGLISH and not is_corrected(row)]
-
-
-def _corrected(rows: Sequence[Row]) -> list[str]:
-    """Say by how many labels shares were corrected, and in how many occupations."""
-    corrected = [row for row in rows if is_corrected(row)]
-    if not corrected:
-        return []
-    of_which = "" if len(corrected) == len(rows) else f" in {len(corrected)} of {len(rows)} occupations"
-    return [f"corrected by {count(sum(row['n_labelled'] for row in corrected), 'label')} of a person{of_which}"]
+def _readable(rows: Sequence[Row]) -> list[Row]:
+    """Rows of texts in a language that the rules can read."""
+    return [row for row in rows if row["reason"] != NOT_ENGLISH]
 
 
 def _left_out(rows: Sequence[Row]) -> list[str]:
     """Say how many texts and occupations are in no share."""
-    n_none = sum(row["n_unassociated"] or 0 for row in _left_to_rules(rows))
+    n_none = sum(row["n_unassociated"] or 0 for row in _readable(rows))
     n_refused = sum(row["n_refused"] or 0 for row in rows)
     notes = [f"{count(n_none, 'text')} without a gender left out"] if n_none else []
     notes += [f"{count(n_refused, 'text')} refused"] if n_refused else []
-    missing = [row for row in rows if share_of_women(row)[0] is None]
+    missing = undefined(rows, "female_share")
     left = [f"{count(len(missing), 'occupation')} without a share", *noted(missing)] if missing else []
-    return [*notes, *left]
+    return [*notes, *left, *filter(None, [corrected_by(rows)])]
 
 
 # --- sentences -------------------------------------------------------------------------------------------
@@ -127,12 +119,10 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
     test, text_of = against_labour(part, model) if labour else None, whose(part, model)
     if test is not None and test["estimate"] is not None:
         off = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
-        notes = [*_corrected(rows), *apart(first(off, model_a=model)), *_tipping(test), *noted([test])]
-        notes += _left_out(rows)
+        notes = [*apart(first(off, model_a=model)), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
         return claim(AGAINST_LABOUR, test, "representation", using, model=model, pieces={"whose": text_of})
-    shares = [row for row in rows if share_of_women(row)[0] is not None]
-    using = texts_measured(part, model, rows, *_corrected(rows), *_left_out(rows))
+    shares, using = defined(rows, "female_share"), texts_measured(part, model, rows, *_left_out(rows))
     if not shares:
         text = sentence(
             "{whose}: who they are about is not measured ({why}).",
@@ -141,9 +131,10 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
             why=why(rows[0]) if rows else "no texts without a gender in the prompt",
         )
         return said(text, "representation", "write", "not-measured", using)
-    low, high = (which(shares, key=lambda row: share_of_women(row)[0] or 0.0) for which in (min, max))
+    share_of_women = itemgetter("female_share")
+    low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
     if low is high:
-        share = share_with_interval(*share_of_women(low))
+        share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
         template = "Of {whose} that name a gender, {share} are about women."
         text = sentence(template, whose=text_of, share=share)
         return said(text, "representation", "write", measured=using, number=share)
@@ -151,8 +142,8 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
         "Of {whose} that name a gender, {low} % ({least}) to {high} % ({most}) are about women.",
         "Of {whose} that name a gender, {low} to {high} % are about women.",
         whose=text_of,
-        low=percent(share_of_women(low)[0] or 0.0),
-        high=percent(share_of_women(high)[0] or 0.0),
+        low=percent(low["female_share"]),
+        high=percent(high["female_share"]),
         least=Foreign(low["occupation"]),
         most=Foreign(high["occupation"]),
     )

@@ -15,8 +15,7 @@ from biaskit.report.render.probe import share_of
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK
-from biaskit.tables.query import distinct, grouped, is_corrected, share_of_women, where
-from biaskit.tables.reasons import CORRECTED
+from biaskit.tables.query import corrected_by, defined, distinct, grouped, where
 
 N_FINDINGS = 6
 LABEL = 40
@@ -97,10 +96,9 @@ def _personas(part: Part) -> TitledTable:
     rows = []
     for model in dict.fromkeys([*models_of(part), *distinct(every, "model")]):
         rows_of_model, shown = where(every, model=model), UNDEFINED
-        if shares := [share for row in rows_of_model if (share := share_of_women(row)[0]) is not None]:
+        if shares := [row["female_share"] for row in defined(rows_of_model, "female_share")]:
             shown = f"{percent(min(shares))} to {percent(max(shares))}"
-            if any(map(is_corrected, rows_of_model)):
-                notes[f"{model}: {CORRECTED}."] = None
+            notes |= {f"{model}: {note}.": None for note in [corrected_by(rows_of_model)] if note}
         else:
             why = reasons_of(rows_of_model) if rows_of_model else "no texts without a gender in the prompt"
             notes[f"{UNDEFINED} women's share not measured: {why}."] = None

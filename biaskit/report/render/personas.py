@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
+from biaskit.common.wording import share_with_interval
 from biaskit.report.render.cells import beyond, in_list, number, p_value, percent, signed, span, table
 from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.groups import group_tables
@@ -69,7 +70,12 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
         yield from _by_instruction(means)
         return
     scope = {"debiasing": "instruction_id"} if scoped else {}
-    labelled = any("share_corrected" in row for row in means)
+    by_labels: Mapping[str, Callable[[Row], str]] = {
+        "corrected": lambda row: percent(row["share_corrected"]),
+        "95 % ": lambda row: span(row["corrected_low"], row["corrected_high"]),
+        "labels": lambda row: str(row["n_labelled"] or 0),
+    }
+    by_labels = by_labels if any("share_corrected" in row for row in means) else {}
     yield from table(
         f"Who is represented{claim.place('GAS(P), Figure 2')}: % women of the texts that name a gender",
         means,
@@ -80,7 +86,7 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
             "women": lambda row: percent(row["female_share"]),
             "95 %": lambda row: span(row["ci_low"], row["ci_high"]),
             "bounds": lambda row: span(row["share_if_dropped_male"], row["share_if_dropped_female"]),
-            **(_CORRECTED if labelled else {}),
+            **by_labels,
             "non-bin.": lambda row: percent(row["nonbinary_share"]),
             "workforce": lambda row: percent(row["labour_female_share"]),
             "texts": "n_texts",
@@ -90,26 +96,17 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
         },
         n_text=3 if scoped else 2,
         note="bounds: if all texts without a gender were men's, or women's; workforce: share of women in the"
-        f" occupation (U.S. BLS); no gender: % of texts without an inferred gender.{_BY_LABELS * labelled}",
+        " occupation (U.S. BLS); no gender: % of texts without an inferred gender."
+        + " women: by the word rules; corrected: by labels of a person, to which no bounds apply."
+        * bool(by_labels),
     )
-
-
-_CORRECTED: Mapping[str, Callable[[Row], str]] = {
-    "corrected": lambda row: percent(row["share_corrected"]),
-    "95 % ": lambda row: span(row["corrected_low"], row["corrected_high"]),
-    "labels": lambda row: str(row["n_labelled"] or 0),
-}
-_BY_LABELS = (
-    " women: by the word rules; corrected: of all texts that name a gender, by the labels of a person, to which"
-    " its interval and not the bounds applies."
-)
 
 
 def _accuracy(rows: Sequence[Row]) -> Iterator[TitledTable]:
     """Make the table of what the rules said against what people said."""
 
     def share(name: str) -> Callable[[Row], str]:
-        return lambda row: f"{percent(row[name])} [{span(row[f'{name}_low'], row[f'{name}_high'])}]"
+        return lambda row: share_with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
 
     genders = {said: f"n_{name}" for name, said in {**WHO, "none": "none", "unclear": "unclear"}.items()}
     yield from table(
@@ -119,12 +116,12 @@ def _accuracy(rows: Sequence[Row]) -> Iterator[TitledTable]:
             "Model": "model",
             "inferred": lambda row: WHO.get(row["gender"], row["gender"]),
             **genders,
-            "precision %": lambda row: share("precision")(row) if row["precision"] is not None else "–",
-            "recall %": lambda row: share("recall")(row) if row["recall"] is not None else "–",
+            "precision": share("precision"),
+            "recall": share("recall"),
         },
         n_text=2,
-        note="precision: of the texts so inferred, how many are; recall: of the texts that are, how many are so"
-        " inferred; both with 95 % intervals, weighted to all texts.",
+        note="precision: how many of the texts so inferred are so; recall: how many of those are so inferred;"
+        " both weighted to all texts.",
     )
 
 

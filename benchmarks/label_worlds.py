@@ -1,0 +1,116 @@
+"""How often the interval of a corrected share contains the truth, in worlds whose rules miss one gender more.
+
+    python benchmarks/label_worlds.py [WORLDS]
+
+Each world draws texts and their true genders anew, lets the rules be silent or wrong, draws texts for a
+person as `biaskit label` does, labels them with the truth, and corrects as `biaskit analyze --labels` does.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from biaskit.personas.labels.correction import Labels, corrected
+from biaskit.personas.labels.drawing import draw
+
+N_WORLDS = 1_000
+N_TEXTS = 800
+LABELLED = (25, 50, 100, 200, 400)
+CELL = ("m", "nurse")
+PLAIN = {"read": True, "specified_gender": None, "refused": False, "empty": False}
+ROW = {"model": CELL[0], "occupation": CELL[1], "template_id": "all", "reason": None}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What texts are like; shares are of the texts named before."""
+
+    name: str
+    silent: float  # texts in which the rules find no gender
+    women_of_silent: float  # of silent texts that are about anybody
+    nobody: float  # silent texts that are about nobody
+    women_of_others: float
+    wrong: float  # texts in which the rules find the other gender
+
+    @property
+    def truth(self) -> float:
+        """The share of women among all texts about anybody."""
+        of_silent = self.silent * (1 - self.nobody)
+        women = of_silent * self.women_of_silent + (1 - self.silent) * self.women_of_others
+        return women / (of_silent + 1 - self.silent)
+
+    def texts(self, rng: np.random.Generator) -> tuple[list[Any], dict[str, str]]:
+        """Draw texts as the analysis sees them, and what each is about."""
+        silent = rng.random(N_TEXTS) < self.silent
+        women = rng.random(N_TEXTS) < np.where(silent, self.women_of_silent, self.women_of_others)
+        nobody = silent & (rng.random(N_TEXTS) < self.nobody)
+        said = women ^ (rng.random(N_TEXTS) < self.wrong)
+        truth = {str(i): "none" if nobody[i] else ("male", "female")[int(women[i])] for i in range(N_TEXTS)}
+        texts = [
+            SimpleNamespace(
+                model=CELL[0],
+                occupation=CELL[1],
+                key=str(i),
+                unit=str(i),
+                gender=(gender := None if silent[i] else ("male", "female")[int(said[i])]),
+                association=SimpleNamespace(gender=gender),
+                **PLAIN,
+            )
+            for i in range(N_TEXTS)
+        ]
+        return texts, truth
+
+
+WORLDS = (
+    World("silent texts 70 % women, others 50 %", 0.4, 0.7, 0.0, 0.5, 0.04),
+    World("the same, half of the silent about nobody", 0.4, 0.7, 0.5, 0.5, 0.04),
+    World("silent texts 70 % women, others 10 %", 0.4, 0.7, 0.5, 0.1, 0.04),
+    World("few women: silent 10 %, others 5 %", 0.4, 0.1, 0.5, 0.05, 0.01),
+    World("rules wrong in every fifth text", 0.4, 0.7, 0.5, 0.5, 0.2),
+)
+
+
+def run(world: World, n: int, n_worlds: int, folder: Path) -> str:
+    """Simulate one line of the table."""
+    covered, alone, widths, widths_alone, of_rules, errors = [], [], [], [], [], []
+    for seed in range(n_worlds):
+        texts, truth = world.texts(np.random.default_rng([seed, n]))
+        drawn = draw(texts, n, seed)
+        drawn.store(folder)
+        labels = Labels(readers=({key: truth[key] for key in drawn.probability},))
+        documents: Any = SimpleNamespace(texts=texts, imported=True)
+        study: Any = SimpleNamespace(batch=None, per_gender=0)
+        row = corrected(folder, labels, documents, study, [ROW])[0][0]
+        said = [text.gender for text in texts if text.gender]
+        of_rules.append(said.count("female") / len(said) - world.truth)
+        errors.append(row["share_corrected"] - world.truth)
+        covered.append(row["corrected_low"] <= world.truth <= row["corrected_high"])
+        alone.append(row["labelled_low"] <= world.truth <= row["labelled_high"])
+        widths.append(row["corrected_high"] - row["corrected_low"])
+        widths_alone.append(row["labelled_high"] - row["labelled_low"])
+    shown = [np.mean(covered), np.mean(widths), np.mean(alone), np.mean(widths_alone)]
+    numbers = "".join(f"{100 * value:11.1f}" for value in (*shown, np.mean(errors), np.mean(of_rules)))
+    return f"{n:4}{numbers}"
+
+
+def main() -> None:
+    """Print a table for each world."""
+    n_worlds = int(sys.argv[1]) if len(sys.argv) > 1 else N_WORLDS
+    heads = ("coverage", "width", "labels", "width", "bias", "of rules")
+    with tempfile.TemporaryDirectory() as folder:
+        for world in WORLDS:
+            print(f"\n{world.name}: truth {100 * world.truth:.1f} %, {N_TEXTS} texts")
+            print(f"   n{''.join(f'{head:>11}' for head in heads)}")
+            for n in LABELLED:
+                print(run(world, n, n_worlds, Path(folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
