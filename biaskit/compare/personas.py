@@ -14,7 +14,7 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_units
 from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import percent_change
-from biaskit.tables.query import Tables, corrected_by, grouped, where, without_instruction, women_among
+from biaskit.tables.query import Tables, by_labels, grouped, where, without_instruction, women_among
 
 Values = Mapping[str, float | None]
 """Occupation → number; None where it is undefined, absent where the model was not asked."""
@@ -69,7 +69,7 @@ def texts_of(
             least={name: low for name, (_, low, _, _) in among.items()},
             most={name: high for name, (_, _, high, _) in among.items()},
             templates=tuple(dict.fromkeys(str(row["template_id"]) for row in plain)),
-            note=corrected_by(plain),
+            note=by_labels(plain),
             vectors=" / ".join(vectors),
             asked=asked or PromptTexts(),
             seed=seed,
@@ -122,7 +122,8 @@ def pair_rows_of_texts(
         least, most = ({m.model: getattr(m, end) for m in members} for end in ("least", "most"))
         scope = _scope(pair, "represented_share", "female")
         note = joined([member.note and f"{member.model}: {member.note}" for member in members])
-        rows += unit_rows(pair, shares, scope, margins, members[0].seed, ends=(least, most), note=note)
+        for row in unit_rows(pair, shares, scope, margins, members[0].seed, ends=(least, most)):
+            rows.append({**row, "reason": joined([str(row["reason"] or "") or None, note])})
     return rows, notes
 
 
@@ -169,12 +170,11 @@ def unit_rows(
     seed: int,
     *,
     ends: tuple[Mapping[str, Values], Mapping[str, Values]] | None = None,
-    note: str | None = None,
 ) -> list[Row]:
     """Test one number over the units that all models have: rows welch and paired, later side − earlier.
 
     `values`: model → unit → number; a side's number is the mean over its models. No row without any unit.
-    `ends`: what the numbers lie between, where they are not known in full; `note`: goes into the reason.
+    `ends`: what the numbers lie between, where they are not known in full.
     """
     members = [values[model] for side in pair for model in side.models]
     if not any(members):
@@ -199,7 +199,7 @@ def unit_rows(
         kinds=("welch", "paired"),
         margins=margins,
         seed=seed,
-        note=joined([f"{n_out} {scope.unit}s left out, not in {both} models" if n_out else None, note]),
+        note=f"{n_out} {scope.unit}s left out, not in {both} models" if n_out else None,
     )
 
 

@@ -151,4 +151,5 @@ def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], s
         )
         spread = spread_of_true(contrast.share - contrast.labour, contrast.noise)
         for row in rows:
+            row = {**row, "reason": joined([row["reason"], contrast.labels])}
             yield {**row, "equivalent": spread <= 2 * row["margin"]} if row["equivalent"] else row

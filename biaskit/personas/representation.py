@@ -17,7 +17,7 @@ from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.crossed import joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
-from biaskit.tables.query import Row, corrected_by, defined, grouped, where, without_instruction, women_among
+from biaskit.tables.query import Row, by_labels, defined, grouped, where, without_instruction, women_among
 from biaskit.tables.reasons import NOT_ENGLISH
 
 Labour = tuple[float | None, int | None]
@@ -207,6 +207,7 @@ class LabourContrast:
     ends: tuple[FloatArray, FloatArray]  # [n], the share if all texts without a gender were men's, women's
     noise: FloatArray  # [n], variance of the share that the number of texts brings
     note: str | None  # how many occupations were left out
+    labels: str | None  # how many labels of a person corrected shares
 
 
 def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
@@ -226,8 +227,10 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
             if (of_two := women_among(WOMEN_AND_MEN, prompts_of[model, row["occupation"]])) is not None
         }
         labour, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
-        note = joined([_left_out(len(of_model) - len(shares), len(of_model)), corrected_by(of_model)])
-        contrasts.append(LabourContrast(model, tuple(shares), share, labour, (low, high), noise, note))
+        note, labels = _left_out(len(of_model) - len(shares), len(of_model)), by_labels(of_model)
+        contrasts.append(
+            LabourContrast(model, tuple(shares), share, labour, (low, high), noise, note, labels)
+        )
     return contrasts
 
 

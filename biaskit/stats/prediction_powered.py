@@ -8,6 +8,7 @@ import numpy as np
 
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.crossed import share_interval
+from biaskit.stats.welch import varies
 
 FEWEST_LABELS = 10  # careful ones that a stratum needs for a variance of its own
 _FLOOR = 0.25  # part of what one label of another kind would bring: all of it over-covers
@@ -82,10 +83,10 @@ def _stratum(
     """
     n, n_others, every = len(careful), len(others), np.concatenate([cheap, others])
     psi, g = careful @ direction, cheap @ direction
-    spread, mean, power = (every @ direction).var(ddof=1), weights @ careful, 0.0
-    if n_others and spread > 0:
+    g_of_all, mean, power = every @ direction, weights @ careful, 0.0
+    if n_others and varies(g_of_all, g_of_all):
         covariance = (weights @ (psi * g) - (weights @ psi) * (weights @ g)) * n / (n - 1)
-        power = float(np.clip(covariance / spread * n_others / len(every), 0.0, 1.0))
+        power = float(np.clip(covariance / g_of_all.var(ddof=1) * n_others / len(every), 0.0, 1.0))
         # With unequal π the mean of the others is what is left of that of all texts.
         mean = mean + power * (every.mean(axis=0) - weights @ cheap) * len(every) / n_others
     left, q = psi - power * g, 0.5 / (n + 1)

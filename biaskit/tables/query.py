@@ -71,7 +71,7 @@ def _corrected(row: Row) -> Row:
     return {**row, "female_share": share, **ends, **bounds, "n_unassociated": 0}  # no text is left out
 
 
-def corrected_by(rows: Iterable[Row]) -> str | None:
+def by_labels(rows: Iterable[Row]) -> str | None:
     """Say by how many labels shares in rows of representation.csv are corrected; None where none is."""
     means = where(rows, template_id="all")
     labels = [row["n_labelled"] for row in means if row.get("share_corrected") is not None]

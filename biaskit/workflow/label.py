@@ -25,9 +25,8 @@ from biaskit.workflow.result import RunResult, run_path
 def label(run: str | Path | RunResult, *, n: int = 200, seed: int = 1, every: bool = False) -> Path:
     """Draw texts of a run for a person to label, who says what the rules cannot: whom each is about.
 
-    >>> sheet = bk.label(written, n=20)
-    >>> sheet.read_text("utf-8-sig").splitlines()[0]
-    'id,person_gender,text'
+    >>> bk.label(written, n=20).name
+    'sheet.csv'
 
     Args:
         run: a result, a run's folder, or recorded:demo-base.
@@ -87,7 +86,7 @@ def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
         raise UsageError(f"{run} is a run of biaskit probe: labels are for texts (biaskit personas).")
     design = read_design(manifest["resolved"])
     if design.templates:
-        raise UsageError(f"{run} has debiasing instructions: labels are for runs without.")
+        raise UsageError(f"{run} has debiasing prompts: labels are for runs without.")
     documents = texts_of(run, manifest, design)
     return {short_id(t.key): t.key for t in documents.texts}, who_counts(documents, design.study)
 

@@ -27,6 +27,7 @@ VERBS = (
         "Compare",
         "Check",
         "Compute",
+        "Draw",
         "Find",
         "Give",
         "Holds",

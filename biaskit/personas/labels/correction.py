@@ -135,4 +135,6 @@ def _validation(
                     n = weights.sum() ** 2 / np.square(weights).sum()
                     low, high = wilson(min(right * n, n), n) or (0.0, 1.0)
                     row |= {measure: right, f"{measure}_low": low, f"{measure}_high": high}
+                elif name != NONE:
+                    row["reason"] = joined([row["reason"], f"no labelled text for {measure}"])
             yield row

@@ -18,7 +18,6 @@ from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 
 FOLDER = "labels"  # in a run's folder
-_STORED = Inputs(RunError, most=2**28)
 Cell = tuple[str, str]  # model and occupation
 
 
@@ -39,7 +38,7 @@ class Stored(BaseModel):
         if not path.is_file():
             return None
         try:
-            return cls.model_validate_json(_STORED.content(path))
+            return cls.model_validate_json(Inputs(RunError, most=2**28).content(path))
         except ValidationError as error:
             raise RunError(f"{path} is not as biaskit wrote it: restore it, or move it away.") from error
 

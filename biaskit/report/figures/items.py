@@ -15,7 +15,7 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import PARITY, Band, Dots, Entry, Panel, Plot, Point, point, shares
 from biaskit.report.figures.style import INK, Mark, asked, cut, people
 from biaskit.report.figures.view import View, all_marks, figure, spread, views
-from biaskit.tables.query import Row, corrected_by, distinct, mean_over_prompts, where
+from biaskit.tables.query import Row, by_labels, distinct, mean_over_prompts, where
 
 MOST_ROWS = 44
 """More items than this do not fit a screen, and are drawn against workforce shares (`labour.py`)."""
@@ -86,7 +86,7 @@ def _measures(probed: View | None, written: View | None) -> tuple[list[Measure],
         of_texts = _labour_shares(rows, "occupation")
         labour |= {item: share for item, share in of_texts.items() if labour.get(item) is None}
         mark = Mark(written.marks[written.models[0]].colour, "s")
-        name = "in texts, corrected by labels" if corrected_by(rows) else "in texts"
+        name = "in texts, corrected by labels" if by_labels(rows) else "in texts"
         measures.append(Measure("texts", name, of_occupations(rows), mark))
     return measures, by_share(labour)
 

@@ -15,16 +15,7 @@ from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said,
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
 from biaskit.stats.verdict import bounds_of
-from biaskit.tables.query import (
-    Row,
-    corrected_by,
-    defined,
-    distinct,
-    first,
-    mean_over_prompts,
-    undefined,
-    where,
-)
+from biaskit.tables.query import Row, by_labels, defined, distinct, first, mean_over_prompts, undefined, where
 from biaskit.tables.reasons import NOT_ENGLISH
 
 MANY_CUT = 1 / 5
@@ -108,7 +99,7 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
     notes += [f"{count(n_refused, 'text')} refused"] if n_refused else []
     missing = undefined(rows, "female_share")
     left = [f"{count(len(missing), 'occupation')} without a share", *noted(missing)] if missing else []
-    return [*notes, *left, *filter(None, [corrected_by(rows)])]
+    return [*notes, *left]
 
 
 # --- sentences -------------------------------------------------------------------------------------------
@@ -122,7 +113,8 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
         notes = [*apart(first(off, model_a=model)), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
         return claim(AGAINST_LABOUR, test, "representation", using, model=model, pieces={"whose": text_of})
-    shares, using = defined(rows, "female_share"), texts_measured(part, model, rows, *_left_out(rows))
+    shares, notes = defined(rows, "female_share"), [*filter(None, [by_labels(rows)]), *_left_out(rows)]
+    using = texts_measured(part, model, rows, *notes)
     if not shares:
         text = sentence(
             "{whose}: who they are about is not measured ({why}).",

@@ -15,7 +15,7 @@ from biaskit.report.render.probe import share_of
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK
-from biaskit.tables.query import corrected_by, defined, distinct, grouped, where
+from biaskit.tables.query import by_labels, defined, distinct, grouped, where
 
 N_FINDINGS = 6
 LABEL = 40
@@ -98,7 +98,7 @@ def _personas(part: Part) -> TitledTable:
         rows_of_model, shown = where(every, model=model), UNDEFINED
         if shares := [row["female_share"] for row in defined(rows_of_model, "female_share")]:
             shown = f"{percent(min(shares))} to {percent(max(shares))}"
-            notes |= {f"{model}: {note}.": None for note in [corrected_by(rows_of_model)] if note}
+            notes |= {f"{model}: {note}.": None for note in [by_labels(rows_of_model)] if note}
         else:
             why = reasons_of(rows_of_model) if rows_of_model else "no texts without a gender in the prompt"
             notes[f"{UNDEFINED} women's share not measured: {why}."] = None
