@@ -318,6 +318,7 @@ def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[st
         yield note
     counts = ("n_texts", "n_unassociated", "n_refused", "n_empty")
     rows_of_all = [row for row in where(rows, template_id=ALL_TEMPLATES) if row["reason"] != NOT_ENGLISH]
+    rows_of_all = [row for row in rows_of_all if row.get("share_corrected") is None]
     texts, dropped, refused, empty = (sum(row[name] for row in rows_of_all) for name in counts)
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (

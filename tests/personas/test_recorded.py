@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import GOLDEN, ROOT
 
 from biaskit.common.files import data_dir
 from biaskit.errors import RunError, UsageError
+from biaskit.progress import Silent
+from biaskit.report.render.text import render_text
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
-from biaskit.workflow.analyze import analyse, result_of
+from biaskit.workflow.analyze import analyse, load, result_of
+from biaskit.workflow.label import label
 from biaskit.workflow.recordings import recorded_run
 
 pytestmark = pytest.mark.slow
@@ -78,3 +83,24 @@ def test_another_runs_folder_is_refused(run: Path, tmp_path: Path) -> None:
     (other / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
     with pytest.raises(RunError, match="another study"):
         recorded_run("recorded:demo-base", out=other)
+
+
+def test_labels_by_hand_correct_the_shares_as_the_documentation_prints(tmp_path: Path) -> None:
+    # 200 texts, drawn by `biaskit label recorded:demo-base` (seed 1) and read by two readers with
+    # instructions.md, each in one pass, neither seeing the rules' genders or the other's labels.
+    path = tmp_path / "run"
+    sheet = label(recorded_run("recorded:demo-base", out=path))
+    sheets = [GOLDEN / f"recorded-labels-reader-{n}.csv" for n in (1, 2)]
+    ids = [line.split('",', 1)[0].strip('\ufeff"') for line in sheet.read_text("utf-8").split("\n")]
+    for one in sheets:
+        assert {line.split(",")[0] for line in one.read_text().splitlines()} <= {*ids}
+    quick = {"permutations": 19, "clusters": False, "vectors": "marked-lists"}
+    made = load(path, labels=sheets, settings=quick, watcher=Silent())
+    assert any("agree on 195 of 200 texts: Cohen's kappa 0.96 [0.93 to 0.99]" in one for one in made.warnings)
+    assert not any("name no gender and are left out" in one for one in made.warnings)
+    printed = render_text(made.document(), 80)
+    (shown,) = re.findall(r"```\n(Who is .*?)```", (ROOT / "docs/howto/labels.md").read_text("utf-8"), re.S)
+    assert shown in printed
+    rules = made.table("label_validation").set_index("gender")
+    found = [round(100 * rules.loc[gender, "recall"]) for gender in ("female", "male")]
+    assert [61, 78] == found

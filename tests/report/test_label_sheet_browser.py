@@ -1,4 +1,4 @@
-"""The page on which a person labels texts: keys, what it keeps, and the file it saves, in a headless Chromium."""
+"""The page on which a person labels texts: keys, what it keeps, the file it saves, in a headless Chromium."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from biaskit.personas.labels.sheets import read_sheet, write_sheet
 
 pytestmark = pytest.mark.browser
 
-TEXTS = [(f"{i:032x}"[::-1], text) for i, text in enumerate(["She\ncooks.", "</script><b>He</b>", "I.", "=1"])]
+TEXTS = [
+    (f"{i:032x}"[::-1], text) for i, text in enumerate(["She\ncooks.", "</script><b>He</b>", "I.", "=1"])
+]
 
 
 @pytest.fixture

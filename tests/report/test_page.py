@@ -228,10 +228,13 @@ def test_a_comparison_of_two_models_wears_its_equivalence(
     assert 'class="badge' not in page().decode()
 
 
+EVERY = {"scoped": True, "labelled": True}
+
+
 def test_every_column_table_verdict_and_rule_has_words() -> None:
     for name in SCHEMAS:
         assert name in labels.TABLES or name in labels.NOT_ON_PAGE
-        for column in columns(name, groups=("male", "female", "x"), contrast=("female", "male"), scoped=True):
+        for column in columns(name, groups=("male", "female", "x"), contrast=("female", "male"), **EVERY):
             assert "_" not in labels.column(column.name)
     assert labels.column("female_share_ci_low") == "women, 95 % from"
     assert labels.column("n_templates") == "templates"

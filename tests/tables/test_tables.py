@@ -49,6 +49,8 @@ PROMISED = {
     "associations": "model, occupation, template_id, origin, specified_gender, gender, rule_id, n_female, "
     "n_male, n_neutral, key",
     "association_validation": "model, specified_gender, n_texts, n_correct, n_incorrect, n_not_captured",
+    "label_validation": "model, gender, n_female, n_male, n_nonbinary, n_none, n_unclear, precision, "
+    "precision_low, precision_high, recall, recall_low, recall_high, reason",
     "text_outcomes": "model, occupation, template_id, origin, specified_gender, outcome, n, share, ci_low, "
     "ci_high, reason",
     "representation": "model, occupation, template_id, n_texts, n_female, n_male, n_nonbinary, "
@@ -122,6 +124,16 @@ WITHOUT_REASON = (
     *("instruction_words", "silhouette", "group_words"),
 )
 """Tables of which no number can be undefined, or whose undefined number stands for itself (silhouette)."""
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_labels_bring_columns_of_their_own_before_the_reason(name: str) -> None:
+    plain, labelled = (
+        [one.name for one in columns(name, labelled=with_labels)] for with_labels in (False, True)
+    )
+    assert ("share_corrected" in labelled) is (plain != labelled) is (name == "representation")
+    assert plain == [one for one in labelled if one in plain]
+    assert plain[-1] == labelled[-1]
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
