@@ -90,7 +90,7 @@ def command(
         if texts is not None:
             if runs:
                 raise UsageError("Give RUN or --texts, not both.")
-            if labels or gold:
+            if labels or gold is not None:
                 raise UsageError("Labels are for a run: analyze the texts first, then RUN --labels SHEET.")
             # A stored run may be of the other engine, which needs nothing of this one.
             from biaskit.workflow.own_texts import analyze_texts

@@ -48,7 +48,7 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
-from biaskit.tables.reasons import NOT_ENGLISH
+from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {
@@ -317,8 +317,10 @@ def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[st
     if note and deciles:
         yield note
     counts = ("n_texts", "n_unassociated", "n_refused", "n_empty")
-    rows_of_all = [row for row in where(rows, template_id=ALL_TEMPLATES) if row["reason"] != NOT_ENGLISH]
-    rows_of_all = [row for row in rows_of_all if row.get("share_corrected") is None]
+    rows_of_all = [
+        row for row in where(rows, template_id=ALL_TEMPLATES) if row.get("share_corrected") is None
+    ]
+    rows_of_all = [row for row in rows_of_all if NOT_ENGLISH not in parts_of_reason(row["reason"])]
     texts, dropped, refused, empty = (sum(row[name] for row in rows_of_all) for name in counts)
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (

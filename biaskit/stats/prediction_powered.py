@@ -61,7 +61,9 @@ def corrected_share(
         found = [_stratum(*of, w, direction) for of, w in zip(strata_now, weights, strict=True)]
         means = np.array([mean for mean, _, _ in found])
     women, anybody = parts @ means
-    share = float(np.clip(women / anybody, 0.0, 1.0)) if anybody > 0 else 0.0
+    if anybody <= 0:
+        return None
+    share = float(np.clip(women / anybody, 0.0, 1.0))
     of_strata = np.square(parts)[:, None] * np.array([variances for _, variances, _ in found])
     variances = np.append(of_strata, parts @ np.square(means @ direction) / len(strata))
     degrees = np.append([[len(y) - 1.0, len(others) - 1.0] for y, _, others in strata_now], len(strata) - 1.0)

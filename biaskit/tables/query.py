@@ -78,7 +78,7 @@ def by_labels(rows: Iterable[Row]) -> str | None:
     if not labels:
         return None
     part = "" if len(labels) == len(means) else f" in {len(labels)} of {len(means)} occupations"
-    return f"shares of women are corrected by {count(sum(labels), 'label')} of a person{part}"
+    return f"shares of women are corrected by a person's labels of {count(sum(labels), 'text')}{part}"
 
 
 def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, float, float, float] | None:
@@ -93,9 +93,9 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
         share and its two ends.
     """
     for row in prompts:
-        if row.get("share_corrected") is not None and (
-            n := 1.0 - ("nonbinary" not in genders) * row["nonbinary_corrected"]
-        ):
+        if row.get("share_corrected") is not None:
+            if (n := 1.0 - ("nonbinary" not in genders) * row["nonbinary_corrected"]) <= 0:
+                return None
             share = min(row["share_corrected"] / n, 1.0)
             return share, share, share, (row["corrected_se"] / n) ** 2
     numbers = []

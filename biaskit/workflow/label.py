@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from biaskit.arguments import checked
+from biaskit.common.files import check_folder
 from biaskit.common.wording import count
 from biaskit.corpora.sources import shown
 from biaskit.errors import UsageError
@@ -41,12 +42,14 @@ def label(run: str | Path | RunResult, *, n: int = 200, seed: int = 1, every: bo
     if not (texts := _who_counts(path)[1]):
         raise UsageError(f"{path} has no texts without a gender in the prompt: there is no share to correct.")
     sheet = path / FOLDER / ("all.csv" if every else "sheet.csv")
-    if sheet.exists() or (not every and Drawn.read(path)):
-        raise UsageError(f"{sheet} was drawn before: fill it, or move {sheet.parent} away to draw again.")
-    drawn = None if every else draw(texts, n, seed)
-    _write(path, sheet, [*drawn.probability] if drawn else [text.key for text in texts])
-    if drawn:
+    drawn = None if every else Drawn.read(path)
+    if sheet.exists() or (drawn and len(drawn.probability) != n):
+        remedy = "remove it to write it" if every else f"move {sheet.parent} away to draw"
+        raise UsageError(f"{sheet} was written before: fill it, or {remedy} again.")
+    if not every and drawn is None:  # where it is there, the last call was killed before the sheet
+        drawn = draw(texts, n, seed)
         drawn.store(path)
+    _write(path, sheet, [*drawn.probability] if drawn else [text.key for text in texts])
     return sheet
 
 
@@ -54,29 +57,38 @@ def use_labels(run: Path, sheets: Sequence[str | Path], gold: str | Path | None)
     """Read filled sheets into a run, in place of those it had; the next analysis uses them.
 
     `gold`: a person's sheet; `sheets` are then one of a model's labels, which take the rules' place. Instead
-    of sheets, "none" forgets all labels. Raises `UsageError` for a sheet of another run.
+    of sheets, "none" forgets all labels. Raises `UsageError` for a sheet of another run, and for one twice.
     """
+    if gold is not None and (len(sheets) != 1 or str(sheets[0]) == "none"):
+        raise UsageError("--gold wants one --labels, the labels of a model for every text.")
     if [*map(str, sheets)] == ["none"]:
         (run / FOLDER / Labels.file).unlink(missing_ok=True)
         return
-    if gold is not None and len(sheets) != 1:
-        raise UsageError("--gold wants one --labels, the labels of a model for every text.")
+    of_people, named = sheets if gold is None else [gold], [*sheets, *([] if gold is None else [gold])]
+    if len({Path(sheet).resolve() for sheet in named}) < len(named):
+        raise UsageError("One sheet is named twice in --labels and --gold: each reader fills a copy.")
     key_of, texts = _who_counts(run)
-    readers = [_keyed(sheet, key_of, run) for sheet in ([gold] if gold else sheets)]
-    judge, notes = _keyed(sheets[0], key_of, run) if gold else None, []
-    missing = [short_id(text.key) for text in texts if judge is not None and text.key not in judge]
-    if missing:
-        n = count(len(missing), "text")
-        raise UsageError(f"{sheets[0]} lacks {n}, first {missing[0]}: label all of biaskit label RUN --all.")
-    if len(readers) > 1:
-        notes.append(agreement(*readers[:2]))
-    if keys := Labels(readers=tuple(readers)).differing():
-        again = run / FOLDER / "differing.csv"
-        if not again.exists():  # a third reader may have begun
-            _write(run, again, keys)
-        n = count(len(keys), "text")
-        notes.append(f"readers differ on {n}: let a third fill {again}, and name it last in --labels")
-    Labels(readers=tuple(readers), judge=judge, notes=tuple(notes)).store(run)
+    drawn = Drawn.of(run).probability
+    readers = [_keyed(sheet, key_of, run) for sheet in of_people]
+    judge = None if gold is None else _keyed(sheets[0], key_of, run)
+    of_all = [text.key for text in texts]
+    if missing := [key for key in of_all if judge is not None and key not in judge]:
+        raise UsageError(
+            f"{sheets[0]} lacks {count(len(missing), 'text')}, first {short_id(missing[0])}: label every"
+            " row of the sheet from biaskit label RUN --all."
+        )
+    if len(drawn) < len(of_all) and any(labels.keys() >= {*of_all} for labels in readers):
+        raise UsageError(
+            f"One sheet labels all {len(of_all):,} texts, and {len(drawn):,} were drawn: if it is a model's,"
+            " add a person's sheet with --gold; if a person read all, draw all with biaskit label --n."
+        )
+    labels = Labels(
+        readers=tuple(readers), judge=judge, notes=(agreement(*readers[:2]),) if len(readers) > 1 else ()
+    )
+    third = run / FOLDER / labels.third()
+    if labels.differing() and not third.exists():
+        _write(run, third, labels.differing())
+    labels.store(run)
 
 
 def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
@@ -84,7 +96,9 @@ def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
     manifest = read_manifest(run)
     if manifest["engine"] != "personas":
         raise UsageError(f"{run} is a run of biaskit probe: labels are for texts (biaskit personas).")
-    design = read_design(manifest["resolved"])
+    check_folder(run / FOLDER)
+    # A bad line stops the analysis, where a user decides about it, and no sheet.
+    design = read_design(manifest["resolved"], {"skip_bad_lines": True})
     if design.templates:
         raise UsageError(f"{run} has debiasing prompts: labels are for runs without.")
     documents = texts_of(run, manifest, design)
@@ -93,9 +107,10 @@ def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
 
 def _keyed(sheet: str | Path, key_of: Mapping[str, str], run: Path) -> dict[str, str]:
     labels = read_sheet(sheet)
-    if strangers := sorted(labels.keys() - key_of.keys()):
+    if strangers := [name for name in labels if name not in key_of]:
+        one = "is a sheet of another run" if len(strangers) == len(labels) else "has an id that was changed"
         raise UsageError(
-            f"{sheet} is a sheet of another run: {run} has no text {shown(strangers[0])}"
+            f"{sheet} {one}: {run} has no text {shown(strangers[0])}"
             f" ({len(strangers)} of {count(len(labels), 'label')} are of none)."
         )
     return {key_of[name]: label for name, label in labels.items()}

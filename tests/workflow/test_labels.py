@@ -20,7 +20,7 @@ from places import BENCHMARKS, module_of
 import biaskit as bk
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
 from biaskit.personas.labels.drawing import Drawn
-from biaskit.personas.labels.sheets import agreement, read_sheet
+from biaskit.personas.labels.sheets import agreement, read_sheet, short_id
 from biaskit.report.findings import findings
 from biaskit.workflow.report import stored_content
 
@@ -169,9 +169,33 @@ def test_a_sheet_hints_at_nothing_and_its_page_is_one_file(tmp_path: Path) -> No
 
 def test_a_second_draw_is_refused_and_nothing_is_lost(run: Path) -> None:
     before = (run / "labels" / "sheet.csv").read_bytes()
-    with pytest.raises(UsageError, match=r"sheet.csv was drawn before: fill it, or move .*labels away"):
+    with pytest.raises(
+        UsageError, match=r"sheet.csv was written before: fill it, or move .*labels away to draw again"
+    ):
         bk.label(run, n=40)
     assert before == (run / "labels" / "sheet.csv").read_bytes()
+    every = bk.label(run, every=True)
+    with pytest.raises(UsageError, match=r"all.csv was written before: fill it, or remove it to write it"):
+        bk.label(run, every=True)
+    # Killed between the record and the sheet: the sheet is written, of the texts that were drawn.
+    (run / "labels" / "instructions.md").write_text("ours")
+    (run / "labels" / "sheet.csv").unlink()
+    with pytest.raises(UsageError, match="was written before"):
+        bk.label(run, n=40)
+    assert before == bk.label(run, n=120, seed=9).read_bytes()
+    assert "ours" == (run / "labels" / "instructions.md").read_text()
+    assert every.exists()
+
+
+def test_a_linked_folder_is_not_written_to(run: Path, tmp_path: Path) -> None:
+    (run / "labels").rename(tmp_path / "elsewhere")
+    (run / "labels").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunError, match="labels is a symbolic link"):
+        bk.label(run, every=True)
+
+
+def test_ids_are_no_numbers_for_a_spreadsheet(truth: Truth) -> None:
+    assert all(name.startswith("t-") for name in truth)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +205,7 @@ def test_a_second_draw_is_refused_and_nothing_is_lost(run: Path) -> None:
         ("KEY,women\nKEY,men", "a.csv, line 3: the text 'KEY' has another label above"),
         ("KEY,", "a.csv has no label yet: fill its column person_gender"),
         ("0123,women", r"a.csv is a sheet of another run: .* has no text '0123' \(1 of 1 label"),
+        ("KEY,women\n1E5,men", r"a.csv has an id that was changed: .* no text '1E5' \(1 of 2 labels"),
     ],
 )
 def test_slips_in_a_sheet_are_one_line(
@@ -195,6 +220,29 @@ def test_slips_in_a_sheet_are_one_line(
     with pytest.raises(CorpusError, match="has no column 'person_gender'"):
         path.write_text("id,gender\n")
         load(run, path)
+
+
+def test_sheets_that_cannot_be_what_they_are_named_as_are_refused(
+    run: Path, truth: Truth, tmp_path: Path
+) -> None:
+    a = filled(tmp_path / "a.csv", truth)
+    for sheets, gold in (((a, tmp_path / "x" / ".." / "a.csv"), None), ((a,), a)):
+        with pytest.raises(UsageError, match="One sheet is named twice in labels= and gold="):
+            load(run, *sheets, gold=gold)
+    with pytest.raises(UsageError, match="gold= wants one labels="):
+        load(run, "none", gold=a)
+    with pytest.raises(BiaskitError):
+        load(run, a, gold="")
+    everything = bk.label(run, every=True).read_text("utf-8-sig")
+    ids = [row["id"] for row in csv.DictReader(everything.splitlines())]
+    of_all = filled(tmp_path / "all.csv", dict.fromkeys(ids, "men"))
+    with pytest.raises(UsageError, match=r"One sheet labels all 400 texts, and 120 were drawn: .* gold="):
+        load(run, of_all)
+    assert not (run / "labels" / "used.json").exists()
+    (run / "labels" / "drawn.json").unlink()
+    with pytest.raises(RunError, match=r"drawn.json is not there: labels count where biaskit label drew"):
+        load(run, a)
+    assert not (run / "labels" / "used.json").exists()
 
 
 @pytest.mark.parametrize("word", ["Women", " w ", "F", "female", "WOMAN"])
@@ -225,7 +273,7 @@ def test_labels_correct_shares_and_everything_that_uses_them(run: Path, truth: T
     assert 120 == rows["n_labelled"].sum()
     said = next(one for one in findings(stored_content(run)) if "labour statistics" in one.text)
     assert "(too few occupations" in said.text
-    assert 1 == said.measured_with.count("shares of women are corrected by 120 labels of a person")
+    assert 1 == said.measured_with.count("corrected by a person's labels of 120 texts")
     assert "without a gender left out" not in said.measured_with
     # The labels stay with the run, and go when they are told to.
     again = bk.load(run, settings=FAST, watcher=bk.Silent())
@@ -245,7 +293,7 @@ def test_a_sentence_says_shares_by_labels(tmp_path: Path) -> None:
     said = next(one for one in findings(stored_content(tmp_path / "r")) if "are about women" in one.text)
     assert f"{low:.0f} % (" in said.text
     assert f"{high:.0f} % (" in said.text
-    assert "shares of women are corrected by 120 labels of a person" in said.measured_with
+    assert "shares of women are corrected by a person's labels of 120 texts" in said.measured_with
     assert not any(
         "name no gender and are left out" in one.text for one in findings(stored_content(tmp_path / "r"))
     )
@@ -261,7 +309,7 @@ def test_precision_and_recall_are_of_all_texts(run: Path, truth: Truth, tmp_path
     record = Drawn.read(run)
     assert record is not None
     weights = {key: 1 / p for key, p in record.probability.items()}
-    of_women = {key: w for key, w in weights.items() if truth[key[:12]] == "women"}
+    of_women = {key: w for key, w in weights.items() if truth[short_id(key)] == "women"}
     recalled = sum(w for key, w in of_women.items() if rules[key] == "female") / sum(of_women.values())
     assert pytest.approx(recalled) == women["recall"]
     assert women["recall_low"] < recalled < women["recall_high"]
@@ -282,9 +330,14 @@ def test_two_readers_a_third_and_what_is_said_of_them(run: Path, truth: Truth, t
     made = load(run, a, b)
     notes = " ".join(made.warnings)
     assert f"the readers agree on {120 - n} of 120 texts: Cohen's kappa 0." in notes
-    assert f"readers differ on {n} texts: let a third fill" in notes
-    assert f"{n} texts with two different labels: each counts half" in notes
-    again = run / "labels" / "differing.csv"
+    (again,) = (run / "labels").glob("differing-*.csv")
+    assert (
+        f"readers differ on {n} texts, where each label counts half: let a third reader fill"
+        f" labels/{again.name} of the run" in notes
+    )
+    assert str(run) not in (run / "labels" / "used.json").read_text()
+    of_both = made.table("label_validation").filter(regex="^n_").to_numpy().sum()
+    assert 120 - n == of_both
     with again.open(encoding="utf-8-sig", newline="") as file:
         ids = [row["id"] for row in csv.DictReader(file)]
     assert {key for key in truth if other[key] != truth[key]} == {*ids}
@@ -293,7 +346,12 @@ def test_two_readers_a_third_and_what_is_said_of_them(run: Path, truth: Truth, t
     third = filled(again, {key: truth[key] for key in ids})
     decided = load(run, a, b, third)
     pd.testing.assert_frame_equal(load(run, a).representation, decided.representation)
-    assert "each counts half" not in " ".join(decided.warnings)
+    assert "counts half" not in " ".join(decided.warnings)
+    everywhere = filled(tmp_path / "c.csv", dict.fromkeys(truth, "none") | {key: truth[key] for key in ids})
+    pd.testing.assert_frame_equal(decided.representation, load(run, a, b, everywhere).representation)
+    # Other readers, another set: what the third wrote stays as it is.
+    load(run, b, filled(tmp_path / "d.csv", dict.fromkeys(truth, "none")))
+    assert 2 == len([*(run / "labels").glob("differing-*.csv")])
     assert again.read_text().startswith("id,person_gender\n")  # what the third wrote is not written over
 
 
@@ -313,13 +371,13 @@ def test_texts_that_were_not_drawn_are_counted_and_correct_nothing(
     run: Path, truth: Truth, tmp_path: Path
 ) -> None:
     before = load(run, filled(tmp_path / "a.csv", truth))
-    keys = [key[:12] for key in before.associations["key"]]
-    more = {key: "women" for key in keys if key not in truth}
+    keys = [short_id(key) for key in before.associations["key"]]
+    more = dict.fromkeys([key for key in keys if key not in truth][1:], "women")
     made = load(run, filled(tmp_path / "b.csv", truth | more))
     assert f"{len(more)} labels of texts that were not drawn: counted, but correct nothing" in made.warnings
     pd.testing.assert_frame_equal(before.representation, made.representation)
     counts = [name for name in made.table("label_validation") if name.startswith("n_")]
-    assert 400 == made.table("label_validation")[counts].to_numpy().sum()
+    assert len(truth) + len(more) == made.table("label_validation")[counts].to_numpy().sum()
     same = ["precision", "recall", "recall_low"]
     pd.testing.assert_frame_equal(
         before.table("label_validation")[same], made.table("label_validation")[same]
@@ -354,7 +412,9 @@ def test_labels_of_a_model_take_the_rules_place(run: Path, truth: Truth, tmp_pat
         assert rules["female_share"] == judged_row["female_share"]  # that of the rules, as before
     assert 0 == made.table("label_validation").set_index("gender").loc["none"].filter(like="n_").sum()
     wrong.pop(next(iter(wrong)))
-    with pytest.raises(UsageError, match=r"judge.csv lacks 1 text, first .*: label all of biaskit label RUN"):
+    with pytest.raises(
+        UsageError, match=r"judge.csv lacks 1 text, first .*: label every row of the sheet from"
+    ):
         load(run, filled(judge, wrong), gold=gold)
     for sheets in ((), (judge, gold)):
         with pytest.raises(UsageError, match="gold= wants one labels=, the labels of a model"):
@@ -414,6 +474,14 @@ def test_texts_in_a_language_that_the_rules_do_not_read_get_a_share(tmp_path: Pa
     assert pd.isna(row["female_share"])
     assert row["corrected_low"] < 0.75 < row["corrected_high"]
     assert "these texts are not in English" in row["reason"]
+    # With a second reason beside it, the texts are still not some that the rules left without a gender.
+    made = load(tmp_path / "r", filled(tmp_path / "a.csv", dict([*truth.items()][:5])))
+    row = made.representation.iloc[-1]
+    assert "; 5 labels: a corrected share needs 10" in row["reason"]
+    assert not any("name no gender" in note for note in made.warnings)
+    assert not any(
+        "without a gender left out" in one.measured_with for one in findings(stored_content(tmp_path / "r"))
+    )
 
 
 def test_texts_added_after_the_draw_are_noticed(run: Path, truth: Truth, tmp_path: Path) -> None:

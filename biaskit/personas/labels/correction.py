@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import count
-from biaskit.personas.labels.drawing import Cell, Drawn, Stored, by_cell, who_counts
+from biaskit.personas.labels.drawing import FOLDER, Cell, Drawn, Stored, by_cell, who_counts
 from biaskit.personas.labels.sheets import NONE, UNCLEAR
 from biaskit.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.records import GENDERS
@@ -36,9 +37,9 @@ class Labels(Stored):
     notes: tuple[str, ...] = ()  # what reading the sheets showed
 
     def of(self, key: str) -> list[str]:
-        """List the labels of a text: of its readers, or the third's, who decides."""
+        """List the labels of a text: one where its first two readers agree or a third decides, else both."""
         given = [labels[key] for labels in self.readers if key in labels]
-        return given[-1:] if len(given) > 2 else given
+        return given[:1] if len({*given[:2]}) == 1 else given[2:][-1:] or given
 
     def keys(self) -> list[str]:
         """List the labelled texts, in the order of the sheet."""
@@ -46,14 +47,18 @@ class Labels(Stored):
 
     def differing(self) -> list[str]:
         """List the texts that readers label differently."""
-        return [key for key in self.keys() if len({*self.of(key)}) > 1]
+        return [key for key in self.keys() if len(self.of(key)) > 1]
+
+    def third(self) -> str:
+        """Name the sheet of these texts for a third reader: each set has its own, for one may be begun."""
+        return f"differing-{hashlib.sha256(''.join(self.differing()).encode()).hexdigest()[:6]}.csv"
 
 
 def corrected(
     run: Path, labels: Labels, documents: TextDocuments, study: PersonasStudy, rows: Sequence[Row]
 ) -> tuple[list[Row], list[Row], list[str]]:
     """Add corrected shares to rows of representation.csv; give rows of label_validation.csv and notes too."""
-    drawn = Drawn.read(run) or Drawn()
+    drawn = Drawn.of(run)
     said = labels.judge or {
         t.key: (t.association.gender if t.read else None) or NONE for t in documents.texts
     }
@@ -68,7 +73,10 @@ def corrected(
     if apart := len({*labels.keys()} - drawn.probability.keys()):
         notes.append(f"{count(apart, 'label')} of texts that were not drawn: counted, but correct nothing")
     if both := len(labels.differing()):
-        notes.append(f"{count(both, 'text')} with two different labels: each counts half")
+        notes.append(
+            f"readers differ on {count(both, 'text')}, where each label counts half: let a third reader fill"
+            f" {FOLDER}/{labels.third()} of the run, and name it last in --labels"
+        )
     return found, list(_validation(documents.texts, labels, drawn, said)), notes
 
 
@@ -94,12 +102,12 @@ def _corrected(
         now = strata if rules else np.zeros_like(strata)
         return corrected_share(careful, cheap, probability, now, len(texts) ** 2 / sum(c * c for c in copies))
 
-    women = share("female")
-    if women is None:
-        return {"n_labelled": n, "reason": "no labelled text names a gender"}
+    women, nonbinary = share("female"), share("nonbinary")
+    if women is None or nonbinary is None:
+        return {"n_labelled": n, "reason": "too few labelled texts name a gender"}
     alone = share("female", rules=False)
     few = "classes of texts with fewer than 10 labels pooled" if len({*strata}) < len({*classes}) else None
-    values = [women.estimate, *women.ci95, women.se, share("nonbinary").estimate, n]
+    values = [women.estimate, *women.ci95, women.se, nonbinary.estimate, n]
     values += [alone.estimate, *alone.ci95]
     return {**dict(zip(_COLUMNS, values, strict=True)), "reason": few}
 
@@ -115,13 +123,13 @@ def _part_of(labels: Sequence[str], gender: str) -> tuple[float, float]:
 def _validation(
     texts: Sequence[TextDocument], labels: Labels, drawn: Drawn, said: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Make the rows of label_validation.csv: what the rules said, and what readers said.
+    """Make the rows of label_validation.csv: what the rules said, and what readers said who agree.
 
     Shares are weighted by 1/π, with Wilson's interval of (Σ w)²/Σ w² texts (Kish 1965).
     """
     for model in dict.fromkeys(text.model for text in texts):
         own = [text.key for text in texts if text.model == model and text.key in said]
-        labelled = {key: labels.of(key)[-1] for key in own if labels.of(key)}
+        labelled = {key: labels.of(key)[0] for key in own if len(labels.of(key)) == 1}
         for name in _CLASSES[:-1] if labelled else ():
             counts = Counter(label for key, label in labelled.items() if said[key] == name)
             row: dict[str, Any] = {"model": model, "gender": name, "reason": None}

@@ -47,6 +47,17 @@ class Drawn(Stored):
     """The texts that were drawn, in the order of the sheet, and from how many."""
 
     file = "drawn.json"
+
+    @classmethod
+    def of(cls, run: Path) -> Self:
+        """Read the draw that labels of a run rest on. Raises `RunError` without one."""
+        if (drawn := cls.read(run)) is None:
+            raise RunError(
+                f"{run / FOLDER / cls.file} is not there: labels count where biaskit label drew the texts."
+                " Restore it, or take the labels out: biaskit analyze RUN --labels none."
+            )
+        return drawn
+
     probability: dict[str, float] = {}  # key of a text → with which it was drawn
     n_texts: tuple[tuple[str, str, int], ...] = ()  # model, occupation, texts that could be drawn
 

@@ -27,8 +27,8 @@ _READ = {  # word of a sheet → label
 
 
 def short_id(key: str) -> str:
-    """Shorten the key of a text to what a sheet names it by."""
-    return key[:12]
+    """Shorten the key of a text to what a sheet names it by; a spreadsheet would read digits as a number."""
+    return f"t-{key[:12]}"
 
 
 def write_sheet(path: Path, texts: Iterable[tuple[str, str]]) -> None:
@@ -46,7 +46,8 @@ def write_sheet(path: Path, texts: Iterable[tuple[str, str]]) -> None:
     )
     inside = json.dumps(rows).replace("<", "\\u003c")  # no text ends the script
     write_or_refuse(path.with_suffix(".html"), page.replace("/*TEXTS*/[]", inside).encode())
-    write_or_refuse(path.with_name("instructions.md"), guide.encode())
+    if not (instructions := path.with_name("instructions.md")).exists():  # it may be a person's by now
+        write_or_refuse(instructions, guide.encode())
 
 
 def read_sheet(path: str | Path) -> dict[str, str]:

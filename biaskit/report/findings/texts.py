@@ -16,7 +16,7 @@ from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
 from biaskit.stats.verdict import bounds_of
 from biaskit.tables.query import Row, by_labels, defined, distinct, first, mean_over_prompts, undefined, where
-from biaskit.tables.reasons import NOT_ENGLISH
+from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 
 MANY_CUT = 1 / 5
 """A larger part of texts that the limit cut is said on the page."""
@@ -88,7 +88,7 @@ def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str
 
 def _readable(rows: Sequence[Row]) -> list[Row]:
     """Rows of texts in a language that the rules can read."""
-    return [row for row in rows if row["reason"] != NOT_ENGLISH]
+    return [row for row in rows if NOT_ENGLISH not in parts_of_reason(row["reason"])]
 
 
 def _left_out(rows: Sequence[Row]) -> list[str]:

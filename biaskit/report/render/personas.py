@@ -91,7 +91,7 @@ def _representation(rows: Sequence[Row], claim: Claim) -> Iterator[TitledTable]:
             "workforce": lambda row: percent(row["labour_female_share"]),
             "texts": "n_texts",
             "no gender": lambda row: _part(
-                row["n_unassociated"], 0 if row["reason"] == NOT_ENGLISH else row["n_texts"]
+                row["n_unassociated"], (NOT_ENGLISH not in parts_of_reason(row["reason"])) * row["n_texts"]
             ),
         },
         n_text=3 if scoped else 2,
