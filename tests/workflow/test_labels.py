@@ -363,7 +363,7 @@ def test_kappa_is_that_of_cohen() -> None:
     assert "agree on 45 of 50 texts: Cohen's kappa 0.80 [0.64 to 0.96]" in agreement(first, second)
     assert "agree on 50 of 50 texts: Cohen's kappa 1.00 [1.00 to 1.00]" in agreement(first, first)
     alike = dict.fromkeys(first, "male")
-    assert "agree on 50 of 50 texts, all with one label" in agreement(alike, alike)
+    assert "agree on 50 of 50 texts; one of them used one label alone" in agreement(alike, alike)
     assert "no text in common" in agreement(first, {"x": "male"})
 
 

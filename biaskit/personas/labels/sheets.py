@@ -83,8 +83,8 @@ def agreement(first: Mapping[str, str], second: Mapping[str, str]) -> str:
     a, b = ([labels[key] for key in both] for labels in (first, second))
     same = sum(map(str.__eq__, a, b))
     said = f"the readers agree on {same:,} of {count(len(both), 'text')}"
-    if len({*a, *b}) < 2:
-        return f"{said}, all with one label"
+    if min(len({*a}), len({*b})) < 2:  # kappa has no interval
+        return f"{said}; one of them used one label alone"
     kappa = cohens_kappa(confusion_matrix(a, b))
     # The normal interval may pass 1, which kappa cannot.
     return f"{said}: Cohen's kappa {kappa.kappa:.2f} [{kappa.kappa_low:.2f} to {min(kappa.kappa_upp, 1):.2f}]"
