@@ -214,7 +214,7 @@ def score_with_ours(texts: Sequence[Biography]) -> Scores:
     from biaskit.personas.words.log_odds import METHODS, z_scores
 
     tokens = TokenisedTexts.build(text for _, _, text in texts)
-    counts, known = tokens.counts(), english_counts()
+    counts, known = tokens.counts, english_counts()
     english = np.array([known.get(word, 0) for word in tokens.words])
     rows: dict[str, dict[str, list[int]]] = {}
     for i, (occupation, code, _) in enumerate(texts):

@@ -85,7 +85,7 @@ def rejections(
 
     With 19 or 199 shuffles p ≤ 0.05 is met with probability 1/20 exactly where there are no ties.
     """
-    words, counts = texts.tokens.words, texts.tokens.counts()
+    words, counts = texts.tokens.words, texts.tokens.counts
     known = english_counts()
     english = np.array([known.get(word, 0) for word in words], dtype=np.float64)
     length, max_z = dict.fromkeys(METHODS, 0), dict.fromkeys(METHODS, 0)

@@ -31,15 +31,10 @@ def command(run: str | None, n: int, seed: int, **every: bool) -> None:
     named = run if run and run.startswith(RECORDED) else named_or_newest([run] if run else [])[0]
     sheet = label(named, n=n, seed=seed, every=every["all"])
     path, person = shlex.quote(str(sheet.parents[1])), shlex.quote(str(sheet.with_name("sheet.csv")))
+    how, labels = f"or open {sheet.stem}.html", f"{person} (or the file that the page saved)"
     if every["all"]:
-        emit(
-            f"Texts: {sheet}\n"
-            "Let a model label them: id, person_gender for each, in the words of instructions.md beside it.\n"
-            f"Then: biaskit analyze {path} --labels JUDGE.csv --gold {person}, filled by a person\n"
-        )
-    else:
-        emit(
-            f"Sheet: {sheet}\n"
-            f"Fill its column person_gender as instructions.md beside it says, or open {sheet.stem}.html.\n"
-            f"Then: biaskit analyze {path} --labels {person}, or the file that the page saved\n"
-        )
+        how, labels = "with a model", f"LABELS_OF_THE_MODEL.csv --gold {person}"
+    emit(
+        f"Sheet: {sheet}\nFill its column person_gender as instructions.md beside it says, {how}.\n"
+        f"Then: biaskit analyze {path} --labels {labels}\n"
+    )

@@ -33,15 +33,12 @@ def several(*options: Decorator) -> Decorator:
     return decorate
 
 
-def _settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Any]:
-    return dict(parse_setting(value) for value in values)
-
-
 def with_settings(
     text: str = "Set any study key (biaskit corpora STUDY lists them); repeatable.",
 ) -> Decorator:
     """Add --set KEY=VALUE, repeatable."""
-    return option("--set settings", "KEY=VALUE", text, multiple=True, callback=_settings)
+    parsed: Any = lambda *given: dict(map(parse_setting, given[-1]))  # noqa: E731
+    return option("--set settings", "KEY=VALUE", text, multiple=True, callback=parsed)
 
 
 def with_format(

@@ -181,7 +181,8 @@ def _make_tables(
             scopes=[(i.id if i else 0, "plain") for i in design.instructions] if scoped else (),
             unread=documents.unread,
         )
-    if representation and (labels := Labels.read(run)):
+    if representation and Labels.is_in(run):
+        labels = Labels.stored_in(run)
         representation, validated, notes = corrected(run, labels, documents, study, representation)
         results.tables["label_validation"] = validated
         results.notes += notes

@@ -82,7 +82,7 @@ class OpenCells:
         self, cells: Sequence[ScoreRequest], rounds: Rounds, stored: MutableMapping[str, int]
     ) -> None:
         """`stored`: key of a row → its matched draws; it grows with what is answered."""
-        self.rounds, self._stored, self._cells = rounds, stored, cells
+        self.rounds, self._stored = rounds, stored
         # Key of a later round too → its cell, itself.
         self._asked: dict[str, tuple[ScoreRequest, ScoreRequest]] = {}
         self._round_of: dict[int, int] = {}  # place of a cell that is due → its round, where rows are stored
@@ -91,15 +91,12 @@ class OpenCells:
             following = enumerate(rounds.next_of(cell, stored) for cell in cells)
             self._round_of = {i: rounds.number_of(due) for i, due in following if due is not None}
             self._places = list(self._round_of)
-        self.due = Computed(len(self._places), self._due)
+        number_of, places = self._round_of, self._places
+        self.due = Computed(len(places), lambda i: rounds.request(cells[i := places[i]], number_of.get(i, 0)))
         """The next round of each."""
         if rounds.most > 1:
             self._asked = {due.key: (cells[self._places[i]], due) for i, due in enumerate(self.due)}
         self.n_left = len(self.due)
-
-    def _due(self, i: int) -> ScoreRequest:
-        place = self._places[i]
-        return self.rounds.request(self._cells[place], self._round_of.get(place, 0))
 
     def outlook(self) -> tuple[int, int]:
         """How many draws the open cells need, at least and at most."""

@@ -106,7 +106,7 @@ def calibrate(
     english = english_counts(study.english_prior)
     words = documents.tokens.words
     calibration = calibrate_texts(
-        documents.tokens.counts()[[text.place for text in chosen.texts]],
+        documents.tokens.counts[[text.place for text in chosen.texts]],
         chosen.genders,
         [text.template_id for text in chosen.texts],
         words=words,

@@ -42,7 +42,7 @@ def label(run: str | Path | RunResult, *, n: int = 200, seed: int = 1, every: bo
     if not (texts := _who_counts(path)[1]):
         raise UsageError(f"{path} has no texts without a gender in the prompt: there is no share to correct.")
     sheet = path / FOLDER / ("all.csv" if every else "sheet.csv")
-    drawn = None if every else Drawn.read(path)
+    drawn = Drawn.stored_in(path) if Drawn.is_in(path) and not every else None
     if sheet.exists() or (drawn and len(drawn.probability) != n):
         remedy = "remove it to write it" if every else f"move {sheet.parent} away to draw"
         raise UsageError(f"{sheet} was written before: fill it, or {remedy} again.")
@@ -64,14 +64,13 @@ def use_labels(run: Path, sheets: Sequence[str | Path], gold: str | Path | None)
     if [*map(str, sheets)] == ["none"]:
         (run / FOLDER / Labels.file).unlink(missing_ok=True)
         return
-    of_people, named = sheets if gold is None else [gold], [*sheets, *([] if gold is None else [gold])]
-    if len({Path(sheet).resolve() for sheet in named}) < len(named):
+    named = [Path(sheet).resolve() for sheet in (*sheets, *([] if gold is None else [gold]))]
+    if len({*named}) < len(named):
         raise UsageError("One sheet is named twice in --labels and --gold: each reader fills a copy.")
     key_of, texts = _who_counts(run)
-    drawn = Drawn.of(run).probability
-    readers = [_keyed(sheet, key_of, run) for sheet in of_people]
+    drawn, of_all = Drawn.stored_in(run).probability, [text.key for text in texts]
+    readers = tuple(_keyed(sheet, key_of, run) for sheet in (sheets if gold is None else [gold]))
     judge = None if gold is None else _keyed(sheets[0], key_of, run)
-    of_all = [text.key for text in texts]
     if missing := [key for key in of_all if judge is not None and key not in judge]:
         raise UsageError(
             f"{sheets[0]} lacks {count(len(missing), 'text')}, first {short_id(missing[0])}: label every"
@@ -82,9 +81,8 @@ def use_labels(run: Path, sheets: Sequence[str | Path], gold: str | Path | None)
             f"One sheet labels all {len(of_all):,} texts, and {len(drawn):,} were drawn: if it is a model's,"
             " add a person's sheet with --gold; if a person read all, draw all with biaskit label --n."
         )
-    labels = Labels(
-        readers=tuple(readers), judge=judge, notes=(agreement(*readers[:2]),) if len(readers) > 1 else ()
-    )
+    notes = (agreement(*readers[:2]),) if len(readers) > 1 else ()
+    labels = Labels(readers=readers, judge=judge, notes=notes)
     third = run / FOLDER / labels.third()
     if labels.differing() and not third.exists():
         _write(run, third, labels.differing())
@@ -108,10 +106,9 @@ def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
 def _keyed(sheet: str | Path, key_of: Mapping[str, str], run: Path) -> dict[str, str]:
     labels = read_sheet(sheet)
     if strangers := [name for name in labels if name not in key_of]:
-        one = "is a sheet of another run" if len(strangers) == len(labels) else "has an id that was changed"
         raise UsageError(
-            f"{sheet} {one}: {run} has no text {shown(strangers[0])}"
-            f" ({len(strangers)} of {count(len(labels), 'label')} are of none)."
+            f"{sheet} is a sheet of another run, or its ids were changed: {run} has no text"
+            f" {shown(strangers[0])} ({len(strangers)} of {count(len(labels), 'label')} are of none)."
         )
     return {key_of[name]: label for name, label in labels.items()}
 

@@ -79,7 +79,7 @@ def marked_words(
     kept = sorted(first_of.values())
     english = english_counts("table")
     lists = word_lists(
-        tokens.counts()[kept],
+        tokens.counts[kept],
         words=tokens.words,
         genders=[genders[i] for i in kept],
         strata=[prompts[i] for i in kept],

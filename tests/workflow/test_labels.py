@@ -87,8 +87,7 @@ def truth(labelled: tuple[Path, Truth]) -> Truth:
 def test_a_draw_is_random_within_strata_and_reads_more_where_the_rules_are_silent(
     run: Path, truth: Truth
 ) -> None:
-    record = Drawn.read(run)
-    assert record is not None
+    record = Drawn.stored_in(run)
     rows = bk.load(run, settings=FAST, watcher=bk.Silent()).associations
     assert 120 == len(record.probability) == len(truth)
     assert {("texts", "nurse", 200), ("texts", "cook", 200)} == set(record.n_texts)
@@ -204,8 +203,8 @@ def test_ids_are_no_numbers_for_a_spreadsheet(truth: Truth) -> None:
         ("KEY,wommen", r"a.csv, line 2: 'wommen' is no label. Did you mean 'women'\?"),
         ("KEY,women\nKEY,men", "a.csv, line 3: the text 'KEY' has another label above"),
         ("KEY,", "a.csv has no label yet: fill its column person_gender"),
-        ("0123,women", r"a.csv is a sheet of another run: .* has no text '0123' \(1 of 1 label"),
-        ("KEY,women\n1E5,men", r"a.csv has an id that was changed: .* no text '1E5' \(1 of 2 labels"),
+        ("0123,women", r"a.csv is a sheet of another run, or .* has no text '0123' \(1 of 1 label"),
+        ("KEY,women\n1E5,men", r"or its ids were changed: .* no text '1E5' \(1 of 2 labels"),
     ],
 )
 def test_slips_in_a_sheet_are_one_line(
@@ -240,7 +239,7 @@ def test_sheets_that_cannot_be_what_they_are_named_as_are_refused(
         load(run, of_all)
     assert not (run / "labels" / "used.json").exists()
     (run / "labels" / "drawn.json").unlink()
-    with pytest.raises(RunError, match=r"drawn.json is not there: labels count where biaskit label drew"):
+    with pytest.raises(RunError, match=r"drawn.json is not there, and labels need it: restore it"):
         load(run, a)
     assert not (run / "labels" / "used.json").exists()
 
@@ -306,8 +305,7 @@ def test_precision_and_recall_are_of_all_texts(run: Path, truth: Truth, tmp_path
     women = table.loc["female"]
     assert 1.0 == women["precision"] == women["precision_high"] > women["precision_low"] > 0.8
     rules = bk.load(run, settings=FAST, watcher=bk.Silent()).associations.set_index("key")["gender"]
-    record = Drawn.read(run)
-    assert record is not None
+    record = Drawn.stored_in(run)
     weights = {key: 1 / p for key, p in record.probability.items()}
     of_women = {key: w for key, w in weights.items() if truth[short_id(key)] == "women"}
     recalled = sum(w for key, w in of_women.items() if rules[key] == "female") / sum(of_women.values())

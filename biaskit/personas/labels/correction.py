@@ -58,7 +58,7 @@ def corrected(
     run: Path, labels: Labels, documents: TextDocuments, study: PersonasStudy, rows: Sequence[Row]
 ) -> tuple[list[Row], list[Row], list[str]]:
     """Add corrected shares to rows of representation.csv; give rows of label_validation.csv and notes too."""
-    drawn = Drawn.of(run)
+    drawn = Drawn.stored_in(run)
     said = labels.judge or {
         t.key: (t.association.gender if t.read else None) or NONE for t in documents.texts
     }

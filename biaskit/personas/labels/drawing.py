@@ -27,16 +27,21 @@ class Stored(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     file: ClassVar[str]
 
+    @classmethod
+    def is_in(cls, run: Path) -> bool:
+        """Tell whether a run has the record."""
+        return (run / FOLDER / cls.file).is_file()
+
     def store(self, run: Path) -> None:
         """Write the record, in place of an earlier one."""
         write_or_refuse(run / FOLDER / self.file, self.model_dump_json().encode())
 
     @classmethod
-    def read(cls, run: Path) -> Self | None:
-        """Read the record of a run; None where it has none. Raises `RunError` for a changed one."""
+    def stored_in(cls, run: Path) -> Self:
+        """Read the record of a run. Raises `RunError` where it has none, or a changed one."""
         path = run / FOLDER / cls.file
         if not path.is_file():
-            return None
+            raise RunError(f"{path} is not there, and labels need it: restore it, or analyze --labels none.")
         try:
             return cls.model_validate_json(Inputs(RunError, most=2**28).content(path))
         except ValidationError as error:
@@ -47,16 +52,6 @@ class Drawn(Stored):
     """The texts that were drawn, in the order of the sheet, and from how many."""
 
     file = "drawn.json"
-
-    @classmethod
-    def of(cls, run: Path) -> Self:
-        """Read the draw that labels of a run rest on. Raises `RunError` without one."""
-        if (drawn := cls.read(run)) is None:
-            raise RunError(
-                f"{run / FOLDER / cls.file} is not there: labels count where biaskit label drew the texts."
-                " Restore it, or take the labels out: biaskit analyze RUN --labels none."
-            )
-        return drawn
 
     probability: dict[str, float] = {}  # key of a text → with which it was drawn
     n_texts: tuple[tuple[str, str, int], ...] = ()  # model, occupation, texts that could be drawn

@@ -151,7 +151,7 @@ def _scores(
         def null() -> ShuffledZ:
             """Compute z of the specified texts of women and men with shuffled genders."""
             texts = [text for text in comparison.texts if text.gender in WOMEN_AND_MEN]
-            counts = documents.tokens.counts()[[text.place for text in texts]]
+            counts = documents.tokens.counts[[text.place for text in texts]]
             columns = np.unique(counts.indices)
             words = [documents.tokens.words[i] for i in columns.tolist()]
             log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))

@@ -129,12 +129,9 @@ class TokenisedTexts:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def counts(self) -> csr_matrix:
-        """Count each word in each text, `[n, words]` int32, columns in the order of `words`; made once."""
-        return self._counts
-
     @cached_property
-    def _counts(self) -> csr_matrix:
+    def counts(self) -> csr_matrix:
+        """Count each word in each text, `[n, words]` int32, columns in the order of `words`."""
         from scipy.sparse import csr_matrix
 
         ones = np.ones(len(self.ids), dtype=np.int32)

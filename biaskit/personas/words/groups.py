@@ -118,7 +118,7 @@ def _of_model(
     crossed = [triple for triple in contrasts if triple[1] != EVERY_GENDER]
     words = documents.tokens.words
     labelled = labelled_texts(
-        documents.tokens.counts()[[text.place for text in texts]],
+        documents.tokens.counts[[text.place for text in texts]],
         words,
         [str(cells.index(_cell(text))) for text in texts],
         [_within(text, text.gender or EVERY_GENDER) for text in texts],

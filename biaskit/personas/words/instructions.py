@@ -38,7 +38,7 @@ def instruction_word_rows(
             of_both = (text for text in texts if text.instruction_id in (number, NO_INSTRUCTION))
             compared = distinct(of_both, lambda text: text.instruction_id)
             lists = word_lists(
-                documents.tokens.counts()[[text.place for text in compared]],
+                documents.tokens.counts[[text.place for text in compared]],
                 words=words,
                 genders=["female" if text.instruction_id == number else "male" for text in compared],
                 # An occupation and its template have as many texts under the instruction as without it.

@@ -29,7 +29,6 @@ FIXED_CALIBRATION_WORDS: tuple[str, ...] = (
 # fmt: on
 # They tell who speaks, and are marked for that and not by chance, whatever the calibration.
 SPEAKER_WORDS = frozenset(("i", "you", "your", "am", "my"))
-CRITERION_WORDS: tuple[str, ...] = tuple(w for w in FIXED_CALIBRATION_WORDS if w not in SPEAKER_WORDS)
 
 _CELLS_AT_ONCE = 1 << 16  # half a megabyte of doubles: the few arrays of a step stay in the cache
 

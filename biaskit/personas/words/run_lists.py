@@ -57,7 +57,7 @@ def make_lists(
     documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], progress: Progress
 ) -> RunLists:
     """Make the lists of every comparison, in study order (methods/words#marked-words)."""
-    counts, words = documents.tokens.counts(), documents.tokens.words
+    counts, words = documents.tokens.counts, documents.tokens.words
     names = names_of(documents, study)
     left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}
     of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
@@ -101,7 +101,7 @@ def _elsewhere(
     documents: TextDocuments, compared: Sequence[TextComparison], comparison: TextComparison
 ) -> dict[str, FloatArray]:
     """Count words per gender in the model's other occupations, in texts of the same origin."""
-    counts = documents.tokens.counts()
+    counts = documents.tokens.counts
     places: dict[str, list[int]] = {gender: [] for gender in GENDERS}
     for other in compared:
         same_kind = (other.model, other.origin) == (comparison.model, comparison.origin)
@@ -193,7 +193,7 @@ def method_rows(lists: RunLists) -> Iterator[Row]:
 
 def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy) -> list[float]:
     """Compute the share of the hybrid prior's mass that comes from the compared texts, per comparison."""
-    counts, shares = documents.tokens.counts(), []
+    counts, shares = documents.tokens.counts, []
     for comparison, _ in lists.by_key.values():
         if places := [text.place for text in comparison.texts if text.gender in WOMEN_AND_MEN]:
             counts_here = counts[places]

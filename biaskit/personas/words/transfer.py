@@ -113,7 +113,7 @@ def _sample(
         few = f"{n_female} texts of women, {n_male} of men in prompts that have both (gender {_READ[origin]})"
         return f"{few}; {MIN_TEXTS} of each are needed"
     sample = Sample.shuffled(
-        documents.tokens.counts()[[text.place for text in texts]][:, usable],
+        documents.tokens.counts[[text.place for text in texts]][:, usable],
         [text.gender == WOMEN_AND_MEN[0] for text in texts],
         [text.template_id for text in texts],
         generator(study.seed, "text_transfer", compared.key),

@@ -124,7 +124,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"cut": cut, "long": lambda text: cut(text, LONGEST_TEXT), "sentence": _sentence}
+    environment.filters |= {"cut": cut, "long": lambda text: cut(text, LONGEST_TEXT)}
+    # A percent sign stays with its number.
+    nbsp = "\N{NO-BREAK SPACE}%"
+    environment.filters |= {"sentence": lambda text: re.sub(r"(?<=\d) %", nbsp, cut(text, 2_000))}
     environment.filters |= {"base64": lambda data: base64.b64encode(data).decode("ascii"), "gender": gender}
     environment.globals |= {"pieces": pieces, "read_as": _read_as}
     return environment
@@ -145,11 +148,6 @@ def cut(text: object, longest: int = LONGEST_NAME) -> str:
     """Cut a text that is too long, and say how many characters it had."""
     full = str(text)
     return full if len(full) <= longest else f"{full[:longest]} … (cut: {len(full):,} characters)"
-
-
-def _sentence(text: str) -> str:
-    """Bound the length of a sentence, and keep percent signs with their numbers."""
-    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", cut(text, 2_000))
 
 
 def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> Iterator[Section]:

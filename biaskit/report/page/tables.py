@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from biaskit.common.wording import PEOPLE
@@ -71,7 +70,12 @@ def list_tables(content: Content) -> list[ListedTable]:
                 anchor = f"asked-{number}-{what.replace(' ', '-')}"
                 tables.append(_listed(what, anchor, question, title, "", rows, len(rows)))
     if content.words:
-        words = _words_in_context(content)
+        columns = ("word", "model", "occupation", "origin", "gender", "z")
+        words = [
+            {**{column: getattr(word, column) for column in columns}, "sentence": content.sentences[first]}
+            for word in content.words
+            for first in word.sentences[:1]
+        ][:MOST_ROWS]
         what = "Words of the marked-word lists, each with a sentence that uses it. Sentences may offend."
         n = len(content.words)
         tables.append(_listed("words", "words-in-context", "how", "Words in context", what, words, n))
@@ -101,14 +105,6 @@ def _public(
             files=tuple(f"{run}/tables/{name}.csv" for run in part.runs) if part else (f"{name}.csv",),
             measured_with=measured_with(models, stored),
         )
-
-
-def _words_in_context(content: Content) -> list[Row]:
-    columns = ("word", "model", "occupation", "origin", "gender", "z")
-    return [
-        {**{name: getattr(word, name) for name in columns}, "sentence": content.sentences[word.sentences[0]]}
-        for word in islice((word for word in content.words if word.sentences), MOST_ROWS)
-    ]
 
 
 def _listed(

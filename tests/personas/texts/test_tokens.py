@@ -136,11 +136,11 @@ def test_the_numbers_give_back_the_words_of_every_text(tokenizer: str, texts: li
 
 def test_counts_by_hand_made_once_and_leaving_the_words_in_order() -> None:
     made = TokenisedTexts.build(["b a b", "", "c b"])
-    counts = made.counts()
+    counts = made.counts
     assert ("a", "b", "c") == made.words
     assert [[1, 2, 0], [0, 0, 0], [0, 1, 1]] == counts.toarray().tolist()
     assert np.int32 == counts.dtype
-    assert counts is made.counts()
+    assert counts is made.counts
     assert [["b", "a", "b"], [], ["c", "b"]] == words_of(made)  # the matrix was merged on a copy
     assert 4 == counts.nnz
 
@@ -149,7 +149,7 @@ def test_counts_by_hand_made_once_and_leaving_the_words_in_order() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_have_words_or_none(name: str, tokenizer: str) -> None:
     made = TokenisedTexts.build([HOSTILE[name], "she"], tokenizer)
-    assert (2, len(made.words)) == made.counts().shape
+    assert (2, len(made.words)) == made.counts.shape
     assert "she" == words_of(made)[1][0]
     expected = {
         "empty": [],

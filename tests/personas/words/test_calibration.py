@@ -118,7 +118,7 @@ def run(texts: Sequence[tuple[str, str]], english: Mapping[str, int] = ENGLISH, 
     options: dict[str, Any] = {"model": "m", "occupation": "nurse", "seed": 7} | more
     strata = options.pop("strata", ["p"] * len(texts))
     return calibrate(
-        tokens.counts(),
+        tokens.counts,
         [gender for gender, _ in texts],
         strata,
         words=tokens.words,
@@ -498,7 +498,7 @@ def test_c_of_the_real_personas_is_that_of_the_plain_loop() -> None:
     texts, english = personas()
     found = calibrated_personas()
     tokens = TokenisedTexts.build(text for _, text in texts)
-    counts = tokens.counts()
+    counts = tokens.counts
     sums = [
         np.asarray(counts[[i for i, (g, _) in enumerate(texts) if g == gender]].sum(axis=0)).ravel()
         for gender in ("female", "male")
