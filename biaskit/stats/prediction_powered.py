@@ -34,16 +34,16 @@ def corrected_share(
     """Estimate the share of women among texts that name a gender, whatever errors the cheap labels have.
 
     Formula: share θ = Y/D; Y and D each Σ W_h (m_h + λ_h (f'_h − f_h)) over strata h, with W_h the part of
-        all texts, m_h the mean of the careful labels weighted by 1/π, f_h that of the cheap labels of the
-        same texts, and f'_h the mean cheap label of the other texts. With ψ = (y − θ d)/D and g the same of
-        cheap labels, λ_h = cov(ψ, g)/var(g) times the part of other texts, within [0, 1], and the variance is
-        Σ W_h² (var(ψ − λ g)/n_h + λ² var(g)/N'_h) + Σ W_h (ψ̄_h)²/N; its last term since the texts are
-        themselves drawn. var(ψ − λ g) is at least 0.25 q(1 − q)/D², q = 0.5/(n_h + 1). Interval: t on the
-        logit scale, with Satterthwaite's degrees of freedom.
+        all texts, m_h and f_h the means of the careful and the cheap labels of the same n_h texts, weighted
+        by 1/π, and f'_h what is left of the mean cheap label of all for the N'_h others. With ψ = (y − θ d)/D
+        and g the same of cheap labels, λ_h = cov(ψ, g)/var(g) times the part of the others, within [0, 1].
+        Variance: Σ W_h² (v_h + λ² var(g)/N'_h) + Σ W_h ψ̄_h²/N, v_h that of the weighted mean of ψ − λ g, at
+        least 0.25 q(1 − q)/(D² n_h), q = 0.5/(n_h + 1); ψ̄_h from the corrected means, since the texts are
+        themselves drawn. Interval: t on the logit scale, with Satterthwaite's degrees of freedom.
     Arguments: careful and cheap `[N, 2]`: y (about women) and d (about anybody) of each text, NaN in careful
         where it has no careful label; π `[N]`, with which a text was drawn for one; strata `[N]`, each with
-        two careful labels at least; independent, what the N texts are worth, copies counted once.
-    Missing or empty input: None where no careful label names a gender.
+        two careful labels at least; independent: how many texts the N are worth (N²/Σ c² with c copies each).
+    Missing or empty input: None where no careful label names a gender, or the corrected D is not above 0.
     Reference: methods/representation#corrected; Angelopoulos, Duchi and Zrnic 2023 (PPI++), Fisch et al. 2024
         (strata). Of a mean (d = 1) with equal π as glide-py 0.11.0, but for the last term and the floor.
     """
