@@ -30,11 +30,10 @@ def command(run: str | None, n: int, seed: int, **every: bool) -> None:
     """
     named = run if run and run.startswith(RECORDED) else named_or_newest([run] if run else [])[0]
     sheet = label(named, n=n, seed=seed, every=every["all"])
-    path, person = shlex.quote(str(sheet.parents[1])), shlex.quote(str(sheet.with_name("sheet.csv")))
-    how, labels = f"or open {sheet.stem}.html", f"{person} (or the file that the page saved)"
+    how = f"As instructions.md beside it says, fill its column person_gender, or {sheet.stem}.html instead."
+    labels = f"{shlex.quote(str(sheet))} (or the file that the page saved)"
     if every["all"]:
-        how, labels = "with a model", f"LABELS_OF_THE_MODEL.csv --gold {person}"
-    emit(
-        f"Sheet: {sheet}\nFill its column person_gender as instructions.md beside it says, {how}.\n"
-        f"Then: biaskit analyze {path} --labels {labels}\n"
-    )
+        how = "Let a model fill its column person_gender, and a person the sheet of label without --all."
+        labels = "LABELS_OF_THE_MODEL.csv --gold SHEET_OF_THE_PERSON.csv"
+    path = shlex.quote(str(sheet.parents[1]))
+    emit(f"Sheet: {sheet}\n{how}\nThen: biaskit analyze {path} --labels {labels}\n")

@@ -245,9 +245,7 @@ def write_set(
         temporaries = {
             name: stack.enter_context(_written(folder / name, content)) for name, content in files.items()
         }
-        listing = {**about, FILES: digests}
-        signed = json.dumps({**listing, SUM: _sum(listing)}, indent=1, sort_keys=True) + "\n"
-        journal = _written(folder / record, signed.encode("ascii"), _JOURNAL)
+        journal = _written(folder / record, _as_record({**about, FILES: digests}), _JOURNAL)
         next_record = stack.enter_context(journal)
         notes = []
         for name in (*files, *(name for name in gone if name not in files)):
@@ -278,6 +276,11 @@ def _keep(path: Path) -> str:
         n += 1
     path.rename(aside)
     return f"{path} was edited and is kept as {aside.name}"
+
+
+def _as_record(content: Mapping[str, object]) -> bytes:
+    signed = {**content, SUM: _sum(content)}
+    return (json.dumps(signed, indent=1, sort_keys=True) + "\n").encode("ascii")
 
 
 def _sum(content: Mapping[str, object]) -> str:

@@ -181,12 +181,14 @@ def _make_tables(
             scopes=[(i.id if i else 0, "plain") for i in design.instructions] if scoped else (),
             unread=documents.unread,
         )
-    if representation and Labels.is_in(run):
+    if Labels.is_in(run) and not representation:
+        results.notes.append("labels are not used: without texts of no requested gender there is no share")
+    elif Labels.is_in(run):
         labels = Labels.stored_in(run)
         representation, validated, notes = corrected(run, labels, documents, study, representation)
         results.tables["label_validation"] = validated
         results.notes += notes
-        results.record["labels"] = {"n": len(labels.keys()), "judge": labels.judge is not None}
+        results.record["labels"] = {"n": len(labels.settled()[0]), "judge": labels.judge is not None}
     results.tables["representation"] = representation
     results.record["english"] = {label: evidence.record() for label, evidence in documents.english.items()}
     results.notes += _representation_notes(representation, results)

@@ -8,6 +8,7 @@ import numpy as np
 
 from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
 from biaskit.stats.crossed import share_interval
+from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import varies
 
 FEWEST_LABELS = 10  # careful ones that a stratum needs for a variance of its own
@@ -39,7 +40,8 @@ def corrected_share(
         and g the same of cheap labels, λ_h = cov(ψ, g)/var(g) times the part of the others, within [0, 1].
         Variance: Σ W_h² (v_h + λ² var(g)/N'_h) + Σ W_h ψ̄_h²/N, v_h that of the weighted mean of ψ − λ g, at
         least 0.25 q(1 − q)/(D² n_h), q = 0.5/(n_h + 1); ψ̄_h from the corrected means, since the texts are
-        themselves drawn. Interval: t on the logit scale, with Satterthwaite's degrees of freedom.
+        themselves drawn. Interval: t on the logit scale, with Satterthwaite's degrees of freedom; where all
+        labels name one gender, at least Wilson's of (Σ d/π)²/Σ (d/π)² texts.
     Arguments: careful and cheap `[N, 2]`: y (about women) and d (about anybody) of each text, NaN in careful
         where it has no careful label; π `[N]`, with which a text was drawn for one; strata `[N]`, each with
         two careful labels at least; independent: how many texts the N are worth (N²/Σ c² with c copies each).
@@ -70,9 +72,15 @@ def corrected_share(
     variance = float(variances.sum())
     dof = variance**2 / (np.square(variances) / np.maximum(degrees, 1.0)).sum()
     variance *= len(strata) / (independent or len(strata))
-    low, high = share_interval(share, np.array(variance), np.array(dof))
+    of_women, of_anybody = (careful[labelled] / probability[labelled, None]).T
+    ends = [share]
+    if of_women.sum() in (0.0, of_anybody.sum()):  # labels of one gender show no variance
+        n = of_anybody.sum() ** 2 / np.square(of_anybody).sum()
+        ends = [*(wilson(n * bool(of_women.any()), n) or (0.0, 1.0))]
+        variance = max(variance, ((ends[1] - ends[0]) / 3.92) ** 2)
+    ends += map(float, share_interval(share, np.array(variance), np.array(dof)))
     power = tuple(power for _, _, power in found)
-    return CorrectedShare(share, (float(low), float(high)), variance**0.5, power)
+    return CorrectedShare(share, (min(ends), max(ends)), variance**0.5, power)
 
 
 def _stratum(

@@ -11,7 +11,7 @@ from biaskit.common.wording import count
 from biaskit.corpora.sources import shown
 from biaskit.errors import UsageError
 from biaskit.personas.analysis import texts_of
-from biaskit.personas.labels.correction import Labels
+from biaskit.personas.labels.correction import Labels, sheet_of
 from biaskit.personas.labels.drawing import FOLDER, Drawn, draw, who_counts
 from biaskit.personas.labels.sheets import agreement, read_sheet, short_id, write_sheet
 from biaskit.personas.sampling.stored_design import read_design
@@ -44,8 +44,12 @@ def label(run: str | Path | RunResult, *, n: int = 200, seed: int = 1, every: bo
     sheet = path / FOLDER / ("all.csv" if every else "sheet.csv")
     drawn = Drawn.stored_in(path) if Drawn.is_in(path) and not every else None
     if sheet.exists() or (drawn and len(drawn.probability) != n):
-        remedy = "remove it to write it" if every else f"move {sheet.parent} away to draw"
-        raise UsageError(f"{sheet} was written before: fill it, or {remedy} again.")
+        if drawn is None:
+            raise UsageError(f"{sheet} is there already: use it, or remove it to write it again.")
+        was = count(len(drawn.probability), "text")
+        raise UsageError(
+            f"{sheet} is of an earlier draw of {was}: fill it, or move {sheet.parent} away first."
+        )
     if not every and drawn is None:  # where it is there, the last call was killed before the sheet
         drawn = draw(texts, n, seed)
         drawn.store(path)
@@ -83,9 +87,10 @@ def use_labels(run: Path, sheets: Sequence[str | Path], gold: str | Path | None)
         )
     notes = (agreement(*readers[:2]),) if len(readers) > 1 else ()
     labels = Labels(readers=readers, judge=judge, notes=notes)
-    third = run / FOLDER / labels.third()
-    if labels.differing() and not third.exists():
-        _write(run, third, labels.differing())
+    waiting = labels.settled()[1]
+    third = run / FOLDER / sheet_of(waiting)
+    if waiting and not third.exists():
+        _write(run, third, waiting)
     labels.store(run)
 
 

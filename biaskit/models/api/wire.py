@@ -152,11 +152,7 @@ class Client:
 
         limit = seconds or call.seconds
         options: Any = {"timeout": httpx2.Timeout(limit, connect=CONNECT_S, pool=None)}
-        url, kind, client = f"/{call.path}", httpx2.Response, self._openai
-        if call.path.startswith("/"):  # beside the API, not in it
-            parts = urlsplit(self.endpoint.host.shown)
-            base = parts.path.removesuffix("/v1")
-            url = urlunsplit((parts.scheme, parts.netloc, base + call.path, "", ""))
+        url, kind, client = self._url(call.path), httpx2.Response, self._openai
         try:
             # The read limit is for each piece; a body that trickles for ever meets this one.
             async with asyncio.timeout(limit + CONNECT_S):
@@ -175,6 +171,12 @@ class Client:
         wait = client._parse_retry_after_header(response.headers)
         where = response.headers.get("location", "nowhere")
         return read_reply(self.endpoint, response.status_code, response.content, wait=wait, where=where)
+
+    def _url(self, path: str) -> str:
+        if not path.startswith("/"):
+            return f"/{path}"
+        parts = urlsplit(self.endpoint.host.shown)
+        return urlunsplit((parts.scheme, parts.netloc, parts.path.removesuffix("/v1") + path, "", ""))
 
     def _lost(self, error: BaseException, limit: float) -> Unavailable:
         """Say what an exception of the transport means: the request was unsent, too slow or broken off."""

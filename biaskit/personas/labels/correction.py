@@ -36,22 +36,22 @@ class Labels(Stored):
     judge: dict[str, str] | None = None  # labels of a model, in place of the rules'
     notes: tuple[str, ...] = ()  # what reading the sheets showed
 
-    def of(self, key: str) -> list[str]:
-        """List the labels of a text: one where its first two readers agree or a third decides, else both."""
-        given = [labels[key] for labels in self.readers if key in labels]
-        return given[:1] if len({*given[:2]}) == 1 else given[2:][-1:] or given
+    def settled(self) -> tuple[dict[str, str], list[str]]:
+        """Map texts to labels, a third reader's where two differ; list those that wait for a third."""
+        label_of, waiting = dict[str, str](), list[str]()
+        for key in dict.fromkeys(key for labels in self.readers for key in labels):
+            two, more = ([x[key] for x in part if key in x] for part in (self.readers[:2], self.readers[2:]))
+            if len({*two}) > 1 and not more:
+                waiting.append(key)
+            given = two if len({*two}) == 1 else more or two
+            # By lot, as the key falls: halves of two labels would vary less than whole ones do.
+            label_of[key] = given[sum(key.encode()) % len(given)]
+        return label_of, waiting
 
-    def keys(self) -> list[str]:
-        """List the labelled texts, in the order of the sheet."""
-        return [*dict.fromkeys(key for labels in self.readers for key in labels)]
 
-    def differing(self) -> list[str]:
-        """List the texts that readers label differently."""
-        return [key for key in self.keys() if len(self.of(key)) > 1]
-
-    def third(self) -> str:
-        """Name the sheet of these texts for a third reader: each set has its own, for one may be begun."""
-        return f"differing-{hashlib.sha256(''.join(self.differing()).encode()).hexdigest()[:6]}.csv"
+def sheet_of(waiting: Sequence[str]) -> str:
+    """Name the sheet of these texts for a third reader: each set has its own, for one may be begun."""
+    return f"differing-{hashlib.sha256(''.join(waiting).encode()).hexdigest()[:6]}.csv"
 
 
 def corrected(
@@ -62,30 +62,44 @@ def corrected(
     said = labels.judge or {
         t.key: (t.association.gender if t.read else None) or NONE for t in documents.texts
     }
+    label_of, waiting = labels.settled()
     cells = by_cell(who_counts(documents, study))
-    columns = {cell: _corrected(cell, own, labels, drawn, said) for cell, own in cells.items()}
+    columns = {cell: _corrected(cell, own, label_of, drawn, said) for cell, own in cells.items()}
     found: list[Row] = []
     for row in rows:
         own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == "all" else {}
         added = {name: own.get(name) for name in _COLUMNS}
         found.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
+    is_labelled = [key in label_of for key in drawn.probability]
     notes = list(labels.notes)
-    if apart := len({*labels.keys()} - drawn.probability.keys()):
-        notes.append(f"{count(apart, 'label')} of texts that were not drawn: counted, but correct nothing")
-    if both := len(labels.differing()):
+    if not all(is_labelled):
+        notes.append(f"{sum(is_labelled):,} of {count(len(is_labelled), 'text')} of the sheet are labelled")
+    while is_labelled and not is_labelled[-1]:
+        is_labelled.pop()
+    if skipped := is_labelled.count(False):
         notes.append(
-            f"readers differ on {count(both, 'text')}, where each label counts half: let a third reader fill"
-            f" {FOLDER}/{labels.third()} of the run, and name it last in --labels"
+            f"{count(skipped, 'text')} of the sheet skipped: if they were hard ones, shares are biased"
         )
-    return found, list(_validation(documents.texts, labels, drawn, said)), notes
+    if apart := len(label_of.keys() - drawn.probability.keys()):
+        notes.append(f"{count(apart, 'label')} of texts that were not drawn: counted, but correct nothing")
+    if waiting:
+        notes.append(
+            f"readers differ on {count(len(waiting), 'text')}, where one of the labels counts, by lot: let a"
+            f" third fill {FOLDER}/{sheet_of(waiting)} of the run, and name it last in --labels"
+        )
+    return found, list(_validation(documents.texts, label_of, drawn, said)), notes
 
 
 def _corrected(
-    cell: Cell, texts: Sequence[TextDocument], labels: Labels, drawn: Drawn, said: Mapping[str, str]
+    cell: Cell,
+    texts: Sequence[TextDocument],
+    label_of: Mapping[str, str],
+    drawn: Drawn,
+    said: Mapping[str, str],
 ) -> Row:
     """Make the columns of one model and occupation."""
-    used = [labels.of(text.key) if text.key in drawn.probability else [] for text in texts]
-    labelled = np.array([bool(of_text) for of_text in used])
+    used = [label_of.get(text.key) if text.key in drawn.probability else None for text in texts]
+    labelled = np.array([label is not None for label in used])
     n, n_then = int(labelled.sum()), {(m, o): n for m, o, n in drawn.n_texts}.get(cell)
     if n < FEWEST_LABELS:
         return {"n_labelled": n, "reason": f"{count(n, 'label')}: a corrected share needs {FEWEST_LABELS}"}
@@ -97,8 +111,8 @@ def _corrected(
     strata = pooled(classes, labelled)
 
     def share(gender: str, *, rules: bool = True) -> Any:
-        careful = np.array([_part_of(of_text, gender) for of_text in used])
-        cheap = np.array([_part_of([said[text.key]] if rules else [NONE], gender) for text in texts])
+        careful = np.array([_about(label, gender) for label in used])
+        cheap = np.array([_about(said[text.key] if rules else NONE, gender) for text in texts])
         now = strata if rules else np.zeros_like(strata)
         return corrected_share(careful, cheap, probability, now, len(texts) ** 2 / sum(c * c for c in copies))
 
@@ -112,30 +126,29 @@ def _corrected(
     return {**dict(zip(_COLUMNS, values, strict=True)), "reason": few}
 
 
-def _part_of(labels: Sequence[str], gender: str) -> tuple[float, float]:
-    """Average (is of that gender, names a gender) over the labels of a text; NaN where it has none."""
-    if not labels:
-        return np.nan, np.nan
-    n = len(labels)
-    return sum(label == gender for label in labels) / n, sum(label in GENDERS for label in labels) / n
+def _about(label: str | None, gender: str) -> tuple[float, float]:
+    """Turn a label into (is of that gender, names a gender); NaN without one."""
+    return (np.nan, np.nan) if label is None else (float(label == gender), float(label in GENDERS))
 
 
 def _validation(
-    texts: Sequence[TextDocument], labels: Labels, drawn: Drawn, said: Mapping[str, str]
+    texts: Sequence[TextDocument], label_of: Mapping[str, str], drawn: Drawn, said: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Make the rows of label_validation.csv: what the rules said, and what readers said who agree.
+    """Make the rows of label_validation.csv: what the rules said, and what readers said.
 
     Shares are weighted by 1/π, with Wilson's interval of (Σ w)²/Σ w² texts (Kish 1965).
     """
     for model in dict.fromkeys(text.model for text in texts):
         own = [text.key for text in texts if text.model == model and text.key in said]
-        labelled = {key: labels.of(key)[0] for key in own if len(labels.of(key)) == 1}
-        for name in _CLASSES[:-1] if labelled else ():
+        labelled = {key: label_of[key] for key in own if key in label_of}
+        for name in _CLASSES if labelled else ():
+            if name == UNCLEAR and name not in said.values():  # only a model says so
+                continue
             counts = Counter(label for key, label in labelled.items() if said[key] == name)
             row: dict[str, Any] = {"model": model, "gender": name, "reason": None}
             row |= {f"n_{label}": counts[label] for label in (*GENDERS, NONE, UNCLEAR)}
             for measure, among in (("precision", said), ("recall", labelled)):
-                of = [k for k in labelled if k in drawn.probability and among[k] == name != NONE]
+                of = [k for k in labelled if k in drawn.probability and among[k] == name in GENDERS]
                 row |= dict.fromkeys((measure, f"{measure}_low", f"{measure}_high"))
                 if of:
                     weights = np.array([1.0 / drawn.probability[key] for key in of])
@@ -143,6 +156,6 @@ def _validation(
                     n = weights.sum() ** 2 / np.square(weights).sum()
                     low, high = wilson(min(right * n, n), n) or (0.0, 1.0)
                     row |= {measure: right, f"{measure}_low": low, f"{measure}_high": high}
-                elif name != NONE:
+                elif name in GENDERS:
                     row["reason"] = joined([row["reason"], f"no labelled text for {measure}"])
             yield row

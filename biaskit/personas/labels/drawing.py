@@ -41,7 +41,10 @@ class Stored(BaseModel):
         """Read the record of a run. Raises `RunError` where it has none, or a changed one."""
         path = run / FOLDER / cls.file
         if not path.is_file():
-            raise RunError(f"{path} is not there, and labels need it: restore it, or analyze --labels none.")
+            raise RunError(
+                f"{path} is not there, and labels need it: draw texts with biaskit label, restore it,"
+                " or take the labels out (analyze --labels none)."
+            )
         try:
             return cls.model_validate_json(Inputs(RunError, most=2**28).content(path))
         except ValidationError as error:

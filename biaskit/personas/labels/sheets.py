@@ -55,10 +55,16 @@ def read_sheet(path: str | Path) -> dict[str, str]:
 
     Raises `CorpusError` for a word that is no label, for two labels of one text, and without any label.
     """
-    source = open_file(path, {"id": "id", "label": "person_gender"})
+    columns = {"id": "id", "label": "person_gender"}
+    try:
+        source = open_file(path, columns)
+    except CorpusError as error:
+        if " is not UTF-8" not in str(error):
+            raise
+        source = open_file(path, columns, "cp1252")  # both columns are ASCII, whatever the texts are
     labels: dict[str, str] = {}
     for line, record in source.records:
-        name, word = (str(record[role] or "").strip() for role in ("id", "label"))
+        name, word = ("" if (cell := record[role]) is None else str(cell).strip() for role in columns)
         if not word:
             continue
         here = f"{source.where}, {source.unit} {line}"
@@ -84,7 +90,7 @@ def agreement(first: Mapping[str, str], second: Mapping[str, str]) -> str:
     same = sum(map(str.__eq__, a, b))
     said = f"the readers agree on {same:,} of {count(len(both), 'text')}"
     if min(len({*a}), len({*b})) < 2:  # kappa has no interval
-        return f"{said}; one of them used one label alone"
+        return f"{said}; kappa needs two labels of each"
     kappa = cohens_kappa(confusion_matrix(a, b))
     # The normal interval may pass 1, which kappa cannot.
     return f"{said}: Cohen's kappa {kappa.kappa:.2f} [{kappa.kappa_low:.2f} to {min(kappa.kappa_upp, 1):.2f}]"
