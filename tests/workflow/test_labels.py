@@ -396,7 +396,9 @@ def test_how_much_of_the_sheet_is_filled_is_said(run: Path, truth: Truth, tmp_pa
 
 
 def test_sheets_as_programs_save_them(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"id": "t-a", "person_gender": 0}\n{"id": "t-b", "person_gender": null}\n')
+    (tmp_path / "a.jsonl").write_text(
+        '{"id": "t-a", "person_gender": 0}\n{"id": "t-b", "person_gender": null}\n'
+    )
     assert {"t-a": "none"} == read_sheet(tmp_path / "a.jsonl")
     (tmp_path / "a.csv").write_text("id;person_gender;text\nt-a;women;Bäckerin\n", encoding="cp1252")
     assert {"t-a": "female"} == read_sheet(tmp_path / "a.csv")

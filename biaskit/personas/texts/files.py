@@ -151,11 +151,7 @@ def _decoded(content: bytes, where: str, encoding: str) -> str:
     except UnicodeDecodeError:
         raise CorpusError(f"{where} is not cp1252. Leave --encoding out, or save it as UTF-8.") from None
     except CorpusError as error:
-        hint = (
-            " Texts may also be read with --encoding cp1252 (Windows)."
-            if " is not UTF-8" in str(error)
-            else ""
-        )
+        hint = " Or try --encoding cp1252 (Windows, Western Europe)." if " is not UTF-8" in str(error) else ""
         raise CorpusError(f"{error}{hint}") from None
     text = text.lstrip("\ufeff")  # one for each file that was joined into this
     end = _LINE_END.search(text)
