@@ -34,7 +34,8 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
     """Return each expression in every form that can follow the text `before`, word boundary included.
 
     The word boundary belongs to the continuation: after text it is one space. At the start of an
-    assistant turn the first word has none, and the form with a space is scored beside it.
+    assistant turn the first word has none, and the form with a space is scored beside it. A sentence that
+    follows nothing has none either.
     """
     form, prefill = request.prompt.form, request.prompt.prefill
     starts_turn = form in ("chat", "chat-continue") or (form == "chat-prefill" and not prefill)
@@ -43,7 +44,7 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
             "the prompt ends in white space, so a target word's own space would be a second one:"
             " end the template in a letter or a punctuation mark"
         )
-    spaces = ("", " ") if starts_turn else (" ",)
+    spaces = ("", " ") if starts_turn else ("",) if form == "sentence" and not before else (" ",)
     return tuple(
         (expression, space + expression.text) for expression in request.expressions for space in spaces
     )

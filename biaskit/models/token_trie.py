@@ -47,6 +47,13 @@ def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTri
     )
 
 
+def shared_length(sequences: Sequence[TokenIds]) -> int:
+    """Return how many first tokens all sequences share, of each at least its last one left over."""
+    shortest = min(map(len, sequences))
+    alike = (k for k in range(shortest - 1) if len({s[k] for s in sequences}) > 1)
+    return next(alike, max(0, shortest - 1))
+
+
 def shortest_extensions(sequences: Sequence[TokenIds]) -> list[list[int]]:
     """Return, for each sequence, the indices of the others that extend it without another in between.
 

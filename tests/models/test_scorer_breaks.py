@@ -134,7 +134,11 @@ def _mix_lengths(monkeypatch: Patch) -> None:
     """Batches of rows of any length, as nearly every other scorer has them."""
 
     def block(
-        shared: tuple[TokenIds, ...], rows: Sequence[PromptRow], kinds: Sequence[Any], batch_size: int
+        shared: tuple[TokenIds, ...],
+        rows: Sequence[PromptRow],
+        kinds: Sequence[Any],
+        inner: object,
+        batch_size: int,
     ) -> PrefixBlock:
         alike: dict[Any, list[PromptRow]] = {}
         for row in rows:
@@ -159,10 +163,11 @@ class Padded(Unchecked):
         return last_hidden_states(self._model.base_model, torch.tensor(tokens), cache, **told)[:, -1]
 
     def _hidden_states(
-        self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
+        self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], tries: Sequence[TokenTrie], shared: Any
     ) -> torch.Tensor:
         import copy
 
+        trie = tries[0]
         longest = max(len(row.rest) for row in rows)
         cache = DynamicCache(config=self._model.config) if shared is None else copy.deepcopy(shared)
         before = 0
@@ -224,9 +229,9 @@ def restart_positions(monkeypatch: Patch) -> type[TransformersScorer]:
 def let_siblings_see_each_other(monkeypatch: Patch) -> type[TransformersScorer]:
     exact = states._mask
 
-    def plain(trie: TokenTrie, length: int, longest: int, before: int, *rest: Any) -> torch.Tensor:
-        mask = exact(trie, length, longest, before, *rest)
-        keys = mask.shape[1] - longest - len(trie.nodes) + 1
+    def plain(trie: TokenTrie, length: int, tokens: int, before: int, *rest: Any) -> torch.Tensor:
+        mask = exact(trie, length, tokens, before, *rest)
+        keys = mask.shape[1] - tokens
         return mask.masked_fill(torch.ones(mask.shape, dtype=torch.bool).tril(keys), 0.0)
 
     monkeypatch.setattr(states, "_mask", plain)
@@ -234,9 +239,7 @@ def let_siblings_see_each_other(monkeypatch: Patch) -> type[TransformersScorer]:
 
 
 def count_siblings_as_positions(monkeypatch: Patch) -> type[TransformersScorer]:
-    monkeypatch.setattr(
-        states, "positions", lambda trie, length, longest: list(range(longest + len(trie.nodes) - 1))
-    )
+    monkeypatch.setattr(states, "positions", lambda trie, length, tokens: list(range(tokens)))
     return UncheckedTree
 
 
@@ -244,10 +247,10 @@ def let_nodes_see_without_a_window(monkeypatch: Patch) -> type[TransformersScore
     exact = states._mask
 
     def wide(
-        trie: TokenTrie, length: int, longest: int, before: int, window: int | None, dtype: Any
+        trie: TokenTrie, length: int, tokens: int, before: int, window: int | None, dtype: Any
     ) -> torch.Tensor:
-        keys = exact(trie, length, longest, before, window, dtype).shape[1]
-        return exact(trie, length, longest, before, None, dtype)[:, -keys:]
+        keys = exact(trie, length, tokens, before, window, dtype).shape[1]
+        return exact(trie, length, tokens, before, None, dtype)[:, -keys:]
 
     monkeypatch.setattr(states, "_mask", wide)
     return UncheckedTree
@@ -324,8 +327,9 @@ def read_every_token_at_the_prompt(monkeypatch: Patch) -> type[TransformersScore
 def _read_steps(monkeypatch: Patch, change: Callable[[Any], Any]) -> None:
     exact = scorer._sum_steps
 
-    def broken(trie: TokenTrie, at_nodes: np.ndarray[Any, Any], ends: Any) -> np.ndarray[Any, Any]:
-        return exact(replace(trie, steps=tuple(change(steps) for steps in trie.steps)), at_nodes, ends)
+    def broken(tries: Sequence[TokenTrie], *rest: Any) -> list[np.ndarray[Any, Any]]:
+        changed = {id(t): replace(t, steps=tuple(map(change, t.steps))) for t in tries}
+        return exact([changed[id(t)] for t in tries], *rest)
 
     monkeypatch.setattr(scorer, "_sum_steps", broken)
 

@@ -37,8 +37,8 @@ class PromptRow:
 class PrefixBlock:
     """Prefixes of equal length, computed in one forward, and the batches that extend them.
 
-    If nothing is shared, `prefixes` is empty and `rest` is the whole prompt. All rows of a batch have one
-    trie and are ordered by length.
+    If nothing is shared, `prefixes` is empty and `rest` is the whole prompt. All rows of a batch are of one
+    kind (one trie, or sentences) and are ordered by length.
     """
 
     prefixes: tuple[TokenIds, ...]
@@ -109,10 +109,13 @@ def cut_blocks(
     kinds: Sequence[Hashable],
     *,
     batch_size: int,
+    inner: Sequence[int] = (),
     share: bool = True,
     block_tokens: int = 4096,
 ) -> list[PrefixBlock]:
-    """Cut `prompts` into blocks and batches; prompts of different `kinds` (tries) never share a batch.
+    """Cut `prompts` into blocks and batches; prompts of different `kinds` never share a batch.
+
+    `inner`: how many tokens of its trie follow each prompt, where prompts of one kind differ in it.
 
     The order depends on the prompts' tokens alone, so the same requests give the same batches.
     """
@@ -128,23 +131,33 @@ def cut_blocks(
             number = {prefix: k for k, prefix in enumerate(chosen)}
             parts = [(i, prompts[i][:length], prompts[i][length:]) for i in members]
             rows = [PromptRow(i, number[prefix], rest) for i, prefix, rest in parts if prefix in number]
-            blocks.append(_block(chosen if length else (), rows, kinds, batch_size))
+            blocks.append(
+                _block(chosen if length else (), rows, kinds, inner or [0] * len(prompts), batch_size)
+            )
     return blocks
 
 
 def _block(
-    prefixes: tuple[TokenIds, ...], rows: Sequence[PromptRow], kinds: Sequence[Hashable], batch_size: int
+    prefixes: tuple[TokenIds, ...],
+    rows: Sequence[PromptRow],
+    kinds: Sequence[Hashable],
+    inner: Sequence[int],
+    batch_size: int,
 ) -> PrefixBlock:
     """Cut the rows of some prefixes into batches of one kind with little padding."""
     alike: dict[Hashable, list[PromptRow]] = {}
     for row in rows:
         alike.setdefault(kinds[row.index], []).append(row)
     batches: list[tuple[PromptRow, ...]] = []
+
+    def width(row: PromptRow) -> int:
+        return len(row.rest) + inner[row.index]
+
     for group in alike.values():
-        group.sort(key=lambda row: -len(row.rest))
+        group.sort(key=width, reverse=True)
         start = padding = 0
         for end, row in enumerate(group):
-            padding += len(group[start].rest) - len(row.rest)
+            padding += width(group[start]) - width(row)
             if end - start == batch_size or padding > COST_OF_A_BATCH:
                 batches.append(tuple(group[start:end]))
                 start, padding = end, 0

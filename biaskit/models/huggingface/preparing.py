@@ -29,6 +29,12 @@ class Prepared:
     continuations: tuple[Continuation, ...]
     trie: TokenTrie
     left_out: LeftOut = ()
+    rest: TokenIds = ()  # of a sentence, after the tokens that it shares
+
+    @property
+    def text(self) -> TokenIds:
+        """The tokens whose plain forward checks head and cache: the prompt, or a whole sentence."""
+        return self.ids + self.rest
 
 
 def prepare(
@@ -54,18 +60,23 @@ def prepare(
         joint = iter(renderer.encode([text + form for text, forms in rendered for _, form in forms]))
         for request, (text, forms), ids in zip(chunk, rendered, prompts, strict=True):
             with naming(request):
+                joined = [next(joint) for _ in forms]
+                if request.prompt.form == "sentence":
+                    ids, continuations = renderer.sentences(text, forms, joined)
+                    left_out: LeftOut = ()
+                elif ids:
+                    continuations, left_out = renderer.continuations(text, ids, forms, joined)
                 if not ids:
                     raise TokenizationError("the prompt is empty for this tokenizer: nothing to condition on")
-                joined = [next(joint) for _ in forms]
-                continuations, left_out = renderer.continuations(text, ids, forms, joined)
             sequences = tuple(c.ids for c in continuations)
             if sequences not in tries:
                 trie = build_trie(sequences, ends=ends)
                 if prompts_only:
                     trie = replace(trie, nodes=((),), parents=(-1,), levels=(), steps=())
                 tries[sequences] = trie
+            rest = max(sequences, key=len) if request.prompt.form == "sentence" else ()
             prepared[request.key] = Prepared(
-                request.key, text, ids, continuations, tries[sequences], left_out
+                request.key, text, ids, continuations, tries[sequences], left_out, rest
             )
     return prepared
 

@@ -16,7 +16,7 @@ from biaskit.errors import ModelError, TokenizationError
 from biaskit.models.conversation import messages_of
 from biaskit.models.matching import starts_new_word
 from biaskit.models.thoughts import MARKS, SWITCHES, Thinking, closing, opened_by
-from biaskit.models.token_trie import TokenIds
+from biaskit.models.token_trie import TokenIds, shared_length
 from biaskit.records import TEMPLATE_DATE, Expression, Prompt
 
 SENTINEL = "Sentinel7"
@@ -46,6 +46,8 @@ class Renderer:
     ) -> None:
         self.tokenizer = tokenizer
         self.lead = _leading_special_tokens(tokenizer)
+        begins = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+        self.start = self.lead or tuple(i for i in begins if i is not None)[:1]  # of a text after nothing
         self.has_template = bool(getattr(tokenizer, "chat_template", None))
         self._source = _template_source(tokenizer) if self.has_template else ""
         self._date = template_date
@@ -108,7 +110,7 @@ class Renderer:
 
     def render(self, prompt: Prompt) -> str:
         """Render a prompt as the string whose continuation is scored."""
-        if prompt.form in ("raw", "completion"):
+        if prompt.form in ("raw", "completion", "sentence"):
             return prompt.text
         head = self._template(messages_of(prompt, takes_system=self.takes_system))
         opened = self.opened(prompt, head)
@@ -123,7 +125,7 @@ class Renderer:
 
     def opened(self, prompt: Prompt, rendered: str) -> str:
         """Return the mark of the thought inside which a rendered prompt ends; empty if there is none."""
-        if prompt.form in ("raw", "completion"):
+        if prompt.form in ("raw", "completion", "sentence"):
             mark = opened_by(rendered)
             return mark if rendered.rstrip().endswith(mark) else ""
         asked = prompt.text.strip()[-40:]  # what follows it is what the template writes of an answer
@@ -213,6 +215,30 @@ class Renderer:
                 " it reads unknown tokens. Choose other target words"
             )
         return tuple(by_ids.values()), tuple(left_out)
+
+    def sentences(
+        self, before: str, texts: Sequence[tuple[Expression, str]], joint: Sequence[TokenIds]
+    ) -> tuple[TokenIds, tuple[Continuation, ...]]:
+        """Return the tokens that sentences share, and each sentence's tokens after them.
+
+        Every sentence follows the token that begins a text, as in lm-evaluation-harness, also where the
+        tokenizer writes none by default: a pair may differ in its first token. A token that the difference
+        splits is not shared. Raises `TokenizationError` if two sentences are the same tokens, or if one has
+        a token that the model does not know.
+        """
+        bare = [ids[len(self.lead) :] for ids in joint]
+        for (_, text), ids in zip(texts, bare, strict=True):
+            if self.tokenizer.unk_token_id in ids:  # None is in no ids
+                raise TokenizationError(f"this model's tokenizer cannot write {text!r}")
+            read = self.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
+            if read.strip() != (before + text).strip():
+                self.misread[text] = read
+        if len({*bare}) < len(bare):
+            raise TokenizationError(f"this model's tokens do not tell {texts[0][1]!r} from another sentence")
+        whole = [self.start + ids for ids in bare]
+        n = shared_length(whole)
+        rest = zip(texts, whole, strict=True)
+        return whole[0][:n], tuple(Continuation(e.group, text, ids[n:]) for (e, text), ids in rest)
 
     def _read_back(self, text: str, prompt_ids: TokenIds, added: TokenIds) -> None:
         """Note how a form's tokens read: as it stands, as another text, or not at all (None)."""

@@ -21,7 +21,7 @@ from biaskit.models.huggingface.listing import TokenTexts, as_listed, named_toke
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow, cut_blocks
 from biaskit.models.huggingface.preparing import Prepared, name_misread, name_prefixes, prepare
 from biaskit.models.huggingface.rendering import boundary_vocabulary
-from biaskit.models.huggingface.states import NodeStates, Windows, windows_of
+from biaskit.models.huggingface.states import NodeStates, Windows, nodes_of, windows_of
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.models.thoughts import begins_thought, inside_thought
 from biaskit.models.token_trie import TokenIds, TokenTrie, build_trie
@@ -84,6 +84,8 @@ class TransformersScorer(NodeStates):
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """Return `exact` in every form that the model takes, or `top-k` if that was chosen."""
+        if form == "sentence" and self._top_k is None:
+            return Estimator("exact")
         if form not in self.identity.forms:
             raise ModelError(f"{self.identity.label} has no chat template for the prompt format {form}.")
         return Estimator("exact") if self._top_k is None else Estimator("top-k", k=self._top_k)
@@ -97,7 +99,8 @@ class TransformersScorer(NodeStates):
         prepared = self._in_order = [self._prepared[request.key] for request in requests]
         notes = name_misread(self._renderer)
         notes += name_prefixes(prepared, refuse=self.scoring.on_prefix == "refuse")
-        longest = max((len(p.ids) + len(p.trie.levels) for p in prepared), default=0)
+        sentences = any(request.prompt.form == "sentence" for request in requests)
+        longest = max((max(len(p.text), len(p.ids) + len(p.trie.levels)) for p in prepared), default=0)
         most = self._most_positions()
         if most is not None and most < longest:
             raise ModelError(
@@ -108,13 +111,14 @@ class TransformersScorer(NodeStates):
         if not self._batch_size:
             # Keys and values of every layer for a prompt and a row of each of its nodes, and a dozen float32
             # activations of one layer.
-            nodes = max((len(p.trie.nodes) for p in prepared), default=0)
+            nodes = 1 if sentences else max((len(p.trie.nodes) for p in prepared), default=0)
             each = longest * (2 * self._n_layers() * (1 + nodes) + 12 * 4)
             self._batch_size = self._affordable(each, 0, MOST_PROMPTS) if prepared else MOST_PROMPTS
         blocks = cut_blocks(
             [p.ids for p in prepared],
-            [id(p.trie) for p in prepared],  # equal expressions share one
+            [0 if sentences else id(p.trie) for p in prepared],  # equal expressions share one
             batch_size=self._batch_size,
+            inner=[len(p.trie.nodes) - 1 for p in prepared],
             share=self.scoring.share_prefixes and self._extends,
         )
         self._rows_of = {requests[rows[0].index].key: (b, rows) for b in blocks for rows in b.batches}
@@ -126,8 +130,8 @@ class TransformersScorer(NodeStates):
 
     def _own_tokens(self, batch: Sequence[ScoreRequest]) -> int:
         """Count a batch's own tokens: the rest of each prompt, and its inner nodes."""
-        inner = len(self._prepared[batch[0].key].trie.nodes) - 1
-        return sum(len(row.rest) + inner for row in self._rows_of[batch[0].key][1])
+        rows = self._rows_of[batch[0].key][1]
+        return sum(len(row.rest) + len(self._in_order[row.index].trie.nodes) - 1 for row in rows)
 
     def _can_extend(self, longest: int) -> bool:
         """Return whether this architecture's cache has only layers whose rows can be gathered exactly.
@@ -163,8 +167,8 @@ class TransformersScorer(NodeStates):
         """Count a batch's multiplications: the body's for its own tokens, the head's for its nodes."""
         head: int = self._head.weight.numel()
         body = max(1, self._folder.n_parameters - head)
-        nodes = len(self._prepared[batch[0].key].trie.nodes)
-        return body * self._own_tokens(batch) + head * nodes * len(batch)
+        nodes = sum(len(self._prepared[request.key].trie.nodes) for request in batch)
+        return body * self._own_tokens(batch) + head * nodes
 
     def score(self, batches: Iterable[Sequence[ScoreRequest]]) -> Iterator[Sequence[Scored | Failed]]:
         """Answer the planned batches one after another."""
@@ -187,22 +191,22 @@ class TransformersScorer(NodeStates):
 
     def _score_rows(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
         prepared = [self._in_order[row.index] for row in rows]
-        trie = prepared[0].trie
+        tries = [p.trie for p in prepared]
+        token_ids = sorted(
+            {token for trie in {id(trie): trie for trie in tries}.values() for token in trie.token_ids}
+        )
         with torch.inference_mode():
-            hidden = self._hidden_states(rows, [p.ids for p in prepared], trie, cache)
+            hidden = self._hidden_states(rows, [p.ids for p in prepared], tries, cache)
             # The first rows are the ends of the prompts (`_hidden_states`): only these are listed.
             listing = TopTokens(len(rows), self._top_k or max(1, self.scoring.next_tokens))
-            scored, ends = self._head.log_probs(hidden, torch.tensor(trie.token_ids), self._boundary, listing)
+            scored, ends = self._head.log_probs(hidden, torch.tensor(token_ids), self._boundary, listing)
         lists = listing.tokens()
-        for tokens in lists:
-            if tokens and begins_thought(first := self._renderer.marked([tokens[0][0]])):
+        for tokens, p in zip(lists, prepared, strict=True):
+            if tokens and not p.rest and begins_thought(first := self._renderer.marked([tokens[0][0]])):
                 raise ModelError(inside_thought(f"after the prompt the model begins a thought ({first!r})"))
         if self._top_k is not None:
             return [self._listed(*row) for row in zip(prepared, lists, strict=True)]
-        shape = (len(trie.nodes), len(rows), len(trie.token_ids))
-        at_nodes = scored.numpy().reshape(shape)
-        end_log_probs = None if ends is None else ends.numpy().reshape(shape[:2])
-        totals = _sum_steps(trie, at_nodes, end_log_probs)
+        totals = _sum_steps(tries, token_ids, scored.numpy(), None if ends is None else ends.numpy())
         return [self._result(*row) for row in zip(prepared, totals, lists, strict=True)]
 
     def _result(
@@ -266,7 +270,7 @@ class TransformersScorer(NodeStates):
         if self.scoring.word_boundary == "word":
             marks = boundary_vocabulary(self._renderer.tokenizer, self._head.weight.shape[0])
             self._boundary = torch.tensor(marks, device=self._head.weight.device)
-        longest = max(self._prepared.values(), key=lambda prepared: len(prepared.ids), default=None)
+        longest = max(self._prepared.values(), key=lambda prepared: len(prepared.text), default=None)
         if longest is None:
             return
         with torch.inference_mode():
@@ -296,7 +300,7 @@ class TransformersScorer(NodeStates):
 
         Returns the last hidden state of the prompt's beginning, (1, hidden).
         """
-        ids = prepared.ids[:HEAD_CHECKED]
+        ids = prepared.text[:HEAD_CHECKED]
         first_tokens = sorted({c.ids[0] for c in prepared.continuations})
         hidden = self._body([ids])
         largest, allowed = self._off_by(hidden, ids, first_tokens)
@@ -316,7 +320,7 @@ class TransformersScorer(NodeStates):
         another one, in a padded row. Architectures that count positions or windows in slots, or take no
         such mask, go level by level.
         """
-        ids = longest.ids[:MOST_CHECKED]
+        ids = longest.text[:MOST_CHECKED]
         if len(ids) < 4:
             return False
         third = max(1, len(ids) // 3)
@@ -327,7 +331,7 @@ class TransformersScorer(NodeStates):
         try:
             self._body([ids[: -2 - len(rest)]], cache)
             rows = [PromptRow(0, 0, rest), PromptRow(1, 0, (*rest, *branch[:1]))]
-            branched = self._tree(rows, trie, cache, windows)[trie.nodes.index(branch), 0]
+            branched = self._tree(rows, [trie, trie], cache, windows)[2 * trie.nodes.index(branch)]
         except Exception:  # an architecture that takes no masks or positions says so in its own way
             return False
         if len(ids) > HEAD_CHECKED:
@@ -343,7 +347,7 @@ class TransformersScorer(NodeStates):
 
         Some architectures take a cache and ignore it; those are scored by forwards of whole texts.
         """
-        ids = prepared.ids[:HEAD_CHECKED]
+        ids = prepared.text[:HEAD_CHECKED]
         if len(ids) < 3:
             return True
         cache, third = DynamicCache(config=self._model.config), max(1, len(ids) // 3)
@@ -361,13 +365,30 @@ class TransformersScorer(NodeStates):
 
 
 def _sum_steps(
-    trie: TokenTrie, at_nodes: NDArray[np.float64], ends: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """Sum the tokens' log-probabilities along each expression: (rows, sequences), float64."""
-    totals = np.zeros((at_nodes.shape[1], len(trie.sequences)))
-    for k, steps in enumerate(trie.steps):
-        for node, column in steps:
-            totals[:, k] += at_nodes[node, :, column]
-        if ends is not None and trie.ends is not None:
-            totals[:, k] += ends[trie.ends[k]]
+    tries: Sequence[TokenTrie],
+    token_ids: Sequence[int],
+    scored: NDArray[np.float64],
+    ends: NDArray[np.float64] | None,
+) -> list[NDArray[np.float64]]:
+    """Sum the tokens' log-probabilities along each expression: for each row (sequences,), float64.
+
+    `scored`: (places of `nodes_of`, token ids); `ends`: (places,).
+    """
+    place = {node_and_row: k for k, node_and_row in enumerate(nodes_of(tries))}
+    rows_of: dict[int, list[int]] = {}
+    for i, trie in enumerate(tries):
+        rows_of.setdefault(id(trie), []).append(i)
+    totals: list[NDArray[np.float64]] = [np.empty(0)] * len(tries)
+    for rows in rows_of.values():
+        trie = tries[rows[0]]
+        columns = np.searchsorted(token_ids, trie.token_ids)
+        places = np.array([[place[node, i] for i in rows] for node in range(len(trie.nodes))])
+        sums = np.zeros((len(rows), len(trie.sequences)))
+        for k, steps in enumerate(trie.steps):
+            for node, column in steps:
+                sums[:, k] += scored[places[node], columns[column]]
+            if ends is not None and trie.ends is not None:
+                sums[:, k] += ends[places[trie.ends[k]]]
+        for i, of_row in zip(rows, sums, strict=True):
+            totals[i] = of_row
     return totals

@@ -51,11 +51,22 @@ class NodeStates(LocalModel):
         return cache
 
     def _hidden_states(
-        self, rows: Sequence[PromptRow], prompts: Sequence[TokenIds], trie: TokenTrie, shared: Any
+        self,
+        rows: Sequence[PromptRow],
+        prompts: Sequence[TokenIds],
+        tries: Sequence[TokenTrie],
+        shared: Any,
     ) -> torch.Tensor:
-        """Return the last hidden states (nodes x rows, hidden) at every inner node, node by node."""
+        """Return the last hidden states (nodes x rows, hidden) at every inner node, node by node.
+
+        `tries`: of the rows. Where they differ, a node is followed by the next one of the rows that have it.
+        """
         if self._extends and self._windows is not None and shared is not _TOO_LARGE:
-            return self._tree(rows, trie, shared, self._windows).flatten(0, 1)
+            return self._tree(rows, tries, shared, self._windows)
+        trie = tries[0]
+        if any(other is not trie for other in tries):
+            each = [self._by_sequences(ids, of_row) for ids, of_row in zip(prompts, tries, strict=True)]
+            return torch.stack([each[i][node] for node, i in nodes_of(tries)])
         parts = []
         for _, pairs in groupby(zip(rows, prompts, strict=True), key=lambda pair: len(pair[1])):
             alike, texts = zip(*pairs, strict=True)
@@ -68,34 +79,56 @@ class NodeStates(LocalModel):
         return torch.cat(parts, dim=1).flatten(0, 1)
 
     def _tree(
-        self, rows: Sequence[PromptRow], trie: TokenTrie, shared: Any, windows: Windows
+        self, rows: Sequence[PromptRow], tries: Sequence[TokenTrie], shared: Any, windows: Windows
     ) -> torch.Tensor:
-        """Return the states (nodes, rows, hidden) in one forward, whatever the rows' lengths.
+        """Return the states in one forward, whatever the rows' lengths, in the order of `nodes_of`.
 
         `shared`: the cache of the rows' prefixes, or None. A rest is padded after its nodes.
         """
         cache = None if shared is None else _rows_of(shared, rows)
         like = self._model.get_input_embeddings().weight  # of the model's type and device
         lengths = [len(row.rest) for row in rows]
-        longest = max(lengths)
-        tails = [node[-1] for node in trie.nodes[1:]]
-        ids = torch.tensor([[*r.rest, *tails, *r.rest[-1:] * (longest - len(r.rest))] for r in rows])
+        texts = [
+            [*row.rest, *(node[-1] for node in trie.nodes[1:])] for row, trie in zip(rows, tries, strict=True)
+        ]
+        width = max(map(len, texts))
+        ids = torch.tensor([[*text, *text[-1:] * (width - len(text))] for text in texts])
         options: dict[str, Any] = {}
-        if tails:  # else causal attention alone hides the padding, which comes last
+        # Without a second node causal attention alone hides the padding, which comes last.
+        if any(len(trie.nodes) > 1 for trie in tries):
             before = 0 if cache is None else cache.get_seq_length()
-            distinct = sorted(set(lengths))  # one mask for all rows of a length, and one row if all are equal
-            rows_of_masks = [distinct.index(n) for n in lengths] if len(distinct) > 1 else [0]
+            shapes = [(trie.parents, n) for trie, n in zip(tries, lengths, strict=True)]
+            distinct = dict(zip(shapes, tries, strict=True))
+            number = {shape: k for k, shape in enumerate(distinct)}
+            # One mask for all rows of a shape, and one row if all are equal.
+            rows_of_masks = [number[shape] for shape in shapes] if len(distinct) > 1 else [0]
             masks = {}  # of 0 and the lowest number: (rows or 1, 1, tokens, keys)
             for name, window in windows.items():
-                by_length = [_mask(trie, n, longest, before, window, like.dtype) for n in distinct]
-                masks[name] = torch.stack(by_length)[rows_of_masks][:, None].to(like.device)
+                of_shapes = [
+                    _mask(trie, n, width, before, window, like.dtype) for (_, n), trie in distinct.items()
+                ]
+                masks[name] = torch.stack(of_shapes)[rows_of_masks][:, None].to(like.device)
             options["attention_mask"] = masks if len(masks) > 1 else next(iter(masks.values()))
-            places = [[before + p for p in positions(trie, n, longest)] for n in lengths]
-            options["position_ids"] = torch.tensor(places, device=like.device)
+            places = [positions(trie, n, width) for trie, n in zip(tries, lengths, strict=True)]
+            options["position_ids"] = torch.tensor(places, device=like.device) + before
         out = last_hidden_states(self._decoder, ids.to(like.device), cache, **options)
-        columns = torch.tensor([[n - 1 + node for n in lengths] for node in range(len(trie.nodes))])
-        states: torch.Tensor = out[torch.arange(len(rows)), columns.to(out.device)]
+        at = nodes_of(tries)
+        of_row = torch.tensor([i for _, i in at], device=out.device)
+        states: torch.Tensor = out[
+            of_row, torch.tensor([lengths[i] - 1 + node for node, i in at]).to(out.device)
+        ]
         return states
+
+    def _by_sequences(self, ids: TokenIds, trie: TokenTrie) -> torch.Tensor:
+        """Return the states (nodes, hidden) of one prompt by a forward of each whole sequence."""
+        number = {node: k for k, node in enumerate(trie.nodes)}
+        states: dict[int, torch.Tensor] = {}
+        for sequence in trie.sequences:
+            # One token more where the sequence's own end is a node.
+            text = torch.tensor([ids + sequence[: None if sequence in number else -1]])
+            out = last_hidden_states(self._decoder, text.to(self._model.device))[0, len(ids) - 1 :]
+            states |= {number[sequence[:k]]: state for k, state in enumerate(out)}
+        return torch.stack([states[node] for node in range(len(trie.nodes))])
 
     def _by_levels(self, rows: Sequence[PromptRow], trie: TokenTrie, shared: Any) -> torch.Tensor:
         """Return the states (nodes x rows, hidden) of equally long rows; each level extends one cache."""
@@ -117,6 +150,12 @@ class NodeStates(LocalModel):
         """Return the last hidden states (rows, hidden) of equally long rows, extending `cache` in place."""
         ids = torch.tensor(tokens, device=self._model.device)
         return last_hidden_states(self._decoder, ids, cache)[:, -1]
+
+
+def nodes_of(tries: Sequence[TokenTrie]) -> list[tuple[int, int]]:
+    """List (node, row) of every node of every row's trie, node by node."""
+    most = max(len(trie.nodes) for trie in tries)
+    return [(node, i) for node in range(most) for i, trie in enumerate(tries) if node < len(trie.nodes)]
 
 
 def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:
@@ -159,13 +198,12 @@ def windows_of(config: Any) -> Windows | None:
 
 
 def _mask(
-    trie: TokenTrie, length: int, longest: int, before: int, window: int | None, dtype: torch.dtype
+    trie: TokenTrie, length: int, tokens: int, before: int, window: int | None, dtype: torch.dtype
 ) -> torch.Tensor:
     """Return the mask (tokens, keys) for one length of rest; a window's keys begin where its cache does.
 
     before: tokens of the shared prefix before all rows.
     """
-    tokens = longest + len(trie.nodes) - 1
     sees = torch.ones(tokens, before + tokens, dtype=torch.bool).tril(before)
     sees[length:, before + length :] = False
     for node, parent in enumerate(trie.parents):
@@ -175,7 +213,7 @@ def _mask(
         sees[place, before + place] = True
     sees.diagonal(before).fill_(True)  # padding sees the prompt and itself: no row of a softmax is empty
     if window is not None:
-        places = torch.tensor(positions(trie, length, longest))
+        places = torch.tensor(positions(trie, length, tokens))
         behind = (before + places)[:, None] - torch.cat([torch.arange(before), before + places])[None]
         sees &= behind < window
         sees = sees[:, max(0, before - (window - 1)) :]
@@ -183,7 +221,7 @@ def _mask(
     return mask.masked_fill_(~sees, torch.finfo(dtype).min)
 
 
-def positions(trie: TokenTrie, length: int, longest: int) -> list[int]:
+def positions(trie: TokenTrie, length: int, tokens: int) -> list[int]:
     """Return each token's place in its own text, counted from the rest's first token."""
-    nodes = [length - 1 + len(node) for node in trie.nodes[1:]]
-    return [*range(length), *nodes, *[length] * (longest - length)]
+    places = [*range(length), *(length - 1 + len(node) for node in trie.nodes[1:])]
+    return [*places, *[length] * (tokens - len(places))]
