@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-BiasType = Literal["explicit", "implicit"]
+BiasType = Literal["explicit", "implicit", "pairs"]
 Setting = Literal["plain", "dialogue"]
-PromptForm = Literal["raw", "completion", "chat", "chat-prefill", "chat-continue"]
+PromptForm = Literal["raw", "completion", "chat", "chat-prefill", "chat-continue", "sentence"]
 Gender = Literal["female", "male", "nonbinary"]
 Finish = Literal["stop", "length", "refusal", "filter"]
 Tuning = Literal["base", "instruct", "unknown"]
@@ -56,6 +56,20 @@ class Template:
     opening: str = ""
     expressions: str | None = None  # name of an expression set; None: the bias type's own
     frame: str | None = None  # templates of one frame are averaged, and count as one
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePair:
+    """Two sentences that differ in a person's gender alone, and a third where the language has one."""
+
+    item: str  # the same item may be there in several languages
+    female: str
+    male: str
+    diverse: str | None = None
+    stereotype: str = "all"  # what pairs have in common: an occupation, a trait
+    direction: Literal["female", "male"] | None = None  # the side that the stereotype expects
+    language: str = ""
+    prefix: str = ""  # the sentences follow it, and only what they say counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from biaskit.tables.quantities import QUANTITIES
 
 CONTRASTS = (
     *("models", "groups", "instructions", "levels", "settings", "bias-types"),
-    *("genders", "labour", "gaps"),
+    *("genders", "labour", "gaps", "pairs", "languages"),
 )
 WHERE = ("quantity", "engine", "gender", "bias_type", "setting", "prompt_form", "group_a", "group_b")
 """Columns of tests.csv that a requirement may narrow its rows by."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -33,7 +33,7 @@ DEFAULT_SLOT = "[JOB]"
 ENGLISH = "corpus:brown/word-counts.csv"
 
 Forms = Literal["both", "as-listed"]
-BIAS_TYPES: tuple[BiasType, ...] = get_args(BiasType)
+BIAS_TYPES: tuple[BiasType, ...] = ("explicit", "implicit")
 
 _DECIMAL_COMMA = re.compile(r"0,[0-9]+|1,0{1,2}")
 """Numbers whose comma can only be a decimal one; that of 1,000 may part thousands."""
@@ -72,7 +72,7 @@ class _Item(ListEntry):
 
 
 class _Template(ListEntry):
-    bias_type: BiasType
+    bias_type: Literal["explicit", "implicit"]
     question: Filled
     opening: Text = ""
     expressions: Label | None = None

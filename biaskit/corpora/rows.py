@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic
 
-from biaskit.common.inputs import expanded, one_line, opened
+from biaskit.common.inputs import expanded, one_line, opened, parse_json
 from biaskit.common.sheets import XLSX, is_sheet, open_sheet, split_sheet
 from biaskit.common.wording import count
 from biaskit.corpora.sources import (
     LISTS,
     SHIPPED,
     E,
-    ListEntry,
     entry_of,
     read_source,
     shown,
@@ -25,8 +24,8 @@ from biaskit.corpora.sources import (
 )
 from biaskit.errors import CorpusError, nearest
 
-Rows = Iterator[tuple[str, dict[str, Any]]]
-"""Places in a file, as messages name them, and the values there."""
+Entries = Iterator[tuple[str, E]]
+"""Places in a list, as messages name them, and the entries there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +38,7 @@ class SourceLayout(Generic[E]):
     top: tuple[str, ...] = ()  # keys beside the tables, TOML only
     from_line: Callable[[str], dict[str, object]] | None = None  # None: no .txt
     csv: bool = False  # read from .csv even without from_line
+    jsonl: bool = False
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -52,17 +52,22 @@ class SourceTable(Generic[E]):
 
     where: str
     top: dict[str, Any]
-    entries: Iterator[tuple[str, E]]
+    entries: Entries[E]
 
 
-def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
-    """Read a list in any of the formats that its layout allows; an empty one is a `CorpusError`."""
+def read_list(source: str | Path, layout: SourceLayout[E], *others: SourceLayout[E]) -> SourceTable[E]:
+    """Read a list in any of the formats that its layout allows; an empty one is a `CorpusError`.
+
+    `others`: how the columns of such a list may be named too; the first layout counts that finds its own.
+    """
     formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
+    layouts = (layout, *others)
     top: dict[str, Any] = {}
     if ".csv" in formats and is_sheet(str(source)) and not str(source).startswith(SHIPPED):
-        where, rows = _sheet_rows(str(source), layout)
+        where, rows = _sheet_rows(str(source), layouts)
     else:
         formats += (XLSX,) if ".csv" in formats else ()
+        formats += (".jsonl",) if layout.jsonl else ()
         where, suffix, text = read_source(source, layout.kind, formats)
         if suffix == ".toml":
             top = LISTS.parsed_toml(text, where)
@@ -71,21 +76,34 @@ def read_list(source: str | Path, layout: SourceLayout[E]) -> SourceTable[E]:
         elif suffix == ".txt" and layout.from_line:
             # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
             lines = enumerate((line.removesuffix("\r") for line in text.split("\n")), start=1)
-            rows = ((f"{where}, line {n}", layout.from_line(line)) for n, line in lines if line.strip())
+            found = ((f"{where}, line {n}", layout.from_line(line)) for n, line in lines if line.strip())
+            rows = ((place, entry_of(layout.entry, values, place)) for place, values in found)
+        elif suffix == ".jsonl":
+            lines = enumerate(text.split("\n"), start=1)
+            places = ((f"{where}, line {n}", line) for n, line in lines if line.strip())
+            rows = _mapped(((place, _json_object(line, place)) for place, line in places), layouts)
         else:
-            rows = _csv_rows(text, where, layout)
-    return SourceTable(where, top, _entries(rows, where, layout))
+            rows = _csv_rows(text, where, layouts)
+    return SourceTable(where, top, _some(rows, where, layout))
 
 
-def _entries(rows: Rows, where: str, layout: SourceLayout[E]) -> Iterator[tuple[str, E]]:
+def list_of(
+    rows: Sequence[Mapping[str, object]], layout: SourceLayout[E], *others: SourceLayout[E]
+) -> SourceTable[E]:
+    """Check a list that is in memory, a mapping of columns for each row, as `read_list` checks a file."""
+    places = ((f"{layout.kind}, row {n}", row) for n, row in enumerate(rows, start=1))
+    return SourceTable(layout.kind, {}, _some(_mapped(places, (layout, *others)), layout.kind, layout))
+
+
+def _some(rows: Entries[E], where: str, layout: SourceLayout[E]) -> Entries[E]:
     place = None
-    for place, values in rows:
-        yield place, entry_of(layout.entry, values, place)
+    for place, entry in rows:
+        yield place, entry
     if place is None:
         raise CorpusError(f"{where} has no {layout.kind}. Write at least one {layout.table}.")
 
 
-def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Rows:
+def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Entries[E]:
     known = (*layout.top, layout.table)
     for key in top:
         if key not in known:
@@ -95,16 +113,40 @@ def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Rows
     entries = top.get(layout.table, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise CorpusError(f"{where}: write each {layout.table} as a table under [[{layout.table}]].")
-    return ((f"{where}, {layout.table} {n}", dict(entry)) for n, entry in enumerate(entries, start=1))
+    places = ((f"{where}, {layout.table} {n}", values) for n, values in enumerate(entries, start=1))
+    return ((place, entry_of(layout.entry, values, place)) for place, values in places)
 
 
-def _csv_rows(text: str, where: str, layout: SourceLayout[E]) -> Rows:
+def _json_object(line: str, place: str) -> Mapping[str, object]:
+    try:
+        values = parse_json(line, parse_constant=float)  # NaN: an empty cell
+    except ValueError as error:
+        reason = str(error).partition(": line ")[0]  # without the position in the line
+        raise CorpusError(f"{place} is not valid JSON: {reason}. Write one object on a line.") from None
+    if not isinstance(values, dict):
+        raise CorpusError(f"{place} is {shown(values)}, not an object. Write one object on a line.")
+    return values
+
+
+def _mapped(
+    rows: Iterable[tuple[str, Mapping[str, object]]], layouts: Sequence[SourceLayout[E]]
+) -> Entries[E]:
+    layout = None
+    for place, values in rows:
+        if layout is None:
+            layout = _fitting(layouts, values)
+            _check_header(list(map(str, values)), place, layout, "it has", "Name columns")
+        yield place, _entry(layout, values.items(), place)
+
+
+def _csv_rows(text: str, where: str, layouts: Sequence[SourceLayout[E]]) -> Entries[E]:
     with unlimited_fields():
-        delimiter = _delimiter(text, layout)
+        delimiter = _delimiter(text, layouts)
         reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
         line = 1  # where the record to come begins
         try:
             header = next(reader, [])
+            layout = _fitting(layouts, header)
             _check_header(header, where, layout)
             line = reader.line_num + 1
             for values in reader:
@@ -114,18 +156,31 @@ def _csv_rows(text: str, where: str, layout: SourceLayout[E]) -> Rows:
                         f" header. Put a text with {_CALLED[delimiter]} in double quotes."
                     )
                 if values:
-                    yield f"{where}, line {line}", _filled(layout.entry, zip(header, values, strict=True))
+                    place = f"{where}, line {line}"
+                    yield place, _entry(layout, zip(header, values, strict=True), place)
                 line = reader.line_num + 1
         except csv.Error as error:
             raise CorpusError(f"{where}, line {line} is not valid CSV: {error}. Check its quotes.") from None
 
 
-def _filled(entry: type[ListEntry], cells: Iterable[tuple[str, object]]) -> dict[str, Any]:
-    """Keep the known columns of a row; an empty cell is left out."""
-    return {name: value for name, value in cells if name in entry.model_fields and value != ""}
+def _entry(layout: SourceLayout[E], cells: Iterable[tuple[str, object]], place: str) -> E:
+    """Check the known columns of a row; an empty cell is left out."""
+    known = layout.entry.model_fields
+    filled = {name: value for name, value in cells if name in known and not _is_empty(value)}
+    return entry_of(layout.entry, filled, place)
 
 
-def _sheet_rows(source: str, layout: SourceLayout[E]) -> tuple[str, Rows]:
+def _is_empty(value: object) -> bool:
+    # What pandas calls missing is told by its name: pd.NA cannot be compared.
+    return value == "" if isinstance(value, str) else str(value) in ("None", "nan", "NaT", "<NA>")
+
+
+def _fitting(layouts: Sequence[SourceLayout[E]], header: Collection[str]) -> SourceLayout[E]:
+    """Choose the first layout whose columns are all there, else the first of all."""
+    return next((layout for layout in layouts if set(layout.required) <= set(header)), layouts[0])
+
+
+def _sheet_rows(source: str, layouts: Sequence[SourceLayout[E]]) -> tuple[str, Entries[E]]:
     """Read a sheet of a workbook: how messages name the file, and the rows."""
     name, wanted = split_sheet(source)
     path, where = expanded(name), one_line(name)
@@ -134,33 +189,41 @@ def _sheet_rows(source: str, layout: SourceLayout[E]) -> tuple[str, Rows]:
     if wanted is None and sheet.others:
         sheets = ", ".join(map(shown, (sheet.name, *sheet.others[:8])))
         raise CorpusError(f"{where} has several sheets: {sheets}. Name one, as in {where}#{sheet.name}.")
+    layout = _fitting(layouts, sheet.header)
     _check_header(list(sheet.header), where, layout)
     columns = {column: place for place, column in enumerate(sheet.header) if column}
-    rows = sheet.rows(columns)
-    return where, ((f"{where}, row {n}", _filled(layout.entry, values.items())) for n, values in rows)
+    rows = ((f"{where}, row {n}", values) for n, values in sheet.rows(columns))
+    return where, ((place, _entry(layout, values.items(), place)) for place, values in rows)
 
 
 _CALLED = {",": "a comma", ";": "a semicolon", "\t": "a tab"}  # what may part the columns of a list
 
 
-def _delimiter(text: str, layout: SourceLayout[E]) -> str:
+def _delimiter(text: str, layouts: Sequence[SourceLayout[E]]) -> str:
     """Choose commas, unless with them the header lacks a column and with one of the others it has all."""
     first = text.partition("\n")[0]
     fits = []
     for delimiter in _CALLED:
         with contextlib.suppress(csv.Error):  # reported with its line when the rows are read
-            if set(layout.required) <= set(next(csv.reader([first], delimiter=delimiter), [])):
+            header = set(next(csv.reader([first], delimiter=delimiter), []))
+            if any(set(layout.required) <= header for layout in layouts):
                 fits.append(delimiter)
     return fits[0] if len(fits) == 1 else ","
 
 
-def _check_header(header: list[str], where: str, layout: SourceLayout[E]) -> None:
+def _check_header(
+    header: list[str],
+    where: str,
+    layout: SourceLayout[E],
+    has: str = "its first line is",
+    write: str = "Write the header",
+) -> None:
     for column in layout.required:
         if column not in header:
             fields = ", ".join(map(shown, header[:12])) or "empty"
             raise CorpusError(
-                f"{where} has no column {column!r}; its first line is {fields}.{nearest(column, header)}"
-                f" Write the header {','.join(layout.required)}, with other columns as you need them."
+                f"{where} has no column {column!r}; {has} {fields}.{nearest(column, header)}"
+                f" {write} {','.join(layout.required)}, with other columns as you need them."
             )
     for column in layout.entry.model_fields:
         if header.count(column) > 1:

@@ -18,6 +18,7 @@ from biaskit.probe.continuations import read_continuations
 from biaskit.probe.design import ProbeDesign
 from biaskit.probe.effects import tables as effect_tables
 from biaskit.probe.next_tokens import SaidNext
+from biaskit.probe.pairs import notes_of_pairs, pair_tables
 from biaskit.probe.requests import places_of
 from biaskit.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.probe.rows import fault_of
@@ -48,19 +49,24 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
     answerers = Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
     cells, study = stored.cells, design.study
-    rows_by_table = effect_tables(
-        cells,
-        groups=design.groups,
-        contrast=design.contrast,
-        strict=study.strict,
-        levels=design.levels,
-        floor=study.min_coverage,
-        interval=study.interval,
-        margins=study.margin,
-        seed=study.seed,
-        frames=design.frames,
-    )
     in_order = [x.cell for x in cells]
+    if design.pairs:
+        estimators = {x.cell.model: x.estimator for x in cells if x.estimator}
+        rows_by_table = pair_tables(in_order, stored.sentences, estimators, design.pairs, study.margin)
+        rows_by_table["tests"] = adjust(rows_by_table["tests"], Rule(strict=study.strict))
+    else:
+        rows_by_table = effect_tables(
+            cells,
+            groups=design.groups,
+            contrast=design.contrast,
+            strict=study.strict,
+            levels=design.levels,
+            floor=study.min_coverage,
+            interval=study.interval,
+            margins=study.margin,
+            seed=study.seed,
+            frames=design.frames,
+        )
     rows_by_table["probe_next"] = stored.said_next.rows(in_order)
     answers = stored.answers
     n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading, answerers)
@@ -77,7 +83,10 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     notes = [*reading.notes, *answerers.notes(manifest["models"], study)]
-    notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
+    if design.pairs:
+        notes += [*design.notes, *notes_of_pairs(rows_by_table)]
+    else:
+        notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
     if n_unused:
         notes.append(f"{n_unused} stored rows are not part of this study and were not used")
     choices = {name: value for name, value in study.model_dump().items() if name in CHOICES}
@@ -106,6 +115,7 @@ class _StoredCells:
     n_open: int  # cells that were begun and need another round of draws
     answers: AnswersOfRun  # that sampling drew
     said_next: SaidNext  # the tokens after the prompts, where rows keep them
+    sentences: list[Sequence[Mapping[str, Any]] | None]  # of pairs: the expressions of each cell
     expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
     """(model, bias type, template) → the expressions of one of its rows, with their tokens."""
 
@@ -124,6 +134,7 @@ def _read_cells(
     expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
     said_next, answers = SaidNext(), AnswersOfRun(design)
     n_unused = n_open = 0
+    sentences: list[Sequence[Mapping[str, Any]] | None] = [None] * (len(cells) if design.pairs else 0)
 
     def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
         return cell_shares(
@@ -145,6 +156,10 @@ def _read_cells(
         answerers.add_answers(row)
         for i in answered:
             wording = cells[i].model, cells[i].bias_type, cells[i].template_id
+            if design.pairs:
+                sentences[i], digests[i] = row["expressions"], _digest(row)
+                shares_of[i] = CellShares(cells[i], row["estimator"], None, None, None)
+                continue
             expressions.setdefault(wording, row["expressions"])
             said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
@@ -166,7 +181,7 @@ def _read_cells(
         n_unused += len(rows_of_cell) - len(used)
     all_cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, expressions)
+    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, sentences, expressions)
 
 
 _ANSWERED = ("k", "listed", "may_hide", "listed_next", "draws", "counts")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, key_of
+from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, digest, key_of
 from biaskit.corpora.loaders import (
     BIAS_TYPES,
     load_dialogue,
@@ -14,6 +14,7 @@ from biaskit.corpora.loaders import (
     load_templates,
     render_forms,
 )
+from biaskit.corpora.pairs import load_pairs
 from biaskit.corpora.prompts import fill, join, raw_text
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import StudyError, TableError, nearest
@@ -27,6 +28,7 @@ from biaskit.records import (
     Item,
     Prompt,
     PromptForm,
+    SentencePair,
     Setting,
     Template,
     as_record,
@@ -36,6 +38,8 @@ from biaskit.study.keys import ProbeStudy
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
+SENTENCE = Item("sentence", "sentences")
+"""The one item of a study of pairs: each pair is a template without a slot."""
 CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
 """The columns of a row that name a cell of one model."""
 
@@ -55,6 +59,8 @@ class ProbeDesign:
     groups: tuple[str, ...]
     contrast: tuple[str, str]
     sources: dict[str, str]  # every list that was read → its SHA-256
+    pairs: tuple[SentencePair, ...] = ()  # template 1 is the first of them
+    notes: tuple[str, ...] = ()  # what a careful reader must know of the lists
 
     @property
     def n_cells(self) -> int:
@@ -80,8 +86,17 @@ class ProbeDesign:
         return {level: tuple(ids) for level, ids in ids_of.items()}
 
 
-def resolve_design(study: ProbeStudy) -> ProbeDesign:
-    """Read what the study names, choose from it, and check that it fits together."""
+Pairs = Sequence[Mapping[str, object]]
+"""Pairs of sentences as a program holds them: their columns by name."""
+
+
+def resolve_design(study: ProbeStudy, pairs: Pairs | None = None) -> ProbeDesign:
+    """Read what the study names, choose from it, and check that it fits together.
+
+    `pairs`: in place of the study's list.
+    """
+    if study.pairs:
+        return _design_of_pairs(study, pairs)
     items = load_items(study.jobs.source)
     items = tuple(select(study.jobs.select, [i.name for i in items], range(1, len(items) + 1), items, "jobs"))
     listed = load_templates(study.templates.source)
@@ -131,8 +146,52 @@ def resolve_design(study: ProbeStudy) -> ProbeDesign:
         raise StudyError(
             f"{design.n_cells:,} prompts are more than {MOST_CELLS:,}: choose fewer jobs or templates."
         )
-    _check_pairs(design)
     return design
+
+
+def _design_of_pairs(study: ProbeStudy, given: Pairs | None) -> ProbeDesign:
+    """Make a template of each pair, whose target words are its sentences."""
+    for name, unset in _NOT_WITH_PAIRS.items():
+        if getattr(study, name) != unset:
+            raise StudyError(f"Pairs of sentences are scored as they are: leave out {name}.")
+    if study.debiasing_prompts.select != "none":
+        raise StudyError("Pairs of sentences are scored as they are: leave out --debiasing-prompts.")
+    pairs, notes = load_pairs(study.pairs if given is None else given)
+    groups = ("female", "male", "diverse") if any(pair.diverse for pair in pairs) else ("female", "male")
+    templates = tuple(Template(n, "pairs", pair.prefix) for n, pair in enumerate(pairs, 1))
+    stated = digest(list(given)) if given is not None else source_digest(study.pairs)
+    return ProbeDesign(
+        study=study,
+        slot="",
+        items=(SENTENCE,),
+        templates=templates,
+        instructions=(None,),
+        settings=("plain",),
+        dialogue=None,
+        expressions={("pairs", n): sentences_of(pair) for n, pair in enumerate(pairs, 1)},
+        groups=groups,
+        contrast=("female", "male"),
+        sources={study.pairs: stated},
+        pairs=pairs,
+        notes=notes,
+    )
+
+
+_NOT_WITH_PAIRS: Mapping[str, object] = {
+    "system_prompt": None,
+    "context": "plain",
+    "continuations": 0,
+    "word_boundary": "token",
+    "prompt_format": "auto",
+    "contrast": None,
+}
+"""Keys that change a prompt or a target word, each with the value that changes nothing."""
+
+
+def sentences_of(pair: SentencePair) -> tuple[Expression, ...]:
+    """List the sentences of a pair as what is scored."""
+    texts = {"female": pair.female, "male": pair.male, "diverse": pair.diverse}
+    return tuple(Expression(group, text) for group, text in texts.items() if text)
 
 
 def _choose_expressions(
@@ -180,22 +239,6 @@ def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, st
     if study.contrast[0] == study.contrast[1]:
         raise StudyError(f"contrast names {study.contrast[0]!r} twice.")
     return study.contrast
-
-
-def _check_pairs(design: ProbeDesign) -> None:
-    """Refuse to pair only some templates with some jobs: that confounds the two (methods/prompts#cells)."""
-    study = design.study
-    if not study.pairs:
-        return
-    stated = {(p.bias_type, p.template, p.job) for p in study.pairs}
-    full = ((t.bias_type, t.id, item.name) for t in design.templates for item in design.items)
-    missing = [f"({bias_type} {t}, {job})" for bias_type, t, job in full if (bias_type, t, job) not in stated]
-    if missing:
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise StudyError(
-            f"{study.name}: pairs must be the full product of templates and jobs, else their average is"
-            f" confounded. Missing: {', '.join(missing[:5])}{more}."
-        )
 
 
 Placed = tuple[Cell, Template, Instruction | None, Item]
@@ -246,6 +289,8 @@ def build_prompt(
 ) -> Prompt:
     """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-forms)."""
     study = design.study
+    if form == "sentence":
+        return Prompt(template.question, form)
     question = fill(template.question, item, design.slot, study.articles)
     opening = fill(template.opening, item, design.slot, study.articles)
     instructed = instruction.text if instruction else ""

@@ -49,7 +49,7 @@ def score_cells(
         question=partial(compatibility, design),
         resolved=lambda: describe_design(design) if resolved is None else resolved,
     )
-    forms = _choose_forms(study, scorers, session)
+    forms = _take_sentences(scorers, session) if design.pairs else _choose_forms(study, scorers, session)
     stored: StoredRows[int] = StoredRows(matched_draws, 0)
 
     def work_of(label: str) -> CellWork:
@@ -114,6 +114,9 @@ class CellWork(Work[int]):
         """The template and the job of a request."""
         for cell, request in zip(self.cells.cells, self.cells.requests, strict=True):
             if any(self.rounds.request(request, number).key == key for number in range(self.rounds.most)):
+                if self.design.pairs:
+                    pair = self.design.pairs[cell.template_id - 1]
+                    return f"pair {pair.item!r} {pair.language}".strip()
                 return f"{cell.bias_type} template {cell.template_id}, job {cell.job!r}"
         return ""
 
@@ -154,7 +157,7 @@ class CellWork(Work[int]):
             shows=plan_sentence(
                 *(self.design, self.estimator.name, draws), of_demo=of_demo, n_models=len(session.models)
             )
-            if session.shard.whole
+            if session.shard.whole and not self.design.pairs
             else "",
         )
         return self._with_all_rounds(shown) if due and draws is not None else shown
@@ -207,6 +210,21 @@ def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, for
         )
     kept = {name: earlier[name] for name in ("continuations", "reach") if name in earlier}
     return entry | {name: earlier.get(name) for name in ("batch_size", "notes")} | kept
+
+
+def _take_sentences(
+    scorers: Mapping[str, ContinuationScorer], session: Session[ContinuationScorer]
+) -> dict[str, PromptForm]:
+    """Leave out the models that do not give the probability of a whole sentence."""
+    forms: dict[str, PromptForm] = {}
+    for label, scorer in scorers.items():
+        try:
+            scorer.estimator_for("sentence")
+        except ModelError as error:
+            session.leave_out(label, ModelError(f"{label}: {error}"))
+        else:
+            forms[label] = "sentence"
+    return forms
 
 
 def _choose_forms(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from biaskit.probe.design import ProbeDesign, choose_contrast
-from biaskit.records import Expression
+from biaskit.records import Expression, as_record
 from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import Cells, draws_of, estimator_of
 from biaskit.study.keys import ProbeStudy
@@ -18,9 +18,10 @@ _OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinki
 def describe_design(design: ProbeDesign) -> dict[str, Any]:
     """Describe everything that was asked, with items, templates and expressions in full."""
     sets, set_of_template = _sets_of(design)
-    return describe_lists(
+    described = describe_lists(
         design,
         design.items,
+        **({"pairs": [as_record(pair) for pair in design.pairs]} if design.pairs else {}),
         settings=list(design.settings),
         dialogue=asdict(design.dialogue) if design.dialogue else None,
         expression_sets=sets,
@@ -28,6 +29,7 @@ def describe_design(design: ProbeDesign) -> dict[str, Any]:
         groups=list(design.groups),
         contrast=list(design.contrast),
     )
+    return described | ({"notes": list(design.notes)} if design.notes else {})
 
 
 def _sets_of(design: ProbeDesign) -> tuple[list[list[list[str]]], dict[str, int]]:
@@ -103,4 +105,6 @@ def read_design(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None
         groups=stored.groups,
         contrast=choose_contrast(study, stored.groups),
         sources=stored.sources,
+        pairs=stored.pairs,
+        notes=stored.notes,
     )

@@ -14,7 +14,7 @@ from biaskit.common.inputs import Inputs
 from biaskit.common.provenance import canonical_json, digest, versions
 from biaskit.corpora.prompts import PersonaPrompt
 from biaskit.errors import RunError
-from biaskit.records import Dialogue, Instruction, Item, ModelIdentity, PromptForm, Template
+from biaskit.records import Dialogue, Instruction, Item, ModelIdentity, PromptForm, SentencePair, Template
 
 RUN_FORMAT = 1
 
@@ -86,9 +86,11 @@ class Cells(_Lists):
     settings: tuple[Literal["plain", "dialogue"], ...]
     dialogue: Dialogue | None
     expression_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
-    expressions_of_template: dict[Annotated[str, Field(pattern=r"^(explicit|implicit):\d+$")], _Whole]
+    expressions_of_template: dict[Annotated[str, Field(pattern=r"^(explicit|implicit|pairs):\d+$")], _Whole]
     groups: Annotated[tuple[str, ...], Field(min_length=2)]
     contrast: tuple[str, ...]
+    pairs: tuple[SentencePair, ...] = ()
+    notes: tuple[str, ...] = ()  # on the lists
 
     @model_validator(mode="after")
     def _each_template_has_its_expressions(self) -> Cells:

@@ -54,7 +54,7 @@ class Spread:
         return self.reason in CONDITIONAL
 
 
-Term = tuple[FloatArray, int]
+Term = tuple[FloatArray, float]
 """What a mean square adds to a variance, `[...]`, and its degrees of freedom."""
 
 

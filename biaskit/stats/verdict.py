@@ -52,6 +52,8 @@ _GAP, _SHARE = ("crossed", "group_gap"), ("crossed", "share")
 ROLES: Mapping[tuple[str, str, str, str], Role] = {
     ("probe", *_SHARE, "groups"): Role("say", 0, _ASKED),
     ("probe", "crossed", "asymmetry", "groups"): Role("say", None, _ASKED),
+    ("probe", *_SHARE, "pairs"): Role("say", 0, _ASKED),
+    ("probe", *_SHARE, "languages"): Role("say", None, _ASKED),
     ("personas", "paired", "represented_share", "labour"): Role("write", 0, ("model_a",)),
     **{
         ("personas", "paired", quantity, "genders"): Role("how", rank, ("model_a",))

@@ -58,7 +58,7 @@ def read_study_file(name: str) -> dict[str, Any]:
 
 _LISTS = ("jobs", "occupations", "templates", "debiasing_prompts", "target_words")
 """Tables whose `source` names a list."""
-_FILES = ("dialogue", "drop_words", "categories")  # keys that name a file
+_FILES = ("dialogue", "drop_words", "categories", "pairs")  # keys that name a file
 _LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
 
 
@@ -195,7 +195,7 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
     """Yield (dotted key, default, description) of every key that a study can set."""
     for name, field in model.model_fields.items():
         nested = _nested(field.annotation)
-        if nested is not None and name != "pairs":
+        if nested is not None:
             yield from describe_keys(nested, f"{prefix}{name}.")
         else:
             value = "(required)" if field.is_required() else field.get_default(call_default_factory=True)

@@ -91,14 +91,6 @@ _MARGIN = "margin.QUANTITY: equivalence margin"
 _REFERENCE = "what the page compares shares with: parity, the workforce share (labour), both or none"
 
 
-class Pair(_Strict):
-    """One (template, item) pair of an explicit listing."""
-
-    bias_type: Literal["explicit", "implicit"]
-    template: int = Field(ge=1, le=MOST_ENTRIES)
-    job: str
-
-
 class _Study(_Strict):
     name: str = Field(description="part of the default run folder's name")
     engine: Any  # each engine's own
@@ -135,11 +127,13 @@ class ProbeStudy(_Study):
 
     engine: Literal["probe"] = key("probe", "which engine runs it")
     bias_type: Literal["explicit", "implicit", "both"] = key("both", "which templates")
-    jobs: Choice = Field(description="items that fill the slot")
-    templates: TemplateChoice = Field(description="questions, and openings of answers")
+    pairs: str = key("", "pairs of sentences, in place of templates and jobs: corpus:NAME/FILE, or a path")
+    jobs: Choice = key(Choice(source="corpus:occugender/jobs.csv"), "items that fill the slot")
+    templates: TemplateChoice = key(
+        TemplateChoice(source="corpus:occugender/templates.toml"), "questions, and openings of answers"
+    )
     debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts")
     target_words: TargetWordChoice = key(TargetWordChoice(), "the words that count as naming a group")
-    pairs: tuple[Pair, ...] = key((), "an explicit list of pairs; must be the full product")
     context: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a dialogue")
     dialogue: str = key("corpus:mattern/dialogue.toml", "the conversation of the dialogue context")
     debiasing_place: Literal["own-line", "in-question"] = key(

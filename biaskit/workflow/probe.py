@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from biaskit.arguments import TEXT, checked
 from biaskit.common.provenance import key_of
+from biaskit.common.wording import short
 from biaskit.errors import ModelError, UsageError
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import LocalOptions, ScoringOptions, WordBoundary
@@ -23,6 +24,7 @@ from biaskit.probe.scoring import score_cells
 from biaskit.probe.stored_design import compatibility, describe_design, read_design
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
+from biaskit.report.render.pairs import pair_document
 from biaskit.report.render.probe import probe_document
 from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest, write_manifest
@@ -37,7 +39,8 @@ from biaskit.workflow.result import RunResult, table_property
 if TYPE_CHECKING:
     import pandas as pd
 
-_PRINTED = ("probe_groups", "probe_levels", "probe_next", "probe_outcomes", "tests")
+DEFAULT_STUDY, PAIRS = "occugender", "pairs"
+_PRINTED = ("pair_groups", "probe_groups", "probe_levels", "probe_next", "probe_outcomes", "tests")
 OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
 
 
@@ -51,7 +54,10 @@ class ProbeResult(RunResult):
     ProbeResult('probed': mine, 8 prompts, 1 warning)
     """
 
-    headline = "probe_groups"
+    @property
+    def headline(self) -> str:  # type: ignore[override]
+        """The table that `--format csv` prints."""
+        return "pair_groups" if "pair_groups" in self.analysis()["files"] else "probe_groups"
 
     cells = table_property(
         "probe_cells",
@@ -83,6 +89,14 @@ class ProbeResult(RunResult):
         "Read the most probable next tokens; of local models, with the study's key `record_next`.\n"
         ">>> probed.next.empty\nTrue",
     )
+    pair_scores = table_property(
+        "pair_scores",
+        "Read share of women, log-ratio and expected side of each pair of sentences.",
+    )
+    pair_groups = table_property(
+        "pair_groups",
+        "Read mean shares and stereotype rate, with intervals, of each language and stereotype.",
+    )
     outcomes = table_property(
         "probe_outcomes",
         "Read which fraction of the sampled answers names a gender, declines, …\n"
@@ -103,6 +117,8 @@ class ProbeResult(RunResult):
         analysis = self.analysis()
         design = read_design(read_manifest(self.path)["resolved"], analysis["choices"])
         tables = read_set(self.path, _PRINTED).rows()
+        if design.pairs:
+            return pair_document(tables, self.warnings, analysis["signature"])
         return probe_document(frame_of(design), tables, self.warnings, analysis["signature"])
 
 
@@ -137,9 +153,10 @@ class ProbeArguments(RunArguments, total=False):
 @checked(ProbeArguments, *OF_RUNS, target_words=TEXT)
 def probe(
     *models: Any,
-    study: str = "occugender",
+    study: str = DEFAULT_STUDY,
     jobs: str | Sequence[str] | None = None,
     templates: str | Sequence[str] | None = None,
+    pairs: str | Path | pd.DataFrame | Sequence[Mapping[str, object]] | None = None,
     prompt_format: str | None = None,
     out: str | Path | None = None,
     **options: Unpack[ProbeArguments],
@@ -156,6 +173,9 @@ def probe(
             callables (`bk.writer`); by default those that the study names.
         study: a shipped study (`bk.corpora` lists them) or a path to a TOML file.
         jobs, templates: names, ids or ranges of the study's lists, or paths to lists of your own.
+        pairs: in place of jobs and templates, pairs of sentences that differ in gender: a file, a DataFrame
+            or a list of dicts with female and male and, where there are any, item, diverse, stereotype,
+            direction, language and prefix.
         prompt_format: auto, raw, chat-prefill or chat-continue: how a question becomes a prompt.
         out: the run's folder; by default one named after the question. The same call continues a run.
 
@@ -163,6 +183,10 @@ def probe(
     where a model, a study or an argument does not exist or fit; its message says what to do.
     """
     keys = ("bias_type", "context", "system_prompt", "estimator", "samples", "max_samples_per_prompt")
+    given = None
+    if pairs is not None:
+        study, of_pairs, given = _study_of_pairs(pairs, study, {"jobs": jobs, "templates": templates})
+        options["settings"] = {**of_pairs, **(options.get("settings") or {})}
     overrides = stated(prompt_format=prompt_format, **{k: options.get(k) for k in (*keys, "continuations")})
     debiasing_prompts, target_words = options.get("debiasing_prompts"), options.get("target_words")
     lists = {"jobs": jobs, "templates": templates, "debiasing_prompts": debiasing_prompts}
@@ -175,7 +199,8 @@ def probe(
         if not target_words:
             raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
         overrides["target_words.source" if is_path(target_words) else "target_words.every"] = target_words
-    design = resolve_design(load_probe_study(study, {**overrides, **(options.get("settings") or {})}))
+    loaded = load_probe_study(study, {**overrides, **(options.get("settings") or {})})
+    design = resolve_design(loaded, given)
     described = describe_design(design)
     digest = described["digest"]
     resolved = None if options.get("dry_run") else described
@@ -194,6 +219,22 @@ def probe(
     )
 
 
+def _study_of_pairs(
+    pairs: Any, study: str, lists: Mapping[str, object]
+) -> tuple[str, dict[str, Any], list[dict[str, object]] | None]:
+    """Choose the study that pairs are put in: its name, what they set in it, and pairs that are in memory."""
+    if others := [name for name, value in lists.items() if value is not None]:
+        raise UsageError(f"Pairs of sentences take no --{others[0]}: leave it out.")
+    study = PAIRS if study == DEFAULT_STUDY else study
+    named = {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
+    if isinstance(pairs, str | Path):
+        return study, {**named, "pairs": str(pairs)}, None
+    rows = pairs.to_dict("records") if hasattr(pairs, "to_dict") else pairs
+    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
+        raise UsageError(f"pairs is {short(repr(pairs), 60)}: give a file, a DataFrame or a list of dicts.")
+    return study, {**named, "pairs": "in memory"}, [dict(row) for row in rows]
+
+
 def scoring_of(design: ProbeDesign) -> ScoringOptions:
     """Say what a study measures of every model."""
     study = design.study
@@ -204,7 +245,7 @@ def scoring_of(design: ProbeDesign) -> ScoringOptions:
         longest=max(len(e.text) for group in design.expressions.values() for e in group),
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
-        next_tokens=study.record_next,
+        next_tokens=0 if design.pairs else study.record_next,
     )
 
 
@@ -229,7 +270,7 @@ def _look_at_forms(
     entry = session.manifest["models"].get(label, {})
     several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)
     chosen = design.study.prompt_format != "auto" or design.study.system_prompt
-    if lent is None or not several or chosen or entry.get("notes") is not None:
+    if form == "sentence" or lent is None or not several or chosen or entry.get("notes") is not None:
         return
     with lent(HANDFUL) as tried:
         reach = reach_by_form(design, tried)
@@ -250,7 +291,7 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
     tables = analyse_probe_rows(run, overrides)
     manifest = read_manifest(run)
     models = list(manifest["models"])
-    if len(models) > 1:
+    if len(models) > 1 and tables.rows("probe_cells"):
         design = read_design(manifest["resolved"], overrides)
         rows, notes = between_models(
             tables.rows("probe_cells"),

@@ -14,6 +14,7 @@ from biaskit.report.figures import (
     labour,
     model_rows,
     outcomes,
+    pairs,
     probe,
     srb,
     transfer,
@@ -30,7 +31,7 @@ Kind = Callable[[View], Iterator[Figure]]
 """Make the figures of one kind from the rows of one study and prompt form; none without rows."""
 KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
     "probe": {
-        "say": (probe.groups, labour.labour, items.jobs),
+        "say": (probe.groups, labour.labour, items.jobs, pairs.pairs),
         "else": (outcomes.outcomes,),
         "models": (differences.models,),
         "help": (forest.debiasing,),

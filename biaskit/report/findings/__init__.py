@@ -14,6 +14,7 @@ from biaskit.report.findings.labour import labour
 from biaskit.report.findings.limits import cannot_show, explained, not_measured
 from biaskit.report.findings.marked_words import words
 from biaskit.report.findings.models import compared, models
+from biaskit.report.findings.pairs import pairs
 from biaskit.report.findings.scores import scores
 from biaskit.report.findings.sentence import STRENGTH, Said
 from biaskit.report.findings.texts import write
@@ -31,7 +32,7 @@ BETWEEN: tuple[Topic, ...] = ("models", "gaps", "relations")
 """Topics of the findings that tie models and engines together."""
 N_LEADING = 3
 UNCLEAR, SILENT = STRENGTH["no-clear-difference"], STRENGTH["no-verdict"]
-_SAID_BY = (say_whom, labour, write, words, scores, beside, models, agree, instructions)
+_SAID_BY = (say_whom, pairs, labour, write, words, scores, beside, models, agree, instructions)
 
 
 def findings(content: Content) -> tuple[Finding, ...]:

@@ -18,6 +18,7 @@ from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
 Topic = Literal[
     "probe-explicit",
     "probe-implicit",
+    "pairs",
     "representation",
     "srb",
     "words",

@@ -116,6 +116,7 @@ def _kind(name: str) -> Kind:
 
 
 GROUPS, ASYMMETRY, LABOUR = map(_kind, ("groups", "asymmetry", "labour"))
+PAIRS, IN_LANGUAGE = map(_kind, ("pairs", "in_language"))
 GAP_CHANGE, CHANGE = map(_kind, ("gap_change", "change"))
 AGAINST_LABOUR, SEPARATED, NEARER, REFUSED = map(_kind, ("against_labour", "separated", "nearer", "refused"))
 

@@ -90,6 +90,9 @@ def _of_probe(part: Part) -> Iterator[str]:
 def _forms(parts: Sequence[Part], what: str) -> Iterator[str]:
     models = [model for part in parts for model in part.models]
     forms = list(dict.fromkeys(model.prompt_form for model in models if model.prompt_form))
+    if forms == ["sentence"]:
+        yield _SAID["pairs"]
+        return
     if len(forms) == 1:
         yield f"The {what} used one prompt format ({short(forms[0])}); others may give other numbers."
     elif forms:

@@ -16,6 +16,7 @@ from biaskit.tables.coverage import WEAK, is_under
 from biaskit.tables.query import Row, distinct, grouped, where
 
 N_LARGEST = 2
+_PAIRED = {"share": "pair_share", "group_gap": "pair_gap"}  # subjects of pairs of sentences
 _COUNTED: dict[Verdict, tuple[str, str]] = {
     "higher": ("differs clearly", "differ clearly"),
     "equivalent": ("is about the same", "are about the same"),
@@ -102,7 +103,12 @@ def _of_row(content: Content, row: Row) -> Said:
     part = next(parts_of(content, "probe"), None) or content.parts[0]
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     return claim(
-        *(of_models(row["quantity"]), row, _topic([row]), _measured(content, [row])),
+        *(
+            of_models(_PAIRED.get(row["quantity"], "") if row["bias_type"] == "pairs" else row["quantity"]),
+            row,
+            _topic([row]),
+            _measured(content, [row]),
+        ),
         coverage=coverage_behind(content, [row]),
         pieces={
             "opening": opening(row["bias_type"], *of_sides, whose="their") or "in texts",

@@ -114,7 +114,7 @@ def sentence(*templates: str, **pieces: Piece) -> str:
 
 # --- pieces of it ------------------------------------------------------------------------------------
 
-OPENINGS = {"explicit": "asked directly", "implicit": "completing a sentence"}
+OPENINGS = {"explicit": "asked directly", "implicit": "completing a sentence", "pairs": "of two sentences"}
 AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 

@@ -1,0 +1,154 @@
+"""How sentence pairs are published elsewhere: EuroGEST, CrowS-Pairs and WinoBias, told by their columns.
+
+Verified against the authors' repositories: EuroGEST's columns and stereotypes where its evaluation reads them
+(JacquelineRowe/EuroGEST at b543592, evaluate_models; the file itself asks for a consent), CrowS-Pairs' file
+and README (nyu-mll/crows-pairs at 8aaac11), WinoBias' lines (uclanlp/corefBias at 0bce984), which are
+published as texts: put side by side they are the two columns read here. Nothing of them is shipped.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from numbers import Integral
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from biaskit.corpora.loaders import load_word_groups
+from biaskit.corpora.rows import SourceLayout
+from biaskit.corpora.sources import Filled, Label, ListEntry
+from biaskit.records import SentencePair
+
+Side = Literal["female", "male"]
+Hunk = tuple[Sequence[str], Sequence[str]]
+"""Neighbouring words of one sentence and what stands in their place in the other."""
+
+_STEREOTYPES = (  # EuroGEST's labels of 1 to 16: seven of women, nine of men
+    *("emotional", "gentle", "empathetic", "neat", "social", "weak", "beautiful"),
+    *("tough", "self-confident", "professional", "rational", "providers", "leaders", "childish"),
+    *("sexual", "strong"),
+)
+_OF_WOMEN = 7
+_CHARACTERS = "\u3040-\u30ff\u4e00-\u9fff"  # written without spaces: each stands for a word
+_WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
+_SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell
+    "female": re.compile(
+        r"shes?|hers?|herself|mrs|ms|miss|maam|madam|females?|feminine|\w*wom[ae]ns?|\w*girl(friend)?s?|tomboys?"
+        r"|lad(y|ys|ies)|queens?|princess(es)?|moms?|mums?|grandmas?|aunts?|nieces?|brides?|widows?"
+        r"|\w*(mother|daughter|sister|wife|wive)s?"
+    ),
+    "male": re.compile(
+        r"hes?|him|his|himself|mr|sirs?|males?|masculine|\w*(?<!wo)m[ae]ns?|\w*boy(friend)?s?|guys?|dudes?|kings?"
+        r"|princes?|dads?|grandpas?|uncles?|nephews?|grooms?|widowers?|\w*(father|son|brother|husband)s?"
+    ),
+}
+
+
+def _as_text(value: object) -> object:
+    if isinstance(value, float):
+        return f"{value:.15g}"  # pandas makes 3.0 of 3 where a cell of the column is empty
+    return value if isinstance(value, bool) or not isinstance(value, Integral) else str(value)
+
+
+def _stripped(value: object) -> object:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _without_brackets(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return re.sub(r"^\d+\s+|[\[\]]", "", value.strip()).strip()
+
+
+Name = Annotated[Label, BeforeValidator(_as_text)]  # a number is a name too
+_Published = Annotated[Filled, BeforeValidator(_stripped)]
+_Bracketed = Annotated[Filled, BeforeValidator(_without_brackets)]
+
+
+class PairRow(ListEntry):
+    """A row of a list of pairs, in whatever columns."""
+
+    def as_pair(self) -> SentencePair | str:
+        """Make the pair, with an empty item where the row names none, or say which rows hold no pair."""
+        raise NotImplementedError
+
+
+class _EuroGest(PairRow):
+    GEST_ID: Name
+    Stereotype_ID: Annotated[int, Field(strict=False, ge=1, le=len(_STEREOTYPES))]
+    Feminine: _Published | None = None
+    Masculine: _Published | None = None
+
+    def as_pair(self) -> SentencePair | str:
+        if self.Feminine is None or self.Masculine is None:
+            return "without a feminine and a masculine sentence"
+        expected: Side = "female" if self.Stereotype_ID <= _OF_WOMEN else "male"
+        stereotype = _STEREOTYPES[self.Stereotype_ID - 1]
+        return SentencePair(
+            self.GEST_ID, self.Feminine, self.Masculine, stereotype=stereotype, direction=expected
+        )
+
+
+class _CrowsPair(PairRow):
+    sent_more: _Published
+    sent_less: _Published
+    bias_type: Name
+    stereo_antistereo: Name = "all"
+
+    def as_pair(self) -> SentencePair | str:
+        if self.bias_type != "gender":
+            return "of another bias type than gender"
+        return _expected_first(self.sent_more, self.sent_less, self.stereo_antistereo)
+
+
+class _WinoBias(PairRow):
+    pro_stereotyped: _Bracketed
+    anti_stereotyped: _Bracketed
+
+    def as_pair(self) -> SentencePair | str:
+        return _expected_first(self.pro_stereotyped, self.anti_stereotyped, "all")
+
+
+PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(
+    SourceLayout("pairs", "pair", entry) for entry in (_EuroGest, _CrowsPair, _WinoBias)
+)
+"""Their columns, by which they are told."""
+
+
+def differing_words(one: str, other: str) -> Iterator[Hunk]:
+    """Yield in order the words in which two sentences differ, in lower case and without marks."""
+    words = [
+        ["".join(c for c in word if unicodedata.category(c)[0] in "LMN") for word in _WORD.findall(text)]
+        for text in (one.casefold(), other.casefold())
+    ]
+    a, b = ([word for word in sentence if word] for sentence in words)
+    for what, *(i, j, k, m) in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if what != "equal":
+            yield a[i:j], b[k:m]
+
+
+@cache
+def gender_words() -> frozenset[str]:
+    """Load the words of corpora/gender-words, in letters a-z."""
+    return frozenset(load_word_groups("corpus:gender-words/words.toml"))
+
+
+def side_of(words: Iterable[str]) -> Side | None:
+    """Tell which gender the gendered words among `words` say; None: none, or both."""
+    gendered = [word for word in words if word in gender_words()]
+    said = [side for side, pattern in _SIDES.items() if any(map(pattern.fullmatch, gendered))]
+    return said[0] if len(said) == 1 else None
+
+
+def _expected_first(expected: str, other: str, stereotype: str) -> SentencePair | str:
+    hunks = list(differing_words(expected, other))
+    sides = [side_of(word for hunk in hunks for word in hunk[place]) for place in (0, 1)]
+    if sides == ["female", "male"]:
+        return SentencePair("", expected, other, stereotype=stereotype, direction="female")
+    if sides == ["male", "female"]:
+        return SentencePair("", other, expected, stereotype=stereotype, direction="male")
+    return "without words that tell the feminine sentence from the masculine one"

@@ -1,0 +1,167 @@
+"""Sentence pairs that differ in a person's gender alone: read, checked, and what is odd about them said."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+from biaskit.common.wording import count, short
+from biaskit.corpora.pair_formats import (
+    PUBLISHED,
+    Hunk,
+    Name,
+    PairRow,
+    differing_words,
+    gender_words,
+)
+from biaskit.corpora.rows import SourceLayout, list_of, read_list
+from biaskit.corpora.sources import Filled, Label, Text, shown
+from biaskit.errors import CorpusError
+from biaskit.records import SentencePair
+
+SHIPPED_PAIRS = "corpus:pairs-en/pairs.csv"
+
+_STEM = 3  # letters that forms of one word share
+_SHORT = 4  # letters of articles, pronouns and prepositions
+_POSSESSIVE = re.compile(r"(sein|ihr)(e[mnrs]?)?")  # German: the one pair of longer pronouns
+_SAME_SCRIPT = {"HIRAGANA": "CJK", "KATAKANA": "CJK"}  # one Japanese text has all three
+
+
+class _Pair(PairRow):
+    female: Filled
+    male: Filled
+    item: Name = ""
+    diverse: Filled | None = None
+    stereotype: Name = "all"
+    direction: Literal["female", "male"] | None = None
+    language: Label = ""
+    prefix: Text = ""
+
+    def as_pair(self) -> SentencePair:
+        return SentencePair(**self.model_dump())
+
+
+_PAIRS: SourceLayout[PairRow] = SourceLayout("pairs", "pair", _Pair, csv=True, jsonl=True)
+
+
+def load_pairs(
+    source: str | Path | Sequence[Mapping[str, object]],
+) -> tuple[tuple[SentencePair, ...], tuple[str, ...]]:
+    """Read sentence pairs in file order, and what a reader should know of them, a line each.
+
+    .csv, .xlsx, .jsonl, .toml (`[[pair]]`), or rows in memory with the columns female, male and, where
+    wanted, item (else the row's number), diverse, stereotype, direction, language and prefix; others are
+    ignored. EuroGEST, CrowS-Pairs and WinoBias are told by their columns (`pair_formats`). A sentence
+    follows its prefix after one space.
+    """
+    if isinstance(source, str | Path):
+        table = read_list(source, _PAIRS, *PUBLISHED)
+    else:
+        table = list_of(source, _PAIRS, *PUBLISHED)
+    pairs: list[SentencePair] = []
+    places: dict[tuple[str, str], str] = {}
+    left_out: defaultdict[str, list[str]] = defaultdict(list)
+    for number, (where, row) in enumerate(table.entries, start=1):
+        found = row.as_pair()
+        if isinstance(found, str):
+            left_out[found].append(where)
+            continue
+        pair = replace(found, item=found.item or str(number))
+        _check_sentences(pair, where)
+        if (first := places.setdefault((pair.item.lower(), pair.language), where)) != where:
+            language = f" in language {shown(pair.language)}" if pair.language else ""
+            raise CorpusError(
+                f"{where}: item {shown(pair.item)} is listed twice{language} (first: {first})."
+                " Number its sentences, and name what they share under stereotype."
+            )
+        pairs.append(pair)
+    notes = [
+        f"{count(len(rows), 'row')} {kind}, left out (first: {rows[0]})" for kind, rows in left_out.items()
+    ]
+    if not pairs:
+        raise CorpusError(f"{table.where} has no pairs: {'; '.join(notes)}. Write at least one.")
+    return tuple(pairs), (*notes, *_notes(pairs))
+
+
+def _check_sentences(pair: SentencePair, where: str) -> None:
+    sentences = {"female": pair.female, "male": pair.male, "diverse": pair.diverse}
+    for one, other in combinations(sentences, 2):
+        if sentences[one] == sentences[other]:
+            raise CorpusError(
+                f"{where}: {one} and {other} are the same sentence, {shown(sentences[one])}."
+                " Write the forms in which they differ, or remove the row."
+            )
+
+
+# --- what is odd, but no error -------------------------------------------------------------------
+
+
+def _notes(pairs: Sequence[SentencePair]) -> list[str]:
+    """Say in a line each, with a count and the first example, what does not fit together."""
+    notes = []
+    undirected = [pair for pair in pairs if pair.direction is None]
+    if 0 < len(undirected) < len(pairs):
+        what = count(len(undirected), "pair has", "pairs have")
+        notes.append(f"{what} no direction: no stereotype rate over them (first: {_named(undirected[0])})")
+    unnamed = [pair for pair in pairs if not pair.language]
+    if 0 < len(unnamed) < len(pairs):
+        what = count(len(unnamed), "pair names", "pairs name")
+        notes.append(f"{what} no language, others do (first: {_named(unnamed[0])})")
+    for language in dict.fromkeys(pair.language for pair in pairs if pair.language):
+        scripts = {pair: _script(pair.female) for pair in pairs if pair.language == language}
+        usual = Counter(scripts.values()).most_common(1)[0][0]
+        if odd := [pair for pair, script in scripts.items() if script != usual]:
+            what = count(len(odd), "pair", "pairs")
+            letters = f"{scripts[odd[0]].lower()}, not {usual.lower()}"
+            notes.append(
+                f"{what} of language {shown(language)} in other letters (first: {_named(odd[0])}: {letters})"
+            )
+    beyond = {pair: words for pair in pairs if (words := _beyond_gender(pair))}
+    if beyond:
+        what = count(len(beyond), "pair differs", "pairs differ")
+        example, words = next(iter(beyond.items()))
+        notes.append(f"{what} in more than marks of gender (first: {_named(example)}: {words})")
+    return notes
+
+
+def _named(pair: SentencePair) -> str:
+    return f"{short(pair.item)} ({short(pair.language)})" if pair.language else short(pair.item)
+
+
+def _script(text: str) -> str:
+    """Name the script of most letters, such as LATIN."""
+    names = [unicodedata.name(letter, "unknown").partition(" ")[0] for letter in text if letter.isalpha()]
+    scripts = Counter(_SAME_SCRIPT.get(name, name) for name in names)
+    return scripts.most_common(1)[0][0] if scripts else "none"
+
+
+def _beyond_gender(pair: SentencePair) -> str:
+    """Quote the first words that differ and are no marks of gender; empty: there are none."""
+    for hunk in differing_words(pair.female, pair.male):
+        if not _marks_gender(hunk):
+            return " / ".join(shown(" ".join(words)) for words in hunk)
+    return ""
+
+
+def _marks_gender(hunk: Hunk) -> bool:
+    one, other = hunk
+    if not one or not other:
+        return len(one) + len(other) == 1
+    if abs(len(one) - len(other)) == 1:  # an article may hide in a preposition: del, de la; au, à la
+        one, other = ([word for word in words if len(word) > _SHORT] for words in hunk)
+    return len(one) == len(other) and all(map(_forms_of_one_word, one, other))
+
+
+def _forms_of_one_word(a: str, b: str) -> bool:
+    return (
+        a[:_STEM] == b[:_STEM]
+        or max(len(a), len(b)) <= _SHORT
+        or {a, b} <= gender_words()
+        or all(map(_POSSESSIVE.fullmatch, (a, b)))
+    )

@@ -1,0 +1,67 @@
+"""Draw pairs of sentences: a row for each stereotype, a panel for each language.
+
+See methods/probabilities#pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import count
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import Band, Dots, Panel, Plot, point, shares
+from biaskit.report.figures.view import View, portions
+from biaskit.tables.query import Row, distinct, first, where
+
+MOST_ROWS, MOST_PANELS = 44, 5
+ARROWS = {"female": "→", "male": "←"}
+
+
+def pairs(view: View) -> Iterator[Figure]:
+    """Draw the share of the feminine sentence, in as many figures as models and languages need."""
+    yield from view.charts(
+        where(view.rows("pair_groups"), language="all"), "pairs", "Share of the feminine sentence", _pairs
+    )
+    languages = [language for language in distinct(view.rows("pair_groups"), "language") if language != "all"]
+    for number, place, some in portions(languages, MOST_PANELS):
+        rows = [row for row in view.rows("pair_groups") if row["language"] in some]
+        yield from view.charts(
+            rows, f"pairs-languages{number}", f"Share of the feminine sentence by language{place}", _pairs
+        )
+
+
+def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    names = distinct(rows, "stereotype")
+    # More stereotypes than fit stand in the table; a list without any has one row.
+    names = [name for name in names if name != "all"][:MOST_ROWS] or ["all"]
+    expects = _expected(view)
+    panels = []
+    for language in distinct(rows, "language"):
+        of_panel = where(rows, language=language)
+        dots = []
+        for model in models:
+            of_model = where(of_panel, model=model)
+            found = [first(of_model, stereotype=name) for name in names]
+            points = [row and point(row, ("female_share", "ci_low", "ci_high")) for row in found]
+            dots.append(Dots(view.marks[model], points))
+        axis = shares("feminine sentence", parity=True)
+        arrows = [expects.get(name, "") for name in names]
+        title = "" if language == "all" else str(language) or "(none)"
+        panels.append(
+            Panel(names, axis, dots, title=title, beside=arrows if any(arrows) else (), heading="expected")
+        )
+    n = sum(row["n_pairs"] for row in where(rows, model=models[0], stereotype="all"))
+    caption = (
+        f"In percent of the probability of both sentences; n = {count(n, 'pair')}; arrows: the side that the"
+        " stereotype expects (→ the feminine sentence); bars: 95\u00a0% intervals over pairs. Table:"
+        " pair_groups."
+    )
+    return Plot([Band(panels)], caption, view.entries(models))
+
+
+def _expected(view: View) -> dict[str, str]:
+    """Map each stereotype to an arrow, none where its pairs expect different sides."""
+    directions: dict[str, set[str]] = {}
+    for row in view.rows("pair_scores"):
+        directions.setdefault(str(row["stereotype"]), set()).add(row["direction"] or "")
+    return {name: ARROWS.get(next(iter(found)), "") for name, found in directions.items() if len(found) == 1}

@@ -1,0 +1,67 @@
+"""Lay out the tables of sentence pairs: a line for each language, then one for each stereotype."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from biaskit.common.wording import percent, percent_range
+from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.tables.query import Row, Tables, grouped, where
+
+ALL = "all"
+MOST_STEREOTYPES = 40  # more are in pair_groups.csv alone
+COLUMNS = ("women", "where expected", "men expected", "difference", "expected side", "pairs")
+
+
+def pair_document(tables: Tables, notes: Sequence[str], signature: str) -> Document:
+    """Make the tables of each model from pair_groups.csv."""
+    groups, shown = tables.get("pair_groups", []), []
+    for (model,), rows in grouped(groups, "model").items():
+        languages = where(rows, stereotype=ALL)
+        stereotypes = [row for row in where(rows, language=ALL) if row["stereotype"] != ALL]
+        name = f"{model} ({rows[0]['estimator']})" if rows[0]["estimator"] not in ("exact", None) else model
+        shown.append(_table(f"{name}: % of the probability of both sentences", "language", languages))
+        if 0 < len(stereotypes) <= MOST_STEREOTYPES:
+            # With one direction the columns of the other side and of the difference have no number.
+            shown.append(_table(f"{name}, by stereotype", "stereotype", stereotypes))
+    return Document(tuple(shown), tuple(notes), signature)
+
+
+def _table(title: str, name: str, rows: Sequence[Row]) -> TitledTable:
+    lines = []
+    for row in [*(row for row in rows if row[name] != ALL), *where(rows, **{name: ALL})]:
+        both = row["gap"] is not None
+        line = [
+            _with_ends(row, "female_share", "ci"),
+            percent(row["share_where_female"]) if both else "–",
+            percent(row["share_where_male"]) if both else "–",
+            _points(row) if both else "–",
+            _with_ends(row, "expected_rate", "expected"),
+            str(row["n_pairs"]),
+        ]
+        lines.append((str(row[name]) or "(none)", *line))
+    kept = [i for i in range(len(COLUMNS)) if any(line[i + 1] != "–" for line in lines)]
+    return TitledTable(
+        title=title,
+        header=((Heading(name), *(Heading(COLUMNS[i]) for i in kept)),),
+        rows=tuple((line[0], *(line[i + 1] for i in kept)) for line in lines),
+        note="Brackets: 95 % intervals. "
+        "women: share of the feminine sentence. "
+        "where expected, men expected: the same where the stereotype expects women, and men; difference: in"
+        " points. "
+        "expected side: part of the pairs in which the sentence that the stereotype expects is more probable;"
+        " it also holds any general preference for one gender.",
+    )
+
+
+def _with_ends(row: Row, name: str, ends: str) -> str:
+    if row[name] is None:
+        return "–"
+    low, high = row[f"{ends}_low"], row[f"{ends}_high"]
+    return percent(row[name]) + (f" [{percent_range(low, high)}]" if low is not None else "")
+
+
+def _points(row: Row) -> str:
+    low, high = row["gap_low"], row["gap_high"]
+    ends = "" if low is None else f" [{100 * low:.0f} to {100 * high:.0f}]"
+    return f"{100 * row['gap']:.0f}{ends}"
