@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from biaskit.common.wording import short
 from biaskit.compare.aliases import key_of
@@ -27,6 +28,7 @@ from biaskit.compare.personas import comparable as texts_comparable
 from biaskit.compare.probe import Answers, answers_of, forms_apart, groups_apart, pair_rows, same_templates
 from biaskit.compare.relations import gap_tests, relation_rows
 from biaskit.compare.same_prompts import PromptTexts
+from biaskit.compare.sentence_pairs import pair_rows_of_sentences, scores_of
 from biaskit.errors import nearest
 from biaskit.runs.collection import Collection, Model, StoredRun, rule_of
 from biaskit.stats.contrasts import Row as TestRow
@@ -80,6 +82,10 @@ class _Comparison:
 
     def __post_init__(self) -> None:
         self.answers, self.outcomes = self._answers()
+        self.scores: dict[str, Any] = {}  # of pairs of sentences
+        for run in self.runs("probe"):
+            pairs = run.manifest["resolved"].get("pairs", ())
+            self.scores |= scores_of(run.tables.get("pair_scores", ()), pairs)
         self.texts = self._texts()
 
     def runs(self, engine: str) -> list[StoredRun]:
@@ -122,16 +128,22 @@ class _Comparison:
             where = str(run.path / "tables" / "probe_cells.csv")
             answers |= answers_of(rows, groups, where, asked)
             outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
-            absent = [model for model in run.manifest["models"] if model not in answers]
+            absent = [m for m in run.manifest["models"] if rows and m not in answers]
             self.tables.notes += [f"{model} has no row in {where}." for model in absent]
         return answers, outcomes
 
     def compare_answers(self) -> None:
         """Add the tests between models that were probed, and their notes."""
-        models = [model for model in self.models("probe") if model.label in self.answers]
+        models = [model for model in self.models("probe") if model.label in {**self.answers, **self.scores}]
         left_out: dict[str, None] = {}
         notes: list[PairNote] = []
         for pair in self._pairs(models, "probe"):
+            members = {model for side in pair for model in side.models}
+            if members <= self.scores.keys():
+                self.tables.tests += pair_rows_of_sentences(pair, self.scores, self.margins)
+                continue
+            if members & self.scores.keys():
+                continue  # one was asked questions, the other pairs
             if note := groups_apart(pair, self.answers):
                 notes.append(note)
                 continue

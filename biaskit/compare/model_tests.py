@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from biaskit.compare.pairs import PairNote, model_pairs, say_apart
 from biaskit.compare.personas import change_rows, pair_rows_of_texts, texts_of
 from biaskit.compare.probe import CONTRAST, answers_of, forms_apart, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
+from biaskit.compare.sentence_pairs import pair_rows_of_sentences, scores_of
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row as StoredRow
@@ -40,6 +42,17 @@ def between_models(
             apart.append(note)
     forms = {model: next(iter(answers[model].blocks)).prompt_form for model in models if model in answers}
     return adjust(rows), [*notes, *say_apart(apart, forms)]
+
+
+def between_models_on_pairs(
+    rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]], margins: Mapping[str, float]
+) -> tuple[list[Row], list[str]]:
+    """Test every pair of models on rows of pair_scores.csv, later named minus earlier named."""
+    scores = scores_of(rows, pairs)
+    made = [
+        row for pair in model_pairs(list(scores)) for row in pair_rows_of_sentences(pair, scores, margins)
+    ]
+    return adjust(made), []
 
 
 def between_persona_models(

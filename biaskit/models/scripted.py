@@ -153,8 +153,9 @@ class ScriptedScorer(_Scripted):
             return Failed(request.key, str(line["fail"]))
         listed, unlisted = line.get("log_probs", {}), line.get("else", ELSE)
         log_probs = []
+        between = "" if request.prompt.form == "sentence" and not request.prompt.text else " "
         for expression in request.expressions:
-            text = " " + expression.text
+            text = between + expression.text
             value = float(listed.get(text, unlisted))
             log_probs.append(LogProb(expression.group, text, value, value))
         return Scored(request.key, rendered, "exact", tuple(log_probs), self._answered())
@@ -192,7 +193,7 @@ class ScriptedGenerator(_Scripted):
 
 def rendered_plainly(prompt: Prompt) -> str:
     """Render a prompt as text without any model's template."""
-    if prompt.form in ("raw", "completion"):
+    if prompt.form in ("raw", "completion", "sentence"):
         return prompt.text
     lines = [text for text in (prompt.system, prompt.preamble) if text]
     for turn in prompt.turns:

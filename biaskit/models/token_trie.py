@@ -47,7 +47,7 @@ def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTri
     )
 
 
-def shared_length(sequences: Sequence[TokenIds]) -> int:
+def shared_length(sequences: Sequence[Sequence[object]]) -> int:
     """Return how many first tokens all sequences share, of each at least its last one left over."""
     shortest = min(map(len, sequences))
     alike = (k for k in range(shortest - 1) if len({s[k] for s in sequences}) > 1)

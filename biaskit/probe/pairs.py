@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from biaskit.records import NO_INSTRUCTION, Cell, SentencePair
-from biaskit.stats.arrays import FloatArray
-from biaskit.stats.clustered import FEWEST_CLUSTERS, spread_of_clusters, spread_of_gap, wilson_of_clusters
-from biaskit.stats.contrasts import Row, Scope, one_row
-from biaskit.stats.crossed import Spread, crossed_test, joined, share_interval
-from biaskit.stats.welch import Statistic
+from biaskit.records import WOMEN_AND_MEN, Cell, SentencePair
+from biaskit.stats.arms import OF_PAIRS, Arm
+from biaskit.stats.clustered import gap_of_pairs, spread_of_pairs, wilson_of_clusters
+from biaskit.stats.contrasts import Row, one_row, scope_of
+from biaskit.stats.crossed import joined, share_interval
 from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import distinct, where
 from biaskit.tables.schema import SCHEMAS, Column
@@ -108,39 +107,6 @@ def _groups(scores: Sequence[StoredRow]) -> Iterator[tuple[str, str, list[Stored
             yield language, stereotype, rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Clusters:
-    """What the pairs of a group repeat in, as far as there is enough of it to be a sample."""
-
-    first: Callable[[StoredRow], object]
-    second: Callable[[StoredRow], object] | None
-    note: str | None
-
-    @classmethod
-    def of(cls, *sides: Sequence[StoredRow]) -> _Clusters:
-        """Choose stereotypes, else items; and languages. On what is too few the numbers are conditional."""
-        rows = [row for side in sides for row in side]
-        n_stereotypes = min(len(distinct(side, "stereotype")) for side in sides)
-        n_languages = len(distinct(rows, "language"))
-        notes = [
-            f"conditional on {n} {name}s" if 1 < n < FEWEST_CLUSTERS else None
-            for n, name in ((n_stereotypes, "stereotype"), (n_languages, "language"))
-        ]
-        name = "item" if n_stereotypes < FEWEST_CLUSTERS else "stereotype"
-        second = (lambda row: row["language"]) if n_languages >= FEWEST_CLUSTERS else None
-        return cls(lambda row: (row["direction"], row["stereotype"], row[name]), second, joined(notes))
-
-    def spread(
-        self, values: Sequence[float] | FloatArray, rows: Sequence[StoredRow], side: Sequence[bool] = ()
-    ) -> Spread:
-        """Estimate the spread of the mean of values, or of their gap between two sides."""
-        x, first = np.array(values), [self.first(row) for row in rows]
-        second = [self.second(row) for row in rows] if self.second else None
-        return (
-            spread_of_gap(x, np.array(side), first, second) if side else spread_of_clusters(x, first, second)
-        )
-
-
 def _group_row(language: str, stereotype: str, rows: Sequence[StoredRow]) -> Row:
     """Average the pairs of a language and a stereotype, each with equal weight."""
     known = [row for row in rows if row.get("female_share") is not None]
@@ -159,70 +125,46 @@ def _group_row(language: str, stereotype: str, rows: Sequence[StoredRow]) -> Row
     row |= {"n_per_token_differs": len(differing), "n_directed": 0}
     if not known:
         return {**row, "reason": missing}
-    clusters = _Clusters.of(known)
-    shares = [float(r["female_share"]) for r in known]
-    spread, mean = clusters.spread(shares, known), float(np.mean(shares))
+    shares = np.array([row["female_share"] for row in known])
+    spread, mean = spread_of_pairs(shares, known), float(shares.mean())
     row["female_share"] = mean
     if spread.variance is not None and spread.dof is not None:
         row["ci_low"], row["ci_high"] = map(float, share_interval(mean, spread.variance, spread.dof))
     diverse = [r["diverse_share"] for r in known if r.get("diverse_share") is not None]
     row["diverse_share"] = float(np.mean(diverse)) if diverse else None
-    reasons = [missing, clusters.note, spread.reason]
-    directed = [r for r in known if r.get("expected") is not None]
-    if directed:
+    reasons = [missing, spread.reason]
+    if directed := [r for r in known if r.get("expected") is not None]:
         # A pair whose sentences are equally probable is none that the stereotype expects, as in CrowS-Pairs.
-        expected = [float(r["expected"]) for r in directed]
-        rate = float(np.mean(expected))
-        ends = wilson_of_clusters(rate, len(expected), _Clusters.of(directed).spread(expected, directed))
-        low, high = ends or (None, None)
-        row |= {
-            "n_directed": len(directed),
-            "expected_rate": rate,
-            "expected_low": low,
-            "expected_high": high,
-        }
-    if sides := _sides(directed):
-        women, men = (float(np.mean([r["female_share"] for r in side])) for side in sides)
-        test = _gap(sides)
-        low, high = test.ci95 or (None, None)
-        row |= {"share_where_female": women, "share_where_male": men}
-        row |= {"gap": test.estimate, "gap_low": low, "gap_high": high}
-        reasons.append(test.reason)
+        expected = np.array([float(r["expected"]) for r in directed])
+        rate = float(expected.mean())
+        low, high = wilson_of_clusters(rate, len(expected), spread_of_pairs(expected, directed)) or (
+            None,
+            None,
+        )
+        row |= {"n_directed": len(directed), "expected_rate": rate}
+        row |= {"expected_low": low, "expected_high": high}
+    if (gap := gap_of_pairs(shares, known)) is not None:
+        for direction in WOMEN_AND_MEN:
+            of_side = [r["female_share"] for r in where(known, direction=direction)]
+            row[f"share_where_{direction}"] = float(np.mean(of_side))
+        low, high = gap.ci95 or (None, None)
+        row |= {"gap": gap.estimate, "gap_low": low, "gap_high": high}
+        reasons.append(gap.reason)
     elif directed and stereotype == ALL:
         reasons.append(ONE_SIDE)
     return {**row, "reason": joined(reasons)}
 
 
-def _sides(rows: Sequence[StoredRow]) -> tuple[list[StoredRow], list[StoredRow]] | None:
-    """Part pairs by the side that their stereotype expects; None where all expect the same."""
-    women, men = where(rows, direction="female"), where(rows, direction="male")
-    return (women, men) if women and men else None
-
-
-def _gap(sides: tuple[Sequence[StoredRow], Sequence[StoredRow]]) -> Statistic:
-    """Test women's share where a stereotype expects them, less that where it expects men."""
-    rows, clusters = [*sides[0], *sides[1]], _Clusters.of(*sides)
-    side = [True] * len(sides[0]) + [False] * len(sides[1])
-    shares = np.array([float(row["female_share"]) for row in rows])
-    gap = float(shares[: len(sides[0])].mean() - shares[len(sides[0]) :].mean())
-    test = crossed_test(gap, clusters.spread(shares, rows, side))
-    return replace(test, reason=joined([clusters.note, test.reason]))
-
-
 def _test(language: str, rows: Sequence[StoredRow], margins: Mapping[str, float]) -> Iterator[Row]:
     """Make the row of tests.csv of all pairs, or of a language, where stereotypes expect both sides."""
-    directed = [row for row in rows if row.get("expected") is not None]
-    if sides := _sides(directed):
-        model = str(rows[0]["model"])
-        scope = Scope(
-            *("probe", OF_ALL if language == ALL else OF_LANGUAGES, model, model),
-            *("pairs", "plain", "sentence", str(NO_INSTRUCTION), str(NO_INSTRUCTION)),
-            gender="female",
-            group_a=language,
-            group_b=language,
-            unit="pair",
-        )
-        yield one_row("crossed", _gap(sides), scope=scope, n=len(directed), margins=margins, note=None)
+    known = [row for row in rows if row.get("female_share") is not None]
+    gap = gap_of_pairs(np.array([row["female_share"] for row in known]), known)
+    if gap is not None:
+        model, contrast = str(rows[0]["model"]), OF_ALL if language == ALL else OF_LANGUAGES
+        scope = scope_of(Arm(model, *OF_PAIRS), contrast)
+        scope = replace(scope, gender="female", group_a=language, group_b=language, unit="pair")
+        n = sum(row["direction"] is not None for row in known)
+        yield one_row("crossed", gap, scope=scope, n=n, margins=margins, note=None)
 
 
 def notes_of_pairs(tables: Mapping[str, Sequence[StoredRow]]) -> Iterator[str]:

@@ -1,99 +1,81 @@
-"""A mean over units in clusters of one or two kinds, or the gap of two such means.
+"""Means over pairs of sentences, which lie in clusters of one or two kinds, and gaps between two sides.
 
 See methods/averages#clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.crossed import MANY, Spread, Term, combined
+from biaskit.stats.crossed import MANY, Spread, Term, combined, crossed_test, joined
 from biaskit.stats.proportions import wilson
+from biaskit.stats.welch import Statistic
 
+Row = Mapping[str, Any]
 FEWEST_CLUSTERS = 4
 """Fewer clusters of a kind are no sample of it: the numbers hold for these alone."""
-ONE_CLUSTER = "one cluster: no interval"
 
 
 def spread_of_clusters(
-    values: FloatArray, a: Sequence[Hashable], b: Sequence[Hashable] | None = None
+    values: FloatArray,
+    a: Sequence[Hashable],
+    b: Sequence[Hashable] | None = None,
+    side: BoolArray | None = None,
 ) -> Spread:
-    """Estimate the variance of a mean over units whose clusters are taken as drawn at random.
+    """Estimate the variance of a mean, or of a gap, over units whose clusters are taken as drawn at random.
 
     Formula: u_i = (x_i − x̄)/n; S_A = G/(G−1) Σ_g (Σ_{i in g} u_i)² over the G clusters of a, alike S_B;
         W = C/f Σ_c (Σ_{i in c} e_i/n)² over the C cells of a × b, e the residuals of least squares on a and
         b, f = C less their rank; v = max(S_A + S_B − W, S_A, S_B);
-        dof = v² / (S_A²/(g−1) + S_B²/(h−1) + W²/f), at least 1, with g = n² / Σ n_g², alike h.
+        dof = v² / (S_A²/(g−1) + S_B²/(h−1) + W²/f), at least 1, with g = n² / Σ n_g², alike h. Of a gap S_A
+        and W of each side, summed; S_B from the sums over both sides, u_i of the second with a minus.
     Arguments: values `[n]`; the cluster of each unit, of a kind that nests others (stereotypes), and of a
-        second kind in which units repeat (languages).
-    Returns: v and dof. Where each cell has one unit, those of `crossed.spread_of_mean`.
-    Missing or empty input: a second kind with one cluster is left out; None where the first has one.
+        second kind in which units repeat (languages); of a gap the side `[n]`: a cluster of a lies on one.
+    Returns: v and dof. Where each cell has one unit, those of `crossed.spread_of_mean`; of a gap the variance
+        of `crossed.spread_of_difference`.
+    Missing or empty input: None where a kind, or on a side the first, has one cluster.
     Reference: methods/averages#clusters; two kinds as in Cameron, Gelbach and Miller 2011; checked against
         crossed mean squares and in simulation (`benchmarks/pair_worlds.py`).
     """
-    return _spread([(values, np.ones(len(values), np.bool_), 1.0)], a, b)
-
-
-def spread_of_gap(
-    values: FloatArray, side: BoolArray, a: Sequence[Hashable], b: Sequence[Hashable] | None = None
-) -> Spread:
-    """Estimate the variance of the mean of the units on one side less that of the others.
-
-    Formula: S_A and W of `spread_of_clusters` for each side, summed; S_B from the sums over both sides, u_i
-        of the second with a minus.
-    Arguments: values `[n]`; side `[n]`; clusters, of which the first kind's lie on one side each.
-    Returns: v and dof. Where each cell has one unit, the variance of `crossed.spread_of_difference`.
-    Missing or empty input: None where a side has one cluster.
-    Reference: methods/averages#clusters.
-    """
-    return _spread([(values, side, 1.0), (values, ~side, -1.0)], a, b)
-
-
-def _spread(
-    parts: Sequence[tuple[FloatArray, BoolArray, float]],
-    a: Sequence[Hashable],
-    b: Sequence[Hashable] | None,
-) -> Spread:
-    second = _numbered(b) if b is not None else np.zeros(len(a), np.intp)
+    second = _numbered(b if b is not None else [0] * len(a))
     n_second = int(second.max(initial=0)) + 1
     own = np.zeros(len(a))
     of_first: list[Term] = []
     within: list[Term] = []
-    for values, here, sign in parts:
-        first, n = _numbered([label for label, is_here in zip(a, here, strict=True) if is_here]), here.sum()
-        n_first = int(first.max(initial=0)) + 1
-        if n_first < 2:
-            return Spread(None, None, ONE_CLUSTER if len(a) else None)
+    sizes = []
+    for sign, here in ((1.0, np.ones(len(a), np.bool_)),) if side is None else ((1.0, side), (-1.0, ~side)):
+        first, n = _numbered([*compress(a, here)]), here.sum()
+        sizes.append(int(first.max(initial=0)) + 1)
+        if sizes[-1] < 2:
+            return Spread(None, None, "one cluster: no interval" if len(a) else None)
         off = values[here] - values[here].mean()
         own[here] = sign * off / n
-        of_first.append(_term(first, off / n, n_first / (n_first - 1)))
+        of_first.append(_term(first, off / n))
         if n_second > 1:
-            factors = (first, second[here])
-            additive = np.hstack([np.equal.outer(kind, np.unique(kind)) for kind in factors]).astype(
-                np.float64
-            )
+            kinds = (first, second[here])
+            additive = np.hstack([np.equal.outer(kind, np.unique(kind)) for kind in kinds]).astype(np.float64)
             fitted, _, rank, _ = np.linalg.lstsq(additive, off, rcond=None)
-            cells = _numbered([*zip(*(kind.tolist() for kind in factors), strict=True)])
+            cells = _numbered([*zip(*(kind.tolist() for kind in kinds), strict=True)])
             n_cells = int(cells.max()) + 1
             if (free := n_cells - int(rank)) > 0:
                 left = np.bincount(cells, (off - additive @ fitted) / n)
                 within.append((np.asarray(n_cells / free * np.square(left).sum()), free))
-    of_second = _term(second, own, n_second / (n_second - 1)) if n_second > 1 else None
-    sizes = tuple(
-        len({label for label, is_here in zip(a, here, strict=True) if is_here}) for _, here, _ in parts
-    )
-    return Spread(*combined(of_first, of_second, within), None, sizes, n_second)
+    variance, dof = combined(of_first, _term(second, own) if n_second > 1 else None, within)
+    return Spread(variance, dof, None, tuple(sizes), n_second)
 
 
-def _term(kind: NDArray[np.intp], own: FloatArray, correction: float) -> Term:
+def _term(kind: NDArray[np.intp], own: FloatArray) -> Term:
     """Sum the squares of the clusters' sums, with the degrees of freedom of clusters of such sizes."""
     sizes = np.bincount(kind)
     dof = max(sizes.sum() ** 2 / np.square(sizes).sum() - 1, 1.0)
-    return np.asarray(correction * np.square(np.bincount(kind, own)).sum()), dof
+    return np.asarray(len(sizes) / (len(sizes) - 1) * np.square(np.bincount(kind, own)).sum()), dof
 
 
 def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
@@ -119,3 +101,40 @@ def wilson_of_clusters(rate: float, n: int, spread: Spread) -> tuple[float, floa
     units = rate * (1 - rate) / variance if variance > 0 and 0 < rate < 1 else float(spread.n_jobs[0])
     units = min(units, n) * float(ndtri(0.975) / stdtrit(dof, 0.975)) ** 2
     return wilson(rate * units, units)
+
+
+# --- rows of pairs -------------------------------------------------------------------------------------
+
+
+def spread_of_pairs(values: FloatArray, rows: Sequence[Row], side: BoolArray | None = None) -> Spread:
+    """Estimate the spread of the mean of values, or of their gap, over rows of pair_scores.csv.
+
+    Clusters are stereotypes, else items, and languages; on fewer than four of a kind the numbers are
+    conditional, and the reason says so.
+    """
+    sides = [rows] if side is None else [[*compress(rows, here)] for here in (side, ~side)]
+    n_stereotypes = min(len({row["stereotype"] for row in of_side}) for of_side in sides)
+    n_languages = len({row["language"] for row in rows})
+    name = "stereotype" if n_stereotypes >= FEWEST_CLUSTERS else "item"
+    first = [(row["direction"], row["stereotype"], row[name]) for row in rows]
+    second = [row["language"] for row in rows] if n_languages >= FEWEST_CLUSTERS else None
+    spread = spread_of_clusters(values, first, second, side)
+    few = [
+        f"conditional on {n} {kind}s" if 1 < n < FEWEST_CLUSTERS else None
+        for n, kind in ((n_stereotypes, "stereotype"), (n_languages, "language"))
+    ]
+    return replace(spread, reason=joined([*few, spread.reason]))
+
+
+def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0) -> Statistic | None:
+    """Test the mean of values where a stereotype expects women less that where it expects men.
+
+    None where all pairs with a direction expect the same side. `limit`: the largest that the gap can be.
+    """
+    directed = np.array([bool(row["direction"]) for row in rows], np.bool_)
+    side = np.array([row["direction"] == "female" for row in rows], np.bool_)[directed]
+    if not side.any() or side.all():
+        return None
+    x = values[directed]
+    spread = spread_of_pairs(x, [*compress(rows, directed)], side)
+    return crossed_test(float(x[side].mean() - x[~side].mean()), spread, limit=limit)

@@ -284,23 +284,28 @@ def _look_at_forms(
 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    from biaskit.compare.model_tests import between_models, merge_tests
+    from biaskit.compare.model_tests import between_models, between_models_on_pairs, merge_tests
     from biaskit.compare.same_prompts import PromptTexts
     from biaskit.stats.verdict import Rule
 
     tables = analyse_probe_rows(run, overrides)
     manifest = read_manifest(run)
     models = list(manifest["models"])
-    if len(models) > 1 and tables.rows("probe_cells"):
+    if len(models) > 1:
         design = read_design(manifest["resolved"], overrides)
-        rows, notes = between_models(
-            tables.rows("probe_cells"),
-            groups=design.groups,
-            models=models,
-            margins=design.study.margin,
-            run=str(run),
-            asked=PromptTexts(compatibility(design)),  # templates of one frame are one unit
-        )
+        margins = design.study.margin
+        if design.pairs:
+            scores = tables.rows("pair_scores")
+            rows, notes = between_models_on_pairs(scores, manifest["resolved"]["pairs"], margins)
+        else:
+            rows, notes = between_models(
+                tables.rows("probe_cells"),
+                groups=design.groups,
+                models=models,
+                margins=margins,
+                run=str(run),
+                asked=PromptTexts(compatibility(design)),  # templates of one frame are one unit
+            )
         tables.add(
             "tests", merge_tests(tables.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
         )

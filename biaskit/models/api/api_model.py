@@ -97,4 +97,4 @@ class ApiModel:
 
 def path_of(form: PromptForm) -> str:
     """Return the path of a server that a prompt form is sent to."""
-    return COMPLETIONS if form in ("raw", "completion") else CHATS
+    return COMPLETIONS if form in ("raw", "completion", "sentence") else CHATS

@@ -93,6 +93,9 @@ class Capabilities:
     def estimators(self, form: PromptForm, forced: str = "auto") -> tuple[EstimatorName, ...]:
         """Return the estimators that it passes in a prompt form, the strongest first."""
         able: dict[EstimatorName, bool] = {}
+        if form == "sentence":  # one call for a sentence, where selected ids take one for each token
+            able = {"echo": self.echo, "selected-ids": self.selected_ids}
+            return tuple(name for name in reversed(LADDER) if able.get(name) and forced in ("auto", name))
         if form == "raw":
             able = {
                 "selected-ids": self.selected_ids,
@@ -113,7 +116,7 @@ class Capabilities:
         forced = scoring.estimator
         names = self.estimators(form, forced)
         if not names:
-            problem = forced if form == "raw" else f"{forced}, chat"
+            problem = "echo" if form == "sentence" else forced if form == "raw" else f"{forced}, chat"
             why = self.problems.get(problem) or self.problems.get(form) or "the endpoint does not offer it"
             wanted = "no estimator is possible" if forced == "auto" else f"{forced} is not possible"
             can = sorted({f"{f}: {', '.join(e)}" for f in PROBE_FORMS if (e := self.estimators(f))})

@@ -19,8 +19,13 @@ class Echo:
 
     before: tuple[str, ...]
     tokens: tuple[str, ...]
-    log_prob: float  # of the whole continuation, teacher-forced
+    values: tuple[float, ...]  # of the continuation's tokens; NaN of a text's first, where it has none
     beside: tuple[float, ...]  # the values before and after it, as an echo off by one token would give
+
+    @property
+    def log_prob(self) -> float:
+        """Log-probability of the whole continuation, teacher-forced."""
+        return math.fsum(self.values)
 
 
 def echo_call(model: str, text: str, name: str = "") -> Call:
@@ -33,7 +38,8 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
     """Read the log-probability of the continuation from an answer that echoes the whole text.
 
     Raises `BadAnswer` unless the tokens spell the text that was sent, with a boundary where the prompt
-    ends: else their log-probabilities belong to another text.
+    ends: else their log-probabilities belong to another text. Of a whole text, which follows no prompt, the
+    first token may have none.
     """
     # The prompt's tokens stand in the choice, or (Together) beside the choices.
     beside_choices = inside(reply.data, "prompt", 0)
@@ -60,6 +66,8 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
     start, end = ends.get(len(prompt)), ends.get(len(text))
     if start is None or end is None:
         raise BadAnswer(f"a token spans the end of the prompt before {clean(continuation)!r}")
-    total = math.fsum(log_probability(value) for value in values[start:end])
+    first_of_all = values[start] is None and not prompt
+    read = (math.nan, *values[start + 1 : end]) if first_of_all else values[start:end]
+    told = tuple(value if value is math.nan else log_probability(value) for value in read)
     beside = [value for value in (*values[:start][-1:], *values[end:][:1]) if isinstance(value, float)]
-    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), total, tuple(beside))
+    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), told, tuple(beside))

@@ -23,6 +23,7 @@ from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
 from biaskit.models.counting import SampledScorer
 from biaskit.models.options import ScoringOptions
+from biaskit.models.token_trie import shared_length
 from biaskit.records import (
     ANSWERED_SEPARATOR,
     Answered,
@@ -81,7 +82,9 @@ class ApiScorer(ApiModel):
                 self._n_prompts[request.expressions] = self._count_prompts(request, name)
             n = self._n_prompts[request.expressions]
             prompts += n
-            tokens += n * (self._prompt_tokens(request.prompt) + (2 if name == "echo" else 0))
+            longest = max(map(len, (e.text for e in request.expressions)))
+            added = longest if request.prompt.form == "sentence" else 2  # no tokenizer writes more tokens
+            tokens += n * (self._prompt_tokens(request.prompt) + (added if name == "echo" else 0))
             # selected-ids also asks for the token ids of the prompt, and of it with each expression.
             calls += n + (1 + len(request.expressions) if name == "selected-ids" else 0)
         return self._plan(cut(requests, 1), calls, tokens, prompts)
@@ -92,7 +95,9 @@ class ApiScorer(ApiModel):
         if name != "selected-ids":
             return len(texts) if name == "echo" else 1
         try:
-            return len(ids_at_nodes(self.connection.run(self._ids.cell(request.prompt.text, texts))[1]))
+            whole = request.prompt.form == "sentence"
+            cell = self._ids.cell(request.prompt.text, texts, whole=whole)
+            return len(ids_at_nodes(self.connection.run(cell)[1]))
         except (BadAnswer, GaveUp, Refused):  # every expression of several tokens may open one more node
             return 1 + sum(len(text) > 5 for text in texts)
 
@@ -168,6 +173,8 @@ class ApiScorer(ApiModel):
     async def _echoed(self, request: ScoreRequest) -> Scored:
         """Answer a cell by a call for each form; all must split the cell's prompt into the same tokens."""
         forms, prompt = self._forms(request), request.prompt.text
+        if whole := request.prompt.form == "sentence":
+            forms, prompt = [(expression, prompt + text) for expression, text in forms], ""
 
         async def ask(number: int, text: str) -> tuple[Echo, Answered]:
             name = request.key if not number else f"{request.key}-{number + 1}"
@@ -179,18 +186,23 @@ class ApiScorer(ApiModel):
             )
 
         echoes = await gather_all(ask(number, text) for number, (_, text) in enumerate(forms))
-        if len({echo.before for echo, _ in echoes}) > 1:
+        if not whole and len({echo.before for echo, _ in echoes}) > 1:
             raise BadAnswer("the prompt's own tokens change with what follows it")
-        log_probs = tuple(
-            LogProb(expression.group, text, echo.log_prob, echo.log_prob, tokens=echo.tokens)
-            for (expression, text), (echo, _) in zip(forms, echoes, strict=True)
-        )
-        return self._scored(request, "echo", log_probs, [origin for _, origin in echoes])
+        shared = shared_length([echo.tokens for echo, _ in echoes]) if whole else 0
+        log_probs = []
+        for (expression, text), (echo, _) in zip(self._forms(request), echoes, strict=True):
+            if math.isnan(value := math.fsum(echo.values[shared:])):
+                raise BadAnswer(
+                    "the server gives a first token no probability: let the sentences begin alike"
+                )
+            log_probs.append(LogProb(expression.group, text, value, value, tokens=echo.tokens[shared:]))
+        return self._scored(request, "echo", tuple(log_probs), [origin for _, origin in echoes])
 
     async def _selected(self, request: ScoreRequest) -> Scored:
         """Answer a cell by a call for each inner node of its expressions' token ids."""
         forms = self._forms(request)
-        totals, origins = await self._ids.score(request.prompt.text, [text for _, text in forms])
+        whole = request.prompt.form == "sentence"
+        totals, origins = await self._ids.score(request.prompt.text, [t for _, t in forms], whole=whole)
         log_probs = tuple(
             LogProb(expression.group, text, value, value, token_ids=tokens)
             for (expression, text), (tokens, value) in zip(forms, totals, strict=True)

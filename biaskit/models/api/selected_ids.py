@@ -14,7 +14,7 @@ from biaskit.models.api.offline import OfflineController
 from biaskit.models.api.stream import gather_all
 from biaskit.models.api.trouble import BadAnswer
 from biaskit.models.api.wire import Call, Reply, inside
-from biaskit.models.token_trie import TokenIds, build_trie
+from biaskit.models.token_trie import TokenIds, build_trie, shared_length
 from biaskit.records import Answered
 
 MOST_IDS = 128  # vLLM's limit in one request
@@ -48,23 +48,32 @@ class SelectedIds:
     model: str
     seconds: float | None = None
 
-    async def cell(self, prompt: str, continuations: Sequence[str]) -> tuple[TokenIds, list[TokenIds]]:
+    async def cell(
+        self, prompt: str, continuations: Sequence[str], *, whole: bool = False
+    ) -> tuple[TokenIds, list[TokenIds]]:
         """Ask for the ids of a prompt and those of its continuations.
 
         The tokens of prompt and continuation must begin with the prompt's own
-        (methods/probabilities#word-boundary). Raises `BadAnswer`, `GaveUp` or `Refused`.
+        (methods/probabilities#word-boundary); of whole sentences the prompt is what all have in common.
+        Raises `BadAnswer`, `GaveUp` or `Refused`.
         """
-        before, *both = await gather_all(
-            map(self._tokenize, [prompt, *(prompt + text for text in continuations)])
-        )
+        asked = [prompt + text for text in continuations]
+        before, *both = await gather_all(map(self._tokenize, asked if whole else [prompt, *asked]))
+        if whole:
+            both = [before, *both]
+            before = before[: shared_length(both)]
+            if not before:
+                raise BadAnswer("sentences without a common first token follow nothing: let them begin alike")
         for text, ids in zip(continuations, both, strict=True):
             if ids[: len(before)] != before or len(ids) == len(before):
                 raise BadAnswer(f"a token spans the end of the prompt before {text!r}")
         return before, [ids[len(before) :] for ids in both]
 
-    async def score(self, prompt: str, continuations: Sequence[str]) -> tuple[Totals, list[Answered]]:
+    async def score(
+        self, prompt: str, continuations: Sequence[str], *, whole: bool = False
+    ) -> tuple[Totals, list[Answered]]:
         """Return every continuation's ids and log-probability, and who answered; raises as `cell` does."""
-        before, sequences = await self.cell(prompt, continuations)
+        before, sequences = await self.cell(prompt, continuations, whole=whole)
         questions = [(n, part) for n, ids in ids_at_nodes(sequences).items() for part in cut(ids, MOST_IDS)]
         answers = await gather_all(self._ask(before + node, ids) for node, ids in questions)
         at: dict[TokenIds, dict[int, float]] = {}

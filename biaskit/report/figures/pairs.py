@@ -6,6 +6,7 @@ See methods/probabilities#pairs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from biaskit.common.wording import count
 from biaskit.report.figures.drawing import Figure
@@ -14,6 +15,7 @@ from biaskit.report.figures.view import View, portions
 from biaskit.tables.query import Row, distinct, first, where
 
 MOST_ROWS, MOST_PANELS = 44, 5
+_SHARE = ("female_share", "ci_low", "ci_high")
 ARROWS = {"female": "→", "male": "←"}
 
 
@@ -36,15 +38,17 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     names = [name for name in names if name != "all"][:MOST_ROWS] or ["all"]
     expects = _expected(view)
     panels = []
-    for language in distinct(rows, "language"):
+    panels_of = distinct(rows, "language")
+    for language in panels_of:
         of_panel = where(rows, language=language)
         dots = []
         for model in models:
             of_model = where(of_panel, model=model)
             found = [first(of_model, stereotype=name) for name in names]
-            points = [row and point(row, ("female_share", "ci_low", "ci_high")) for row in found]
+            points = [None if row is None else point(row, _SHARE) for row in found]
             dots.append(Dots(view.marks[model], points))
         axis = shares("feminine sentence", parity=True)
+        axis = axis if len(panels_of) == 1 else replace(axis, ticks=(0, 0.5, 1))  # three fit a narrow panel
         arrows = [expects.get(name, "") for name in names]
         title = "" if language == "all" else str(language) or "(none)"
         panels.append(

@@ -88,7 +88,7 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     if counts["equivalent"] == n:
         text = f"all {n} comparisons {subject} are about the same{{within}}."
     elif counts["no-clear-difference"] == n:
-        text = f"no clear difference {subject} in any of {n} comparisons."
+        text = f"no clear difference {subject}" + (f" in any of {n} comparisons." if n > 1 else ".")
     else:
         counted = [f"{counts[v]} {words[counts[v] > 1]}" for v, words in _COUNTED.items() if counts[v]]
         text = f"of {n} comparisons {subject}, {listed(counted)}."
@@ -102,13 +102,9 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
 def _of_row(content: Content, row: Row) -> Said:
     part = next(parts_of(content, "probe"), None) or content.parts[0]
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
+    quantity = row["quantity"] if row["bias_type"] != "pairs" else _PAIRED[row["quantity"]]
     return claim(
-        *(
-            of_models(_PAIRED.get(row["quantity"], "") if row["bias_type"] == "pairs" else row["quantity"]),
-            row,
-            _topic([row]),
-            _measured(content, [row]),
-        ),
+        *(of_models(quantity), row, _topic([row]), _measured(content, [row])),
         coverage=coverage_behind(content, [row]),
         pieces={
             "opening": opening(row["bias_type"], *of_sides, whose="their") or "in texts",

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from biaskit.common.wording import percent, percent_range
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.tables.query import Row, Tables, grouped, where
 
 ALL = "all"
+NOTE = (
+    "Brackets: 95 % intervals. women: share of the feminine sentence. where women, men expected: the same"
+    " where the stereotype expects women, and men; difference: in points. expected side: part of the pairs in"
+    " which the sentence that the stereotype expects is more probable; it also holds any general preference for"
+    " one gender."
+)
 MOST_STEREOTYPES = 40  # more are in pair_groups.csv alone
-COLUMNS = ("women", "where expected", "men expected", "difference", "expected side", "pairs")
+COLUMNS = ("women", "where women expected", "where men expected", "difference", "expected side", "pairs")
 
 
 def pair_document(tables: Tables, notes: Sequence[str], signature: str) -> Document:
@@ -22,8 +29,9 @@ def pair_document(tables: Tables, notes: Sequence[str], signature: str) -> Docum
         name = f"{model} ({rows[0]['estimator']})" if rows[0]["estimator"] not in ("exact", None) else model
         shown.append(_table(f"{name}: % of the probability of both sentences", "language", languages))
         if 0 < len(stereotypes) <= MOST_STEREOTYPES:
-            # With one direction the columns of the other side and of the difference have no number.
             shown.append(_table(f"{name}, by stereotype", "stereotype", stereotypes))
+    if shown:
+        shown[-1] = replace(shown[-1], note=NOTE)
     return Document(tuple(shown), tuple(notes), signature)
 
 
@@ -45,12 +53,7 @@ def _table(title: str, name: str, rows: Sequence[Row]) -> TitledTable:
         title=title,
         header=((Heading(name), *(Heading(COLUMNS[i]) for i in kept)),),
         rows=tuple((line[0], *(line[i + 1] for i in kept)) for line in lines),
-        note="Brackets: 95 % intervals. "
-        "women: share of the feminine sentence. "
-        "where expected, men expected: the same where the stereotype expects women, and men; difference: in"
-        " points. "
-        "expected side: part of the pairs in which the sentence that the stereotype expects is more probable;"
-        " it also holds any general preference for one gender.",
+        note="",
     )
 
 
