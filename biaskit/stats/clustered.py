@@ -6,7 +6,6 @@ See methods/averages#clusters.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from itertools import compress
 from typing import Any
 
@@ -14,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.crossed import MANY, Spread, Term, combined, crossed_test, joined
+from biaskit.stats.crossed import MANY, Spread, Term, combined, crossed_test
 from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import Statistic
 
 Row = Mapping[str, Any]
-FEWEST_CLUSTERS = 4
-"""Fewer clusters of a kind are no sample of it: the numbers hold for these alone."""
 
 
 def spread_of_clusters(
@@ -109,21 +106,13 @@ def wilson_of_clusters(rate: float, n: int, spread: Spread) -> tuple[float, floa
 def spread_of_pairs(values: FloatArray, rows: Sequence[Row], side: BoolArray | None = None) -> Spread:
     """Estimate the spread of the mean of values, or of their gap, over rows of pair_scores.csv.
 
-    Clusters are stereotypes, else items, and languages; on fewer than four of a kind the numbers are
-    conditional, and the reason says so.
+    Clusters are stereotypes, where there are several (on each side of a gap), else items; and languages.
     """
     sides = [rows] if side is None else [[*compress(rows, here)] for here in (side, ~side)]
-    n_stereotypes = min(len({row["stereotype"] for row in of_side}) for of_side in sides)
-    n_languages = len({row["language"] for row in rows})
-    name = "stereotype" if n_stereotypes >= FEWEST_CLUSTERS else "item"
+    several = all(len({row["stereotype"] for row in of_side}) > 1 for of_side in sides)
+    name = "stereotype" if several else "item"
     first = [(row["direction"], row["stereotype"], row[name]) for row in rows]
-    second = [row["language"] for row in rows] if n_languages >= FEWEST_CLUSTERS else None
-    spread = spread_of_clusters(values, first, second, side)
-    few = [
-        f"conditional on {n} {kind}s" if 1 < n < FEWEST_CLUSTERS else None
-        for n, kind in ((n_stereotypes, "stereotype"), (n_languages, "language"))
-    ]
-    return replace(spread, reason=joined([*few, spread.reason]))
+    return spread_of_clusters(values, first, [row["language"] for row in rows], side)
 
 
 def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0) -> Statistic | None:

@@ -13,8 +13,8 @@ ALL = "all"
 NOTE = (
     "Brackets: 95 % intervals. women: share of the feminine sentence. where women, men expected: the same"
     " where the stereotype expects women, and men; difference: in points. expected side: part of the pairs in"
-    " which the sentence that the stereotype expects is more probable; it also holds any general preference for"
-    " one gender."
+    " which the sentence that the stereotype expects is more probable; it also holds any general preference"
+    " for one gender."
 )
 MOST_STEREOTYPES = 40  # more are in pair_groups.csv alone
 COLUMNS = ("women", "where women expected", "where men expected", "difference", "expected side", "pairs")
@@ -53,7 +53,6 @@ def _table(title: str, name: str, rows: Sequence[Row]) -> TitledTable:
         title=title,
         header=((Heading(name), *(Heading(COLUMNS[i]) for i in kept)),),
         rows=tuple((line[0], *(line[i + 1] for i in kept)) for line in lines),
-        note="",
     )
 
 

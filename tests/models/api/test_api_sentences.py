@@ -61,6 +61,6 @@ def test_sentences_that_differ_in_a_first_token_without_a_value_fail_with_what_t
 
 @pytest.mark.parametrize("estimator", ["top-k", "sampling"])
 def test_lists_and_draws_are_refused(estimator: str) -> None:
-    with ApiServer(MODEL, Behaviour()) as server, scoring(server, estimator) as scorer:
-        with pytest.raises(ModelError, match="sentence"):
-            scorer.estimator_for("sentence")
+    opened = ApiServer(MODEL, Behaviour())
+    with opened as server, scoring(server, estimator) as scorer, pytest.raises(ModelError, match="sentence"):
+        scorer.estimator_for("sentence")
