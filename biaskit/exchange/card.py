@@ -76,12 +76,18 @@ def _lines(content: Content) -> Iterator[str]:
 
 def _numbers(part: Part) -> Iterator[str]:
     """Yield the lines of a small table of one engine."""
-    if part.engine == "probe":
+    if "pair_groups" in part.tables:
+        yield from ("", "### Pairs of sentences", "")
+        yield "Share of the feminine sentence in the probability of both, and how often the sentence that a"
+        yield "stereotype expects is the more probable one, with 95 % intervals."
+        file, head = "pair_groups.csv", ["Model", "Language", "Stereotype", "women", "Expected", "Pairs"]
+        rows: Sequence[Sequence[str]] = [_of_pairs(row) for row in part.tables["pair_groups"]]
+    elif part.engine == "probe":
         yield from ("", "### What it says about a job", "")
         yield "Shares of the probability on the target words, with 95 % intervals over jobs and templates;"
         yield "coverage is the probability on these words, out of all next words."
         file, head = "probe_groups.csv", ["Model", "Prompts", "Jobs", *map(people, part.groups), "Coverage"]
-        rows: Sequence[Sequence[str]] = _probe(part)
+        rows = _probe(part)
     else:
         yield from ("", "### Who it writes about", "")
         yield "Share of women in the texts that name a gender, with 95 % intervals; bounds: if all texts"
@@ -110,6 +116,12 @@ def _probe(part: Part) -> Sequence[Sequence[str]]:
         asked = OPENINGS.get(bias_type, bias_type)
         shown.append([model, asked, f"{jobs} ({first['n_jobs']})", *shares, coverage])
     return shown
+
+
+def _of_pairs(row: Row) -> Sequence[str]:
+    numbers = ("female_share", "ci_low", "ci_high"), ("expected_rate", "expected_low", "expected_high")
+    shown = [share_with_interval(*map(row.__getitem__, names)) for names in numbers]
+    return [row["model"], row["language"], row["stereotype"], *shown, str(row["n_pairs"])]
 
 
 def _texts(row: Row) -> Sequence[str]:

@@ -22,7 +22,10 @@ _WHY = "A log of Inspect"
 _NEVER = "1970-01-01T00:00:00+00:00"  # when texts were written that do not say when
 _STOPS = {"stop": "stop", "length": "max_tokens", "refusal": "content_filter", "filter": "content_filter"}
 """What ended a text, as Inspect calls it."""
-_WHICH = ("job_group", "occupation", "template_id", "instruction_id", "setting", "prompt_form")
+_WHICH = (
+    *("job_group", "occupation", "template_id", "instruction_id", "setting", "prompt_form"),
+    *("language", "stereotype"),
+)
 """The columns that tell a row of results from others of its log."""
 Sample = tuple[Sequence[Row], Row]  # the stored rows of a cell or text, and what the tables say of it
 
@@ -45,6 +48,13 @@ def _samples(source: Source, run: StoredRun) -> dict[tuple[str, str], list[Sampl
         rows: dict[tuple[Any, ...], list[Row]] = {}
         for cell, row in source.cells(run):
             rows.setdefault((cell.model, *(getattr(cell, name) for name in CELL)), []).append(row)
+        pairs = run.manifest["resolved"].get("pairs", ())
+        scores = {(r["model"], r["language"], r["item"]): r for r in run.tables.get("pair_scores", ())}
+        for (label, kind, template, *_), stored in rows.items() if pairs else ():
+            pair = pairs[template - 1]
+            samples.setdefault((label, kind), []).append(
+                (stored, scores[label, pair["language"], pair["item"]])
+            )
         for of_cell in run.tables.get("probe_cells", ()):
             if stored := rows.get((of_cell["model"], *(of_cell[name] for name in CELL))):
                 samples.setdefault((of_cell["model"], of_cell["bias_type"]), []).append((stored, of_cell))
@@ -103,16 +113,21 @@ def _sample(number: int, rows: Sequence[Row], table_row: Row, model: str) -> dic
             answers += row.get("answers", ())
         else:  # nothing was written: a line for each expression with what is known of it
             ends = ((e["text"], e["group"], e["log_prob"]) for e in row["expressions"])
-            lines = ("–" if log is None else f"{math.exp(log):.6f}  {text!r} ({g})" for text, g, log in ends)
+            # A whole sentence is so improbable that its logarithm alone says something.
+            written = (
+                "log {:.3f}".format
+                if row["prompt_form"] == "sentence"
+                else lambda log: f"{math.exp(log):.6f}"
+            )
+            lines = ("–" if log is None else f"{written(log)}  {text!r} ({g})" for text, g, log in ends)
             answers.append(("\n".join(lines), None))
     choices = [
         {"message": message(content=text, source="generate"), "stop_reason": _STOPS.get(str(end), "unknown")}
         for text, end in answers
     ]
     value: Any = table_row.get("gender") or "none"
-    if "coverage" in table_row:
-        value = {name.replace("_", " "): x for name, x in table_row.items() if name.endswith("_share")}
-        value["coverage"] = table_row["coverage"]
+    if shares := {name.replace("_", " "): x for name, x in table_row.items() if name.endswith("_share")}:
+        value = shares | ({"coverage": table_row["coverage"]} if "coverage" in table_row else {})
     prompt = str(rows[0].get("prompt") or "")
     question = {"role": "user", "content": prompt, "source": "input"}
     return {
@@ -131,6 +146,9 @@ def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[d
     """Yield a score for each group: means over jobs and templates, or of texts, with their intervals."""
     if kind == TEXTS:
         column, rows_of = "female_share", {"women": where(run.tables.get("representation", ()), model=label)}
+    elif kind == "pairs":
+        rows = where(run.tables.get("pair_groups", ()), model=label)
+        column, rows_of = "female_share", {"women": rows}
     else:
         shares = where(run.tables.get("probe_groups", ()), model=label, bias_type=kind)
         column, rows_of = "share", {str(group): rows for (group,), rows in grouped(shares, "gender").items()}

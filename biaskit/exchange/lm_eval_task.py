@@ -31,6 +31,7 @@ from biaskit.runs.store import slug
 UTILS = Path(__file__).with_name("lm_eval_utils.py")
 """What the tasks call: goes into the folder as it is, and imports nothing of ours."""
 _TASK = Template(Path(__file__).with_suffix(".yaml").read_text("ascii"))
+_PLAIN = ("raw", "sentence")  # forms that no chat template renders
 Lines = dict[str, list[dict[str, Any]]]  # task, without the name of its study → its cells
 
 
@@ -96,12 +97,12 @@ def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[
     metric_of = dict(zip(design.groups, groups, strict=True))
     for label, entry in run.manifest["models"].items():
         form = entry["prompt_form"]
-        if form != "raw" and entry["where"] != "local":
+        if form not in _PLAIN and entry["where"] != "local":
             notes.append(f"{label}: its server renders the chat messages, so it gets no tasks")
             continue
         lines: Lines = {}
         for cell, unrendered, expressions in cells(design, label, form):
-            prompt = unrendered.text if form == "raw" else prompts.get(cell)
+            prompt = unrendered.text if form in _PLAIN else prompts.get(cell)
             if prompt is None:
                 continue
             words = words_of.get((label, cell.bias_type, cell.template_id)) or [

@@ -16,6 +16,7 @@ NO_DIRECTION = "a share is neither better nor worse"
 _BESIDE = (
     *("coverage", "pooled_share", "share_low", "share_high", "se_sampling", "n_jobs", "n_templates"),
     *("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated", "labour_female_share"),
+    *("expected_rate", "expected_low", "expected_high", "gap", "gap_low", "gap_high"),
     *("estimator", "instruction_id", "setting", "prompt_form", "reason"),
 )
 """Columns that stand beside a share, where they have a value."""
@@ -27,7 +28,7 @@ _METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A share of probe_groups.csv or a share of women of representation.csv.
+    """A share of probe_groups.csv, or a share of women of representation.csv or pair_groups.csv.
 
     Attributes:
         name: what it is of, unique among the results of its model; parts in the order of the table's keys.
@@ -56,6 +57,8 @@ def results_of(source: Source) -> tuple[list[tuple[StoredRun, Model, list[Result
         run_at = {str(run.path): run for run in source.collection.runs_of(part)}
         probe = part.engine == "probe"
         table, share = ("probe_groups", "share") if probe else ("representation", "female_share")
+        if "pair_groups" in part.tables:
+            table, share = "pair_groups", "female_share"
         for model in part.models:
             run = run_at[model.run]
             rows = where(run.tables.get(table, ()), model=model.label)
@@ -72,7 +75,10 @@ def results_of(source: Source) -> tuple[list[tuple[StoredRun, Model, list[Result
 
 def _result(run: StoredRun, row: Row, share: float) -> Result:
     low, high = row["ci_low"], row["ci_high"]
-    if run.engine == "probe":
+    if "n_pairs" in row:
+        gender, name = "female", f"pairs/{row['language']}/{row['stereotype']}/female"
+        n, method = row["n_pairs"], "clusters of stereotypes and languages, t interval on the logit scale"
+    elif run.engine == "probe":
         asked = f"{row['bias_type']}/{row['job_group']}/instruction {row['instruction_id']}/{row['setting']}"
         gender, name = row["gender"], f"{asked}/{row['prompt_form']}/{row['gender']}"
         n = row["n_jobs"] * row["n_templates"] if row["n_jobs"] and row["n_templates"] else None

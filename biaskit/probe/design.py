@@ -34,7 +34,7 @@ from biaskit.records import (
     as_record,
 )
 from biaskit.study.config import choose_instructions, parts_of, select
-from biaskit.study.keys import ProbeStudy
+from biaskit.study.keys import DebiasingChoice, ProbeStudy
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
@@ -151,11 +151,9 @@ def resolve_design(study: ProbeStudy, pairs: Pairs | None = None) -> ProbeDesign
 
 def _design_of_pairs(study: ProbeStudy, given: Pairs | None) -> ProbeDesign:
     """Make a template of each pair, whose target words are its sentences."""
-    for name, unset in _NOT_WITH_PAIRS.items():
+    for option, (name, unset) in _NOT_WITH_PAIRS.items():
         if getattr(study, name) != unset:
-            raise StudyError(f"Pairs of sentences are scored as they are: leave out {name}.")
-    if study.debiasing_prompts.select != "none":
-        raise StudyError("Pairs of sentences are scored as they are: leave out --debiasing-prompts.")
+            raise StudyError(f"Pairs of sentences are scored as they are: leave out {option}.")
     pairs, notes = load_pairs(study.pairs if given is None else given)
     groups = ("female", "male", "diverse") if any(pair.diverse for pair in pairs) else ("female", "male")
     templates = tuple(Template(n, "pairs", pair.prefix) for n, pair in enumerate(pairs, 1))
@@ -177,15 +175,16 @@ def _design_of_pairs(study: ProbeStudy, given: Pairs | None) -> ProbeDesign:
     )
 
 
-_NOT_WITH_PAIRS: Mapping[str, object] = {
-    "system_prompt": None,
-    "context": "plain",
-    "continuations": 0,
-    "word_boundary": "token",
-    "prompt_format": "auto",
-    "contrast": None,
+_NOT_WITH_PAIRS: Mapping[str, tuple[str, object]] = {
+    "--system-prompt": ("system_prompt", None),
+    "--context": ("context", "plain"),
+    "--continue": ("continuations", 0),
+    "--prompt-format": ("prompt_format", "auto"),
+    "--debiasing-prompts": ("debiasing_prompts", DebiasingChoice()),
+    "word_boundary": ("word_boundary", "token"),
+    "contrast": ("contrast", None),
 }
-"""Keys that change a prompt or a target word, each with the value that changes nothing."""
+"""Options that change a prompt or a target word: key, and the value that changes nothing."""
 
 
 def sentences_of(pair: SentencePair) -> tuple[Expression, ...]:

@@ -11,6 +11,7 @@ from biaskit.probe.stored_design import describe_design
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.reasons import because
 from biaskit.report.render.document import PaperTable, TitledTable
+from biaskit.report.render.pairs import pair_tables
 from biaskit.report.render.probe import (
     SETTINGS,
     Blocks,
@@ -44,6 +45,8 @@ def paper_tables(part: Part) -> list[PaperTable]:
     groups = part.tables.get("probe_groups", ())
     if part.engine != "probe":
         return []
+    if "pair_groups" in part.tables:
+        return [PaperTable(name, table) for name, table in pair_tables(part.tables)]
     tables_of = _mattern if any(map(part.claim, MATTERN.values())) else _occugender
     level_of = {int(i["id"]): str(i.get("level") or "") for i in part.instructions}
     genders = part.groups or tuple(distinct(groups, "gender"))

@@ -91,6 +91,7 @@ def papers_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
     if study.get("engine") not in _METHODS:
         return stated  # a comparison's: those of all its runs
     methods = (*(["mattern"] if study.get("task") == "continuation" else []), _METHODS[study["engine"]])
+    methods = () if resolved.get("pairs") else methods  # neither paper's
     used = [s.removeprefix(SHIPPED).partition("/")[0] for s in resolved["sources"] if s.startswith(SHIPPED)]
     used = [corpus for corpus in used if corpus != "expressions"]  # words of both papers of the probe
     if name.removesuffix(OWN_LISTS) in study_names():

@@ -25,16 +25,20 @@ def spread_of_clusters(
     a: Sequence[Hashable],
     b: Sequence[Hashable] | None = None,
     side: BoolArray | None = None,
+    *,
+    gap: bool = False,
 ) -> Spread:
     """Estimate the variance of a mean, or of a gap, over units whose clusters are taken as drawn at random.
 
     Formula: u_i = (x_i − x̄)/n; S_A = G/(G−1) Σ_g (Σ_{i in g} u_i)² over the G clusters of a, alike S_B;
         W = C/f Σ_c (Σ_{i in c} e_i/n)² over the C cells of a × b, e the residuals of least squares on a and
         b, f = C less their rank; v = max(S_A + S_B − W, S_A, S_B);
-        dof = v² / (S_A²/(g−1) + S_B²/(h−1) + W²/f), at least 1, with g = n² / Σ n_g², alike h. Of a gap S_A
-        and W of each side, summed; S_B from the sums over both sides, u_i of the second with a minus.
+        dof = v² / (S_A²/(g−1) + S_B²/(h−1) + W²/f), at least 1, with g = n² / Σ n_g², alike h. With sides
+        S_A and W of each, summed, deviations being from its own mean; S_B from the sums over both sides. Of a
+        gap u_i is divided by the n of its side, and on the second has a minus.
     Arguments: values `[n]`; the cluster of each unit, of a kind that nests others (stereotypes), and of a
-        second kind in which units repeat (languages); of a gap the side `[n]`: a cluster of a lies on one.
+        second kind in which units repeat (languages); the side `[n]`, of which there are two whatever is
+        drawn: a cluster of a lies on one. gap: the mean of one side less that of the other.
     Returns: v and dof. Where each cell has one unit, those of `crossed.spread_of_mean`; of a gap the variance
         of `crossed.spread_of_difference`.
     Missing or empty input: None where a kind, or on a side the first, has one cluster.
@@ -48,12 +52,12 @@ def spread_of_clusters(
     within: list[Term] = []
     sizes = []
     for sign, here in ((1.0, np.ones(len(a), np.bool_)),) if side is None else ((1.0, side), (-1.0, ~side)):
-        first, n = _numbered([*compress(a, here)]), here.sum()
+        first, n = _numbered([*compress(a, here)]), sign * here.sum() if gap else len(a)
         sizes.append(int(first.max(initial=0)) + 1)
         if sizes[-1] < 2:
             return Spread(None, None, "one cluster: no interval" if len(a) else None)
         off = values[here] - values[here].mean()
-        own[here] = sign * off / n
+        own[here] = off / n
         of_first.append(_term(first, off / n))
         if n_second > 1:
             kinds = (first, second[here])
@@ -103,16 +107,20 @@ def wilson_of_clusters(rate: float, n: int, spread: Spread) -> tuple[float, floa
 # --- rows of pairs -------------------------------------------------------------------------------------
 
 
-def spread_of_pairs(values: FloatArray, rows: Sequence[Row], side: BoolArray | None = None) -> Spread:
+def spread_of_pairs(values: FloatArray, rows: Sequence[Row], *, gap: bool = False) -> Spread:
     """Estimate the spread of the mean of values, or of their gap, over rows of pair_scores.csv.
 
-    Clusters are stereotypes, where there are several (on each side of a gap), else items; and languages.
+    Clusters are stereotypes, where there are several on each side, else items; and languages.
     """
-    sides = [rows] if side is None else [[*compress(rows, here)] for here in (side, ~side)]
-    several = all(len({row["stereotype"] for row in of_side}) > 1 for of_side in sides)
-    name = "stereotype" if several else "item"
+    sides = [[row for row in rows if (row["direction"] == "female") is side] for side in (True, False)]
+    numbers = {
+        name: [len({row[name] for row in of_side}) for of_side in sides] for name in ("stereotype", "item")
+    }
+    name = "stereotype" if min(n for n in numbers["stereotype"] if n or gap) > 1 else "item"
     first = [(row["direction"], row["stereotype"], row[name]) for row in rows]
-    return spread_of_clusters(values, first, [row["language"] for row in rows], side)
+    side = np.array([row["direction"] == "female" for row in rows], np.bool_)
+    both = gap or min(numbers[name]) > 1
+    return spread_of_clusters(values, first, [r["language"] for r in rows], side if both else None, gap=gap)
 
 
 def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0) -> Statistic | None:
@@ -125,5 +133,5 @@ def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0)
     if not side.any() or side.all():
         return None
     x = values[directed]
-    spread = spread_of_pairs(x, [*compress(rows, directed)], side)
+    spread = spread_of_pairs(x, [*compress(rows, directed)], gap=True)
     return crossed_test(float(x[side].mean() - x[~side].mean()), spread, limit=limit)

@@ -84,7 +84,9 @@ class TransformersScorer(NodeStates):
 
     def estimator_for(self, form: PromptForm) -> Estimator:
         """Return `exact` in every form that the model takes, or `top-k` if that was chosen."""
-        if form == "sentence" and self._top_k is None:
+        if form == "sentence":
+            if self._top_k is not None:
+                raise ModelError("top-k does not give the probability of a whole sentence: leave it out.")
             return Estimator("exact")
         if form not in self.identity.forms:
             raise ModelError(f"{self.identity.label} has no chat template for the prompt format {form}.")

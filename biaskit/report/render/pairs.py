@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from biaskit.common.wording import percent, percent_range
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, grouped, where
 
 ALL = "all"
@@ -21,18 +22,22 @@ COLUMNS = ("women", "where women expected", "where men expected", "difference", 
 
 
 def pair_document(tables: Tables, notes: Sequence[str], signature: str) -> Document:
-    """Make the tables of each model from pair_groups.csv."""
-    groups, shown = tables.get("pair_groups", []), []
-    for (model,), rows in grouped(groups, "model").items():
-        languages = where(rows, stereotype=ALL)
+    """Make the tables of each model from pair_groups.csv; what their columns mean stands under the last."""
+    shown = [table for _, table in pair_tables(tables)]
+    shown[:-1] = [replace(table, note="") for table in shown[:-1]]
+    return Document(tuple(shown), tuple(notes), signature)
+
+
+def pair_tables(tables: Tables) -> Iterator[tuple[str, TitledTable]]:
+    """Yield for each model a table of its languages and one of its stereotypes, with their names."""
+    for (model,), rows in grouped(tables.get("pair_groups", ()), "model").items():
         stereotypes = [row for row in where(rows, language=ALL) if row["stereotype"] != ALL]
         name = f"{model} ({rows[0]['estimator']})" if rows[0]["estimator"] not in ("exact", None) else model
-        shown.append(_table(f"{name}: % of the probability of both sentences", "language", languages))
+        title = f"{name}: % of the probability of both sentences"
+        yield f"pairs-{slug(model)}", _table(title, "language", where(rows, stereotype=ALL))
         if 0 < len(stereotypes) <= MOST_STEREOTYPES:
-            shown.append(_table(f"{name}, by stereotype", "stereotype", stereotypes))
-    if shown:
-        shown[-1] = replace(shown[-1], note=NOTE)
-    return Document(tuple(shown), tuple(notes), signature)
+            table = _table(f"{name}, by stereotype", "stereotype", stereotypes)
+            yield f"pairs-stereotypes-{slug(model)}", table
 
 
 def _table(title: str, name: str, rows: Sequence[Row]) -> TitledTable:
@@ -53,6 +58,7 @@ def _table(title: str, name: str, rows: Sequence[Row]) -> TitledTable:
         title=title,
         header=((Heading(name), *(Heading(COLUMNS[i]) for i in kept)),),
         rows=tuple((line[0], *(line[i + 1] for i in kept)) for line in lines),
+        note=NOTE,
     )
 
 

@@ -1,0 +1,147 @@
+"""Means and gaps over clustered units, against crossed mean squares and plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from biaskit.stats.clustered import gap_of_pairs, spread_of_clusters, spread_of_pairs, wilson_of_clusters
+from biaskit.stats.crossed import Spread, spread_of_difference, spread_of_mean
+from biaskit.stats.proportions import wilson
+
+FloatArray = NDArray[np.float64]
+
+
+def table(n_jobs: int, n_templates: int, seed: int) -> tuple[FloatArray, list[int], list[int]]:
+    """A crossed table with its clusters, cell by cell."""
+    values = np.random.default_rng(seed).random((n_jobs, n_templates))
+    a, b = np.indices(values.shape).reshape(2, -1).tolist()
+    return values, a, b
+
+
+@given(st.integers(2, 7), st.integers(1, 6), st.integers(0, 10_000))
+def test_a_complete_table_has_the_spread_of_crossed_mean_squares(i: int, j: int, seed: int) -> None:
+    values, a, b = table(i, j, seed)
+    expected, found = spread_of_mean(values), spread_of_clusters(values.ravel(), a, b)
+    assert found.variance == pytest.approx(expected.variance)
+    assert found.dof == pytest.approx(expected.dof)
+
+
+@given(st.integers(2, 5), st.integers(2, 5), st.integers(2, 6), st.integers(0, 10_000))
+def test_a_complete_gap_has_the_spread_of_a_crossed_difference(i: int, k: int, j: int, seed: int) -> None:
+    values, a, b = table(i + k, j, seed)
+    side = np.array(a) < i
+    expected = spread_of_difference(values[:i], values[i:])
+    found = spread_of_clusters(values.ravel(), a, b, side, gap=True)
+    assert found.variance == pytest.approx(expected.variance)
+    assert found.dof == pytest.approx(expected.dof)
+
+
+def test_clusters_of_one_kind_by_hand() -> None:
+    values, clusters = np.array([1.0, 2.0, 4.0, 9.0]), ["x", "x", "y", "z"]
+    # Mean 4; sums of deviations −5, 0, 5; squares 50; 3/2 · 50/16; sizes 2, 1, 1: 16/6 − 1.
+    found = spread_of_clusters(values, clusters)
+    assert found.variance == pytest.approx(3 / 2 * 50 / 16)
+    assert found.dof == pytest.approx(16 / 6 - 1)
+    assert (found.n_jobs, found.n_templates) == ((3,), 1)
+
+
+def test_sides_of_a_mean_vary_about_their_own_means() -> None:
+    values, clusters = np.array([0.0, 2.0, 10.0, 16.0]), [1, 2, 3, 4]
+    side = np.array([True, True, False, False])
+    # Within the sides ±1 and ±3, each over n = 4: 2 (1 + 1)/16 + 2 (9 + 9)/16.
+    assert spread_of_clusters(values, clusters, None, side).variance == pytest.approx(40 / 16)
+    # As a gap each side is over its own n = 2.
+    assert spread_of_clusters(values, clusters, None, side, gap=True).variance == pytest.approx(40 / 4)
+
+
+def test_unequal_cells_by_plain_loops() -> None:
+    rng = np.random.default_rng(5)
+    a = [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
+    b = [0, 1, 1, 0, 1, 0, 1, 2, 2, 0]
+    x = rng.random(len(a))
+    off, n = x - x.mean(), len(x)
+
+    def summed(labels: Sequence[object], e: FloatArray) -> float:
+        sums: dict[object, float] = {}
+        for label, value in zip(labels, e, strict=True):
+            sums[label] = sums.get(label, 0.0) + value
+        return sum(value**2 for value in sums.values()) / n**2
+
+    columns = [[float(label == k) for label in labels] for labels, m in ((a, 4), (b, 3)) for k in range(m)]
+    design = np.array(columns).T
+    left = off - design @ np.linalg.pinv(design) @ off
+    cells = list(zip(a, b, strict=True))
+    free = len(set(cells)) - (4 + 3 - 1)
+    s_a, s_b, w = 4 / 3 * summed(a, off), 3 / 2 * summed(b, off), len(set(cells)) / free * summed(cells, left)
+    assert spread_of_clusters(x, a, b).variance == pytest.approx(max(s_a + s_b - w, s_a, s_b))
+
+
+def test_one_cluster_has_no_interval() -> None:
+    found = spread_of_clusters(np.array([0.1, 0.2]), ["x", "x"])
+    assert (found.variance, found.reason) == (None, "one cluster: no interval")
+    assert wilson_of_clusters(0.5, 2, found) is None
+
+
+def test_a_rate_of_independent_units_has_wilsons_interval() -> None:
+    zeros_and_ones = np.array([1.0] * 700 + [0.0] * 300)
+    spread = spread_of_clusters(zeros_and_ones, [*range(1000)])
+    found, expected = wilson_of_clusters(0.7, 1000, spread), wilson(700, 1000)
+    assert found == pytest.approx(expected, abs=2e-4)
+    # Of ten clusters of 100 equal units it is that of ten, and wider for the t.
+    clusters = spread_of_clusters(zeros_and_ones, [i // 100 for i in range(1000)])
+    low, high = wilson_of_clusters(0.7, 1000, clusters) or (0.0, 0.0)
+    alone_low, alone_high = wilson(7, 10) or (0.0, 0.0)
+    assert low < alone_low < alone_high < high
+
+
+def test_a_rate_of_all_rests_on_the_clusters() -> None:
+    same = Spread(np.array(0.0), np.array(11.0), None, (12,), 1)
+    low, high = wilson_of_clusters(1.0, 144, same) or (0.0, 0.0)
+    alone = wilson(12, 12) or (0.0, 0.0)
+    assert high == 1.0
+    assert 0.6 < low < alone[0] < 0.9
+
+
+def rows_of(n_stereotypes: int, n_items: int, n_languages: int) -> list[dict[str, str | None]]:
+    return [
+        {
+            "item": f"{s}-{i}",
+            "stereotype": f"s{s}",
+            "language": f"l{k}",
+            "direction": "female" if s % 2 else "male",
+        }
+        for s in range(n_stereotypes)
+        for i in range(n_items)
+        for k in range(n_languages)
+    ]
+
+
+def test_pairs_lie_in_stereotypes_or_where_there_is_one_on_a_side_in_items() -> None:
+    rows = rows_of(6, 4, 3)
+    values = np.random.default_rng(1).random(len(rows))
+    assert spread_of_pairs(values, rows, gap=True).n_jobs == (3, 3)
+    two = [row for row in rows if row["stereotype"] in ("s0", "s1")]
+    assert spread_of_pairs(values[: len(two)], two, gap=True).n_jobs == (4, 4)
+    one = [row for row in rows if row["stereotype"] == "s1"]
+    found = spread_of_pairs(values[: len(one)], one)
+    assert (found.n_jobs, found.n_templates) == ((4,), 3)
+
+
+def test_a_gap_needs_both_sides_and_passes_pairs_without_a_direction_over() -> None:
+    rows = rows_of(4, 3, 1)
+    values = np.array([0.8 if row["direction"] == "female" else 0.3 for row in rows])
+    values += np.random.default_rng(2).normal(0, 0.05, len(rows))
+    test = gap_of_pairs(values, rows)
+    assert test is not None
+    side = np.array([row["direction"] == "female" for row in rows])
+    assert test.estimate == pytest.approx(values[side].mean() - values[~side].mean())
+    others = [{**rows[0], "item": f"x{i}", "direction": None} for i in range(5)]
+    with_others = gap_of_pairs(np.append(values, [9.0] * 5), [*rows, *others])
+    assert with_others == test
+    assert gap_of_pairs(values[side], [row for row in rows if row["direction"] == "female"]) is None
