@@ -66,7 +66,7 @@ class SentencePair:
     female: str
     male: str
     diverse: str | None = None
-    stereotype: str = "all"  # what pairs have in common: an occupation, a trait
+    stereotype: str = ""  # what pairs have in common: an occupation, a trait
     direction: Literal["female", "male"] | None = None  # the side that the stereotype expects
     language: str = ""
     prefix: str = ""  # the sentences follow it, and only what they say counts

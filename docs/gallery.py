@@ -44,6 +44,7 @@ SHOWN = (
     Shown("words.words", "words", ("scripted/personas",), "words-1"),
     Shown("transfer.areas", "transfer", ("texts",)),
     Shown("srb.scores", "srb", ("texts",)),
+    Shown("pairs.pairs", "pairs", ("pairs",), "pairs-languages"),
     Shown("outcomes.outcomes", "outcomes", ("answers",)),
     Shown("differences.models", "models", ("scripted/probe",)),
     Shown("gaps.figures", "gaps-implicit", ("gasp", "texts")),

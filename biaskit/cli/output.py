@@ -55,7 +55,9 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
             }
         )
     elif output_format == "csv":
-        content = (result.path / "tables" / f"{result.headline}.csv").read_bytes()
+        tables = result.path / "tables"
+        found = [tables / f"{name}.csv" for name in ("pair_groups", result.headline)]
+        content = next(file for file in found if file.is_file()).read_bytes()
         # A program gets the bytes of the file, a person sees it as any foreign text.
         if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
             emit(content.decode("utf-8", errors="surrogatepass"))

@@ -61,7 +61,7 @@ def pair_rows_of_sentences(pair: SidePair, scores: Scores, margins: Mapping[str,
         "group_gap": gap_of_pairs(a - b, rows, limit=2.0),
     }
     scope = replace(scope_of(Arm("", *OF_PAIRS), "models"), model_a=pair[0].name, model_b=pair[1].name)
-    scope = replace(scope, gender="female", group_a="all", group_b="all", unit="pair")
+    scope = replace(scope, gender="female", unit="pair")
     return [
         one_row(
             *("crossed", test), scope=replace(scope, quantity=name), n=len(common), margins=margins, note=note

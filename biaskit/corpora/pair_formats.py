@@ -97,7 +97,7 @@ class _CrowsPair(PairRow):
     sent_more: _Published
     sent_less: _Published
     bias_type: Name
-    stereo_antistereo: Name = "all"
+    stereo_antistereo: Name = ""
 
     def as_pair(self) -> SentencePair | str:
         if self.bias_type != "gender":
@@ -110,7 +110,7 @@ class _WinoBias(PairRow):
     anti_stereotyped: _Bracketed
 
     def as_pair(self) -> SentencePair | str:
-        return _expected_first(self.pro_stereotyped, self.anti_stereotyped, "all")
+        return _expected_first(self.pro_stereotyped, self.anti_stereotyped, "")
 
 
 PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from biaskit.common.wording import count, short
 from biaskit.corpora.pair_formats import (
@@ -21,7 +23,7 @@ from biaskit.corpora.pair_formats import (
     gender_words,
 )
 from biaskit.corpora.rows import SourceLayout, list_of, read_list
-from biaskit.corpora.sources import Filled, Label, Text, shown
+from biaskit.corpora.sources import Filled, Text, shown
 from biaskit.errors import CorpusError
 from biaskit.records import SentencePair
 
@@ -33,14 +35,23 @@ _POSSESSIVE = re.compile(r"(sein|ihr)(e[mnrs]?)?")  # German: the one pair of lo
 _SAME_SCRIPT = {"HIRAGANA": "CJK", "KATAKANA": "CJK"}  # one Japanese text has all three
 
 
+def _not_all(name: str) -> str:
+    if name == "all":
+        raise ValueError('is "all", which tables call the mean over all pairs. Rename it.')
+    return name
+
+
+_Part = Annotated[Name, AfterValidator(_not_all)]  # a part of the pairs that has a row of its own
+
+
 class _Pair(PairRow):
     female: Filled
     male: Filled
     item: Name = ""
     diverse: Filled | None = None
-    stereotype: Name = "all"
+    stereotype: _Part = ""
     direction: Literal["female", "male"] | None = None
-    language: Label = ""
+    language: _Part = ""
     prefix: Text = ""
 
     def as_pair(self) -> SentencePair:

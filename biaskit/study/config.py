@@ -78,6 +78,8 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
             if not isinstance(table, dict):
                 raise StudyError(f"{dotted}: {name} is a value, not a table.")
         table[last] = value
+    if merged.get("pairs"):  # a study of pairs has neither
+        merged = {"jobs": {"source": ""}, "templates": {"source": ""}, **merged}
     engine = merged.setdefault("engine", "probe")
     if not isinstance(engine, str) or engine not in STUDIES:
         raise StudyError(

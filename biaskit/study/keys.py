@@ -128,10 +128,8 @@ class ProbeStudy(_Study):
     engine: Literal["probe"] = key("probe", "which engine runs it")
     bias_type: Literal["explicit", "implicit", "both"] = key("both", "which templates")
     pairs: str = key("", "pairs of sentences, in place of templates and jobs: corpus:NAME/FILE, or a path")
-    jobs: Choice = key(Choice(source="corpus:occugender/jobs.csv"), "items that fill the slot")
-    templates: TemplateChoice = key(
-        TemplateChoice(source="corpus:occugender/templates.toml"), "questions, and openings of answers"
-    )
+    jobs: Choice = Field(description="items that fill the slot")
+    templates: TemplateChoice = Field(description="questions, and openings of answers")
     debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts")
     target_words: TargetWordChoice = key(TargetWordChoice(), "the words that count as naming a group")
     context: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a dialogue")

@@ -54,10 +54,7 @@ class ProbeResult(RunResult):
     ProbeResult('probed': mine, 8 prompts, 1 warning)
     """
 
-    @property
-    def headline(self) -> str:  # type: ignore[override]
-        """The table that `--format csv` prints."""
-        return "pair_groups" if "pair_groups" in self.analysis()["files"] else "probe_groups"
+    headline = "probe_groups"
 
     cells = table_property(
         "probe_cells",
@@ -91,11 +88,13 @@ class ProbeResult(RunResult):
     )
     pair_scores = table_property(
         "pair_scores",
-        "Read share of women, log-ratio and expected side of each pair of sentences.",
+        "Read share of women, log-ratio and expected side of each pair of sentences.\n"
+        ">>> probed.pair_scores.empty\nTrue",
     )
     pair_groups = table_property(
         "pair_groups",
-        "Read mean shares and stereotype rate, with intervals, of each language and stereotype.",
+        "Read mean shares and expected rate, with intervals, of each language and stereotype.\n"
+        ">>> probed.pair_groups.empty\nTrue",
     )
     outcomes = table_property(
         "probe_outcomes",

@@ -306,29 +306,6 @@ def test_over_ten_million_cells_are_refused_before_one_is_built(
     )
 
 
-PAIRS = [{"bias_type": "explicit", "template": t, "job": j} for t in (1, 2) for j in ("nurse", "plumber")]
-PAIRED = {"bias_type": "explicit", "templates__select": "1-2", "jobs__select": "nurse,plumber"}
-
-
-def test_pairs_that_are_the_full_product_are_accepted() -> None:
-    assert 4 == design(**PAIRED, pairs=PAIRS).n_cells
-
-
-@pytest.mark.parametrize("missing", range(len(PAIRS)))
-def test_pairs_that_leave_one_out_are_refused_and_it_is_named(missing: int) -> None:
-    given = [pair for i, pair in enumerate(PAIRS) if i != missing]
-    with pytest.raises(StudyError) as refused:
-        design(**PAIRED, pairs=given)
-    name = f"(explicit {PAIRS[missing]['template']}, {PAIRS[missing]['job']})"
-    assert name in str(refused.value)
-    assert 1 == str(refused.value).count("(explicit ")
-
-
-def test_many_missing_pairs_are_counted() -> None:
-    with pytest.raises(StudyError, match="and 34 more"):
-        design(bias_type="explicit", templates__select="1", pairs=PAIRS[:1])
-
-
 # --- what a key depends on --------------------------------------------------------------------------
 
 

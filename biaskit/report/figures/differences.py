@@ -79,10 +79,14 @@ def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
         return [Dots(INKED, drawn)]
 
     axis = effects(forest.ends_of(rows), 2 * (margin or 0.05), "difference, points", margin=margin)
+    n = forest.n_jobs_of(rows)
+    over = f"without a debiasing prompt; n = {n} common jobs per group; bars: 95\u00a0% intervals over jobs "
+    over += "and templates"
+    if all(row["unit"] == "pair" for row in rows):
+        over = f"n = {n} common pairs of sentences; bars: 95\u00a0% intervals over stereotypes and languages"
     caption = (
-        "Share for the first model minus share for the second, in percentage points, without a debiasing "
-        f"prompt; n = {forest.n_jobs_of(rows)} common jobs per group; bars: 95\u00a0% intervals over jobs "
-        f"and templates; equivalent: the 90\u00a0% interval is {within}; shapes: conclusions. Tables: tests "
+        f"Share for the first model minus share for the second, in percentage points, {over}; "
+        f"equivalent: the 90\u00a0% interval is {within}; shapes: conclusions. Tables: tests "
         f"(kind crossed, contrast models).{view.weak}"
     )
     shapes = {*map(shape_of, rows)}

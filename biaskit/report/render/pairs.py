@@ -14,8 +14,8 @@ ALL = "all"
 NOTE = (
     "Brackets: 95 % intervals. women: share of the feminine sentence. where women, men expected: the same"
     " where the stereotype expects women, and men; difference: in points. expected side: part of the pairs in"
-    " which the sentence that the stereotype expects is more probable; it also holds any general preference"
-    " for one gender."
+    " which the sentence that the stereotype expects is more probable; it also includes any general"
+    " preference for one gender."
 )
 MOST_STEREOTYPES = 40  # more are in pair_groups.csv alone
 COLUMNS = ("women", "where women expected", "where men expected", "difference", "expected side", "pairs")
