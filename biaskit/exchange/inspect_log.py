@@ -50,11 +50,9 @@ def _samples(source: Source, run: StoredRun) -> dict[tuple[str, str], list[Sampl
             rows.setdefault((cell.model, *(getattr(cell, name) for name in CELL)), []).append(row)
         pairs = run.manifest["resolved"].get("pairs", ())
         scores = {(r["model"], r["language"], r["item"]): r for r in run.tables.get("pair_scores", ())}
-        for (label, kind, template, *_), stored in rows.items() if pairs else ():
-            pair = pairs[template - 1]
-            samples.setdefault((label, kind), []).append(
-                (stored, scores[label, pair["language"], pair["item"]])
-            )
+        for (label, kind, template, *_), of_pair in rows.items() if pairs else ():
+            score = scores[label, pairs[template - 1]["language"], pairs[template - 1]["item"]]
+            samples.setdefault((label, kind), []).append((of_pair, score))
         for of_cell in run.tables.get("probe_cells", ()):
             if stored := rows.get((of_cell["model"], *(of_cell[name] for name in CELL))):
                 samples.setdefault((of_cell["model"], of_cell["bias_type"]), []).append((stored, of_cell))
