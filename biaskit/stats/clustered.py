@@ -5,6 +5,7 @@ See methods/averages#clusters.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import compress
 from typing import Any
@@ -60,14 +61,12 @@ def spread_of_clusters(
         own[here] = off / n
         of_first.append(_term(first, off / n))
         if n_second > 1:
-            kinds = (first, second[here])
-            additive = np.hstack([np.equal.outer(kind, np.unique(kind)) for kind in kinds]).astype(np.float64)
-            fitted, _, rank, _ = np.linalg.lstsq(additive, off, rcond=None)
-            cells = _numbered([*zip(*(kind.tolist() for kind in kinds), strict=True)])
+            left, rank = _additive(first, _numbered(second[here].tolist()), off)
+            cells = _numbered([*zip(first.tolist(), second[here].tolist(), strict=True)])
             n_cells = int(cells.max()) + 1
-            if (free := n_cells - int(rank)) > 0:
-                left = np.bincount(cells, (off - additive @ fitted) / n)
-                within.append((np.asarray(n_cells / free * np.square(left).sum()), free))
+            if (free := n_cells - rank) > 0:
+                of_cells = np.bincount(cells, left / n)
+                within.append((np.asarray(n_cells / free * np.square(of_cells).sum()), free))
     variance, dof = combined(of_first, _term(second, own) if n_second > 1 else None, within)
     return Spread(variance, dof, None, tuple(sizes), n_second)
 
@@ -77,6 +76,25 @@ def _term(kind: NDArray[np.intp], own: FloatArray) -> Term:
     sizes = np.bincount(kind)
     dof = max(sizes.sum() ** 2 / np.square(sizes).sum() - 1, 1.0)
     return np.asarray(len(sizes) / (len(sizes) - 1) * np.square(np.bincount(kind, own)).sum()), dof
+
+
+def _additive(a: NDArray[np.intp], b: NDArray[np.intp], off: FloatArray) -> tuple[FloatArray, int]:
+    """Find the residuals of least squares on two kinds of clusters, and the rank of their columns.
+
+    By alternating means: the columns themselves of thousands of items would not fit in memory.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    left, moved = off, math.inf
+    while moved > 1e-12:
+        before = left
+        for kind in (a, b):
+            left = left - (np.bincount(kind, left) / np.bincount(kind))[kind]
+        moved = float(np.abs(left - before).max())
+    n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
+    graph = coo_array((np.ones(len(a)), (a, n_a + b)), shape=(n_a + n_b, n_a + n_b))
+    return left, n_a + n_b - int(connected_components(graph, directed=False)[0])
 
 
 def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
