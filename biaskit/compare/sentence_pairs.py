@@ -18,12 +18,13 @@ from biaskit.tables.query import distinct
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 Scores = Mapping[str, Mapping[tuple[Any, ...], StoredRow]]
-"""Model → its rows of pair_scores.csv that have a share, by all that makes a pair."""
+"""Model → its rows of pair_scores.csv that have a share, by language, prefix and both sentences."""
 
 
 def scores_of(rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]]) -> Scores:
     """Read the models of one run; `pairs`: as its manifest holds them."""
-    pair_of = {(pair["language"], pair["item"]): tuple(pair.values()) for pair in pairs}
+    asked = ("language", "prefix", "female", "male")
+    pair_of = {(p["language"], p["item"]): tuple(p[name] for name in asked) for p in pairs}
     scores: dict[str, dict[tuple[Any, ...], StoredRow]] = {}
     for row in rows:
         of_model = scores.setdefault(str(row["model"]), {})
@@ -56,16 +57,12 @@ def pair_rows_of_sentences(pair: SidePair, scores: Scores, margins: Mapping[str,
             f"{ESTIMATORS_DIFFER}: {' against '.join(estimators)}" if len(estimators) > 1 else None,
         ]
     )
-    tests = {
-        "share": crossed_test(float((a - b).mean()), spread_of_pairs(a - b, rows)),
-        "group_gap": gap_of_pairs(a - b, rows, limit=2.0),
-    }
+    tests = {"share": (crossed_test(float((a - b).mean()), spread_of_pairs(a - b, rows)), len(common))}
+    if (gap := gap_of_pairs(a - b, rows, limit=2.0)) is not None:
+        tests["group_gap"] = gap.test, gap.n_pairs
     scope = replace(scope_of(Arm("", *OF_PAIRS), "models"), model_a=pair[0].name, model_b=pair[1].name)
     scope = replace(scope, gender="female", unit="pair")
     return [
-        one_row(
-            *("crossed", test), scope=replace(scope, quantity=name), n=len(common), margins=margins, note=note
-        )
-        for name, test in tests.items()
-        if test is not None
+        one_row("crossed", test, scope=replace(scope, quantity=name), n=n, margins=margins, note=note)
+        for name, (test, n) in tests.items()
     ]

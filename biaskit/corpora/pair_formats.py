@@ -82,6 +82,7 @@ class _EuroGest(PairRow):
     Stereotype_ID: Annotated[int, Field(strict=False, ge=1, le=len(_STEREOTYPES))]
     Feminine: _Published | None = None
     Masculine: _Published | None = None
+    language: Label = ""  # for several of its files in one
 
     def as_pair(self) -> SentencePair | str:
         if self.Feminine is None or self.Masculine is None:
@@ -89,7 +90,10 @@ class _EuroGest(PairRow):
         expected: Side = "female" if self.Stereotype_ID <= _OF_WOMEN else "male"
         stereotype = _STEREOTYPES[self.Stereotype_ID - 1]
         return SentencePair(
-            self.GEST_ID, self.Feminine, self.Masculine, stereotype=stereotype, direction=expected
+            *(self.GEST_ID, self.Feminine, self.Masculine),
+            stereotype=stereotype,
+            direction=expected,
+            language=self.language,
         )
 
 
@@ -97,12 +101,11 @@ class _CrowsPair(PairRow):
     sent_more: _Published
     sent_less: _Published
     bias_type: Name
-    stereo_antistereo: Name = ""
 
     def as_pair(self) -> SentencePair | str:
         if self.bias_type != "gender":
             return "of another bias type than gender"
-        return _expected_first(self.sent_more, self.sent_less, self.stereo_antistereo)
+        return _expected_first(self.sent_more, self.sent_less)
 
 
 class _WinoBias(PairRow):
@@ -110,7 +113,7 @@ class _WinoBias(PairRow):
     anti_stereotyped: _Bracketed
 
     def as_pair(self) -> SentencePair | str:
-        return _expected_first(self.pro_stereotyped, self.anti_stereotyped, "")
+        return _expected_first(self.pro_stereotyped, self.anti_stereotyped)
 
 
 PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(
@@ -144,11 +147,11 @@ def side_of(words: Iterable[str]) -> Side | None:
     return said[0] if len(said) == 1 else None
 
 
-def _expected_first(expected: str, other: str, stereotype: str) -> SentencePair | str:
+def _expected_first(expected: str, other: str) -> SentencePair | str:
     hunks = list(differing_words(expected, other))
     sides = [side_of(word for hunk in hunks for word in hunk[place]) for place in (0, 1)]
     if sides == ["female", "male"]:
-        return SentencePair("", expected, other, stereotype=stereotype, direction="female")
+        return SentencePair("", expected, other, direction="female")
     if sides == ["male", "female"]:
-        return SentencePair("", other, expected, stereotype=stereotype, direction="male")
+        return SentencePair("", other, expected, direction="male")
     return "without words that tell the feminine sentence from the masculine one"

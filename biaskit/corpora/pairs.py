@@ -133,11 +133,23 @@ def _notes(pairs: Sequence[SentencePair]) -> list[str]:
             notes.append(
                 f"{what} of language {shown(language)} in other letters (first: {_named(odd[0])}: {letters})"
             )
+    same: defaultdict[tuple[str, ...], list[SentencePair]] = defaultdict(list)
+    for pair in pairs:
+        same[pair.language, pair.prefix, pair.female, pair.male].append(pair)
+    if copies := [pair for group in same.values() for pair in group[1:]]:
+        what = count(len(copies), "pair repeats", "pairs repeat")
+        notes.append(f"{what} the sentences of another, and count as often (first: {_named(copies[0])})")
+    if begun := [p for p in pairs if p.female.startswith(p.male) or p.male.startswith(p.female)]:
+        what = count(len(begun), "pair has", "pairs have")
+        notes.append(
+            f"{what} a sentence that begins the other, and is then never the less probable one: end both in"
+            f" a full stop (first: {_named(begun[0])})"
+        )
     beyond = {pair: words for pair in pairs if (words := _beyond_gender(pair))}
     if beyond:
         what = count(len(beyond), "pair differs", "pairs differ")
         example, words = next(iter(beyond.items()))
-        notes.append(f"{what} in more than marks of gender (first: {_named(example)}: {words})")
+        notes.append(f"{what} perhaps in more than marks of gender (first: {_named(example)}: {words})")
     return notes
 
 
@@ -170,6 +182,7 @@ def _marks_gender(hunk: Hunk) -> bool:
 
 
 def _forms_of_one_word(a: str, b: str) -> bool:
+    a, b = (unicodedata.normalize("NFD", word).replace("\u0308", "") for word in (a, b))  # Ärztin, Arzt
     return (
         a[:_STEM] == b[:_STEM]
         or max(len(a), len(b)) <= _SHORT

@@ -7,6 +7,7 @@ import csv
 import io
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic
 
@@ -133,9 +134,11 @@ def _mapped(
 ) -> Entries[E]:
     layout = None
     for place, values in rows:
+        columns = list(map(str, values))
         if layout is None:
             layout = _fitting(layouts, values)
-            _check_header(list(map(str, values)), place, layout, "it has", "Name columns")
+            _check_header(columns, place, layout, "it has", "Name columns")
+        _check_near(columns, place, layout)
         yield place, _entry(layout, values.items(), place)
 
 
@@ -228,3 +231,15 @@ def _check_header(
     for column in layout.entry.model_fields:
         if header.count(column) > 1:
             raise CorpusError(f"{where} has the column {column!r} twice. Remove or rename one.")
+    _check_near(header, where, layout)
+
+
+def _check_near(header: list[str], where: str, layout: SourceLayout[E]) -> None:
+    """Refuse a misspelled column of a list whose optional columns decide what is measured."""
+    lacking = [name for name in layout.entry.model_fields if name not in header]
+    for column in header if layout.jsonl else ():
+        near = get_close_matches(column.strip().lower(), lacking, n=1, cutoff=0.75)
+        if near and column not in layout.entry.model_fields:
+            raise CorpusError(
+                f"{where}: unknown column {shown(column)}. Did you mean {near[0]!r}? Rename it."
+            )

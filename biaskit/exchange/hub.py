@@ -57,6 +57,7 @@ def as_hub(source: Source) -> ExportFiles:
 
 def _notes(run: StoredRun, model: Model, result: Result) -> str:
     where = "over jobs and templates" if run.engine == "probe" else "over texts"
+    where = "over clusters of pairs" if run.manifest["resolved"].get("pairs") else where
     ends, beside = result.interval, result.beside.items()
     parts = (
         f"share of {result.gender}, a fraction",

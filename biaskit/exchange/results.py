@@ -77,7 +77,10 @@ def _result(run: StoredRun, row: Row, share: float) -> Result:
     low, high = row["ci_low"], row["ci_high"]
     if "n_pairs" in row:
         gender, name = "female", f"pairs/{row['language']}/{row['stereotype']}/female"
-        n, method = row["n_pairs"], "clusters of stereotypes and languages, t interval on the logit scale"
+        n, method = (
+            row["n_pairs"],
+            "clusters of pairs (stereotypes or items, languages), t interval on the logit scale",
+        )
     elif run.engine == "probe":
         asked = f"{row['bias_type']}/{row['job_group']}/instruction {row['instruction_id']}/{row['setting']}"
         gender, name = row["gender"], f"{asked}/{row['prompt_form']}/{row['gender']}"

@@ -34,7 +34,7 @@ from biaskit.records import (
     as_record,
 )
 from biaskit.study.config import choose_instructions, parts_of, select
-from biaskit.study.keys import DebiasingChoice, ProbeStudy
+from biaskit.study.keys import DebiasingChoice, ProbeStudy, TargetWordChoice
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
@@ -157,7 +157,7 @@ def _design_of_pairs(study: ProbeStudy, given: Pairs | None) -> ProbeDesign:
     pairs, notes = load_pairs(study.pairs if given is None else given)
     groups = ("female", "male", "diverse") if any(pair.diverse for pair in pairs) else ("female", "male")
     templates = tuple(Template(n, "pairs", pair.prefix) for n, pair in enumerate(pairs, 1))
-    stated = digest(list(given)) if given is not None else source_digest(study.pairs)
+    stated = digest([as_record(p) for p in pairs]) if given is not None else source_digest(study.pairs)
     return ProbeDesign(
         study=study,
         slot="",
@@ -177,12 +177,15 @@ def _design_of_pairs(study: ProbeStudy, given: Pairs | None) -> ProbeDesign:
 
 _NOT_WITH_PAIRS: Mapping[str, tuple[str, object]] = {
     "--system-prompt": ("system_prompt", None),
+    "--bias-type": ("bias_type", "both"),
+    "--target-words": ("target_words", TargetWordChoice()),
     "--context": ("context", "plain"),
     "--continue": ("continuations", 0),
     "--prompt-format": ("prompt_format", "auto"),
     "--debiasing-prompts": ("debiasing_prompts", DebiasingChoice()),
     "word_boundary": ("word_boundary", "token"),
     "contrast": ("contrast", None),
+    "interval": ("interval", "crossed"),
 }
 """Options that change a prompt or a target word: key, and the value that changes nothing."""
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.records import WOMEN_AND_MEN, Cell, SentencePair
+from biaskit.records import Cell, SentencePair
 from biaskit.stats.arms import OF_PAIRS, Arm
-from biaskit.stats.clustered import gap_of_pairs, spread_of_pairs, wilson_of_clusters
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
 from biaskit.stats.contrasts import Row, one_row, scope_of
 from biaskit.stats.crossed import joined, share_interval
 from biaskit.tables.query import Row as StoredRow
@@ -22,7 +23,7 @@ from biaskit.tables.schema import SCHEMAS, Column
 ALL = "all"
 """The language, or the stereotype, of a row over all of them."""
 OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
-ONE_SIDE = "all pairs expect the same side: a stereotype cannot be told from a general preference"
+ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told from other preferences"
 Sentences = Sequence[Mapping[str, Any]]
 """The expressions of a stored row."""
 
@@ -49,11 +50,19 @@ def pair_tables(
     groups: list[Row] = []
     tests: list[Row] = []
     for model in distinct(scores, "model"):
-        of_model = where(scores, model=model)
-        for language, stereotype, rows in _groups(of_model):
-            groups.append(_group_row(language, stereotype, rows))
-            if stereotype == ALL:
-                tests += _test(language, rows, margins)
+        for language, stereotype, rows in _groups(where(scores, model=model)):
+            known = [row for row in rows if row.get("female_share") is not None]
+            shares = np.array([row["female_share"] for row in known])
+            gap = gap_of_pairs(shares, known) if known else None
+            scope = {"model": model, "estimator": rows[0]["estimator"]}
+            scope |= {"language": language, "stereotype": stereotype}
+            groups.append({**scope, **_averages(known, shares, gap, len(rows))})
+            if gap is not None and stereotype == ALL:
+                contrast = scope_of(Arm(model, *OF_PAIRS), OF_ALL if language == ALL else OF_LANGUAGES)
+                contrast = replace(contrast, gender="female", group_a=language, group_b=language, unit="pair")
+                tests.append(
+                    one_row("crossed", gap.test, scope=contrast, n=gap.n_pairs, margins=margins, note=None)
+                )
     made = {"pair_scores": scores, "pair_groups": groups}
     columns = {name: [part.name for part in SCHEMAS[name].parts if isinstance(part, Column)] for name in made}
     filled = {name: [{c: row.get(c) for c in columns[name]} for row in rows] for name, rows in made.items()}
@@ -66,6 +75,8 @@ def _score(pair: SentencePair, said: Sentences | None) -> Row:
     `log_ratio`: log P(feminine) − log P(masculine); `log_ratio_per_token` divides each by the number of its
     tokens from the first that differs.
     """
+    from scipy.special import expit, softmax
+
     row: Row = {"language": pair.language, "stereotype": pair.stereotype, "item": pair.item}
     row["direction"] = pair.direction
     if said is None:
@@ -78,12 +89,10 @@ def _score(pair: SentencePair, said: Sentences | None) -> Row:
     log_ratio = women - men
     row |= {
         "log_ratio": log_ratio if math.isfinite(log_ratio) else None,
-        "female_share": _logistic(log_ratio),
+        "female_share": float(expit(log_ratio)),
     }
     if "diverse" in log_prob:
-        peak = max(log_prob.values())
-        mass = {group: math.exp(value - peak) for group, value in log_prob.items()}
-        row["diverse_share"] = mass["diverse"] / math.fsum(mass.values())
+        row["diverse_share"] = float(softmax([log_prob["diverse"], women, men])[0])
     if tokens["female"] and tokens["male"]:
         per_token = women / tokens["female"] - men / tokens["male"]
         row |= {"n_tokens_female": tokens["female"], "n_tokens_male": tokens["male"]}
@@ -91,10 +100,6 @@ def _score(pair: SentencePair, said: Sentences | None) -> Row:
     if pair.direction:
         row["expected"] = log_ratio > 0 if pair.direction == "female" else log_ratio < 0
     return row
-
-
-def _logistic(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x > 0 else math.exp(x) / (1 + math.exp(x)) if x > -700 else 0.0
 
 
 def _groups(scores: Sequence[StoredRow]) -> Iterator[tuple[str, str, list[StoredRow]]]:
@@ -107,64 +112,32 @@ def _groups(scores: Sequence[StoredRow]) -> Iterator[tuple[str, str, list[Stored
             yield language, stereotype, rows
 
 
-def _group_row(language: str, stereotype: str, rows: Sequence[StoredRow]) -> Row:
-    """Average the pairs of a language and a stereotype, each with equal weight."""
-    known = [row for row in rows if row.get("female_share") is not None]
-    missing = (
-        f"no answer to {len(rows) - len(known)} of {len(rows)} pairs" if len(known) < len(rows) else None
-    )
-    differing = [
-        row
-        for row in known
-        if (per_token := row.get("log_ratio_per_token")) is not None
-        and row["log_ratio"] is not None
-        and per_token * row["log_ratio"] < 0
-    ]
-    row: Row = {name: rows[0][name] for name in ("model", "estimator")}
-    row |= {"language": language, "stereotype": stereotype, "n_pairs": len(known)}
-    row |= {"n_per_token_differs": len(differing), "n_directed": 0}
+def _averages(known: Sequence[StoredRow], shares: FloatArray, gap: Gap | None, n: int) -> Row:
+    """Average pairs, each with equal weight; `known`: those of `n` that have an answer, with their shares."""
+    missing = f"no answer to {n - len(known)} of {n} pairs" if len(known) < n else None
+    turned = [(r["log_ratio"] or 0.0) * (r.get("log_ratio_per_token") or 0.0) < 0 for r in known]
+    row: Row = {"n_pairs": len(known), "n_directed": 0, "n_per_token_differs": sum(turned), "reason": missing}
     if not known:
-        return {**row, "reason": missing}
-    shares = np.array([row["female_share"] for row in known])
-    spread, mean = spread_of_pairs(shares, known), float(shares.mean())
-    row["female_share"] = mean
+        return row
+    spread, row["female_share"] = spread_of_pairs(shares, known), float(shares.mean())
     if spread.variance is not None and spread.dof is not None:
-        row["ci_low"], row["ci_high"] = map(float, share_interval(mean, spread.variance, spread.dof))
+        interval = share_interval(shares.mean(), spread.variance, spread.dof)
+        row["ci_low"], row["ci_high"] = map(float, interval)
     diverse = [r["diverse_share"] for r in known if r.get("diverse_share") is not None]
     row["diverse_share"] = float(np.mean(diverse)) if diverse else None
-    reasons = [missing, spread.reason]
     if directed := [r for r in known if r.get("expected") is not None]:
         # A pair whose sentences are equally probable is none that the stereotype expects, as in CrowS-Pairs.
         expected = np.array([float(r["expected"]) for r in directed])
         rate = float(expected.mean())
-        low, high = wilson_of_clusters(rate, len(expected), spread_of_pairs(expected, directed)) or (
-            None,
-            None,
-        )
         row |= {"n_directed": len(directed), "expected_rate": rate}
-        row |= {"expected_low": low, "expected_high": high}
-    if (gap := gap_of_pairs(shares, known)) is not None:
-        for direction in WOMEN_AND_MEN:
-            of_side = [r["female_share"] for r in where(known, direction=direction)]
-            row[f"share_where_{direction}"] = float(np.mean(of_side))
-        low, high = gap.ci95 or (None, None)
-        row |= {"gap": gap.estimate, "gap_low": low, "gap_high": high}
-        reasons.append(gap.reason)
-    elif directed and stereotype == ALL:
-        reasons.append(ONE_SIDE)
-    return {**row, "reason": joined(reasons)}
-
-
-def _test(language: str, rows: Sequence[StoredRow], margins: Mapping[str, float]) -> Iterator[Row]:
-    """Make the row of tests.csv of all pairs, or of a language, where stereotypes expect both sides."""
-    known = [row for row in rows if row.get("female_share") is not None]
-    gap = gap_of_pairs(np.array([row["female_share"] for row in known]), known)
-    if gap is not None:
-        model, contrast = str(rows[0]["model"]), OF_ALL if language == ALL else OF_LANGUAGES
-        scope = scope_of(Arm(model, *OF_PAIRS), contrast)
-        scope = replace(scope, gender="female", group_a=language, group_b=language, unit="pair")
-        n = sum(row["direction"] is not None for row in known)
-        yield one_row("crossed", gap, scope=scope, n=n, margins=margins, note=None)
+        ends = wilson_of_clusters(rate, len(directed), spread_of_pairs(expected, directed))
+        row["expected_low"], row["expected_high"] = ends or (None, None)
+    if gap is None:
+        lacking = ONE_SIDE if directed and len({r["stereotype"] for r in directed}) > 1 else None
+        return {**row, "reason": joined([missing, spread.reason, lacking])}
+    row |= {"share_where_female": gap.women, "share_where_male": gap.men, "gap": gap.test.estimate}
+    row["gap_low"], row["gap_high"] = gap.test.ci95 or (None, None)
+    return {**row, "reason": joined([missing, spread.reason, gap.test.reason])}
 
 
 def notes_of_pairs(tables: Mapping[str, Sequence[StoredRow]]) -> Iterator[str]:
@@ -174,6 +147,10 @@ def notes_of_pairs(tables: Mapping[str, Sequence[StoredRow]]) -> Iterator[str]:
         if row["n_pairs"] < n:
             missing = f"{row['model']}: {n - row['n_pairs']} of {n} pairs have no share"
             yield f"{missing}; pair_scores.csv gives the reasons"
+        if not row["n_directed"]:
+            yield "no pair has a direction: what stereotypes expect is not measured"
+        if ONE_SIDE in (row["reason"] or ""):
+            yield f"{row['model']}: {ONE_SIDE}"
         if n_differs := row["n_per_token_differs"]:
             yield (
                 f"{row['model']}: in {n_differs} of {row['n_pairs']} pairs the other sentence is the more"

@@ -29,7 +29,9 @@ class PromptKinds:
         design = _DESIGN[self._part.engine]
         for row in rows:
             label = self._names.get(str(row.get("model")))
-            if label is not None and isinstance(row.get("prompt"), str):
+            # Pairs of sentences have no prompt but a prefix: the page lists the sentences themselves.
+            prompted = isinstance(row.get("prompt"), str) and row.get("prompt_form") != "sentence"
+            if label is not None and prompted:
                 kind = (label, *map(row.get, design))
                 first = self._first.get(kind)
                 if first is None or _item(row) < _item(first):

@@ -6,15 +6,26 @@ See methods/averages#clusters.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.crossed import MANY, Spread, Term, combined, crossed_test
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.crossed import (
+    CONDITIONAL_ON_ONE_STEREOTYPE,
+    MANY,
+    Spread,
+    Term,
+    combined,
+    crossed_test,
+    joined,
+)
 from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import Statistic
 
@@ -25,57 +36,59 @@ def spread_of_clusters(
     values: FloatArray,
     a: Sequence[Hashable],
     b: Sequence[Hashable] | None = None,
-    side: BoolArray | None = None,
-    *,
-    gap: bool = False,
+    side: Sequence[Hashable] | None = None,
+    weights: FloatArray | None = None,
 ) -> Spread:
-    """Estimate the variance of a mean, or of a gap, over units whose clusters are taken as drawn at random.
+    """Estimate the variance of a weighted sum over units whose clusters are taken as drawn at random.
 
-    Formula: u_i = (x_i − x̄)/n; S_A = G/(G−1) Σ_g (Σ_{i in g} u_i)² over the G clusters of a, alike S_B;
-        W = C/f Σ_c (Σ_{i in c} e_i/n)² over the C cells of a × b, e the residuals of least squares on a and
-        b, f = C less their rank; v = max(S_A + S_B − W, S_A, S_B);
-        dof = v² / (S_A²/(g−1) + S_B²/(h−1) + W²/f), at least 1, with g = n² / Σ n_g², alike h. With sides
-        S_A and W of each, summed, deviations being from its own mean; S_B from the sums over both sides. Of a
-        gap u_i is divided by the n of its side, and on the second has a minus.
+    Formula: u_i = w_i (x_i − x̄), x̄ the weighted mean of the unit's side; S_A = G/(G−1) Σ_g (Σ_{i in g} u_i)²
+        over the G clusters of a, alike S_B; W = C/f Σ_c (Σ_{i in c} w_i e_i)² over the C cells of a × b, e
+        the residuals of least squares of x − x̄ on a and b, f = C less their rank, W = 0 if f = 0;
+        v = max(S_A + S_B − W, S_A, S_B); dof = v² / (S_A²/(g−1) + S_B²/(h−1) + W²/f), at least 1, with
+        g = (Σ_g w_g)² / Σ_g w_g², alike h, g − 1 at least 1. Where each cluster of a lies on one side, S_A
+        and W are sums over the sides.
     Arguments: values `[n]`; the cluster of each unit, of a kind that nests others (stereotypes), and of a
-        second kind in which units repeat (languages); the side `[n]`, of which there are two whatever is
-        drawn: a cluster of a lies on one. gap: the mean of one side less that of the other.
-    Returns: v and dof. Where each cell has one unit, those of `crossed.spread_of_mean`; of a gap the variance
-        of `crossed.spread_of_difference`.
-    Missing or empty input: None where a kind, or on a side the first, has one cluster.
-    Reference: methods/averages#clusters; two kinds as in Cameron, Gelbach and Miller 2011; checked against
-        crossed mean squares and in simulation (`benchmarks/pair_worlds.py`).
+        second kind in which units repeat (languages); the side `[n]`, of which there are as many whatever is
+        drawn; weights `[n]`, by default 1/n. Of a gap they are negative on one side.
+    Returns: v and dof. Where each cell has one unit, those of `crossed.spread_of_mean` and
+        `crossed.spread_of_difference`.
+    Missing or empty input: a second kind with one cluster is left out; None where the first has one.
+    Reference: methods/averages#clusters; crossed mean squares for unequal cells, checked against them and in
+        simulation (`benchmarks/pair_worlds.py`).
     """
-    second = _numbered(b if b is not None else [0] * len(a))
+    n = len(values)
+    w = np.full(n, 1 / max(n, 1)) if weights is None else weights
+    sides = _numbered(side if side is not None else [0] * n)
+    first, second = _numbered(a), _numbered(b if b is not None else [0] * n)
     n_second = int(second.max(initial=0)) + 1
-    own = np.zeros(len(a))
+    means = np.bincount(sides, w * values) / np.bincount(sides, w) if n else np.empty(0)
+    off = values - means[sides]
+    nested = len({*zip(first.tolist(), sides.tolist(), strict=True)}) == len({*first.tolist()})
     of_first: list[Term] = []
     within: list[Term] = []
     sizes = []
-    for sign, here in ((1.0, np.ones(len(a), np.bool_)),) if side is None else ((1.0, side), (-1.0, ~side)):
-        first, n = _numbered([*compress(a, here)]), sign * here.sum() if gap else len(a)
-        sizes.append(int(first.max(initial=0)) + 1)
+    for here in (sides == one for one in range(int(sides.max(initial=0)) + 1)) if nested else [sides >= 0]:
+        kind, w_here = _numbered(first[here].tolist()), w[here]
+        sizes.append(int(kind.max(initial=0)) + 1)
         if sizes[-1] < 2:
-            return Spread(None, None, "one cluster: no interval" if len(a) else None)
-        off = values[here] - values[here].mean()
-        own[here] = off / n
-        of_first.append(_term(first, off / n))
+            return Spread(None, None, "one cluster: no interval" if n else None)
+        of_first.append(_term(kind, w_here, off[here]))
         if n_second > 1:
-            left, rank = _additive(first, _numbered(second[here].tolist()), off)
-            cells = _numbered([*zip(first.tolist(), second[here].tolist(), strict=True)])
+            left, rank = _additive(kind, _numbered(second[here].tolist()), off[here])
+            cells = _numbered([*zip(kind.tolist(), second[here].tolist(), strict=True)])
             n_cells = int(cells.max()) + 1
             if (free := n_cells - rank) > 0:
-                of_cells = np.bincount(cells, left / n)
+                of_cells = np.bincount(cells, w_here * left)
                 within.append((np.asarray(n_cells / free * np.square(of_cells).sum()), free))
-    variance, dof = combined(of_first, _term(second, own) if n_second > 1 else None, within)
+    variance, dof = combined(of_first, _term(second, w, off) if n_second > 1 else None, within)
     return Spread(variance, dof, None, tuple(sizes), n_second)
 
 
-def _term(kind: NDArray[np.intp], own: FloatArray) -> Term:
+def _term(kind: NDArray[np.intp], w: FloatArray, off: FloatArray) -> Term:
     """Sum the squares of the clusters' sums, with the degrees of freedom of clusters of such sizes."""
-    sizes = np.bincount(kind)
+    sizes = np.bincount(kind, np.abs(w))
     dof = max(sizes.sum() ** 2 / np.square(sizes).sum() - 1, 1.0)
-    return np.asarray(len(sizes) / (len(sizes) - 1) * np.square(np.bincount(kind, own)).sum()), dof
+    return np.asarray(len(sizes) / (len(sizes) - 1) * np.square(np.bincount(kind, w * off)).sum()), dof
 
 
 def _additive(a: NDArray[np.intp], b: NDArray[np.intp], off: FloatArray) -> tuple[FloatArray, int]:
@@ -106,7 +119,7 @@ def wilson_of_clusters(rate: float, n: int, spread: Spread) -> tuple[float, floa
     """Find Wilson's interval of a rate whose units lie in clusters.
 
     Formula: Wilson's interval of p in n' = (z/t)² p(1 − p)/v units, at most (z/t)² n, with v and the degrees
-        of freedom of t those of the clusters; p of 0 or 1: n' = (z/t)² times the number of clusters.
+        of freedom of t those of the clusters. v = 0: n' = (z/t)² G of G clusters, G − 1 for each side.
     Arguments: rate p of n units; the spread of the units' zeros and ones.
     Returns: lower and upper end, fractions in [0, 1].
     Missing or empty input: None without a spread.
@@ -116,40 +129,86 @@ def wilson_of_clusters(rate: float, n: int, spread: Spread) -> tuple[float, floa
 
     if spread.variance is None or spread.dof is None:
         return None
-    variance, dof = float(spread.variance), min(float(spread.dof), MANY)
-    units = rate * (1 - rate) / variance if variance > 0 and 0 < rate < 1 else float(spread.n_jobs[0])
-    units = min(units, n) * float(ndtri(0.975) / stdtrit(dof, 0.975)) ** 2
+    n_clusters, dof = float(sum(spread.n_jobs)), min(float(spread.dof), MANY)
+    if (variance := float(spread.variance)) > 0:
+        units = min(rate * (1 - rate) / variance, n)
+    else:
+        units, dof = min(n_clusters, n), n_clusters - len(spread.n_jobs)
+    units *= float(ndtri(0.975) / stdtrit(dof, 0.975)) ** 2
     return wilson(rate * units, units)
 
 
 # --- rows of pairs -------------------------------------------------------------------------------------
 
+FEWEST_LANGUAGES = 4
+"""Fewer languages are no sample of languages: the numbers are of these."""
 
-def spread_of_pairs(values: FloatArray, rows: Sequence[Row], *, gap: bool = False) -> Spread:
-    """Estimate the spread of the mean of values, or of their gap, over rows of pair_scores.csv.
 
-    Clusters are stereotypes, where there are several on each side, else items; and languages.
+def _clusters(rows: Sequence[Row]) -> tuple[str, list[Hashable] | None, str | None]:
+    """Choose clusters: stereotypes, if there are several, else items; languages; what is conditional."""
+    name = "stereotype" if len({row["stereotype"] for row in rows}) > 1 else "item"
+    languages = [row["language"] for row in rows]
+    n = len({*languages})
+    if n >= FEWEST_LANGUAGES:
+        return name, languages, None
+    return name, None, f"conditional on these {n} languages" if n > 1 else None
+
+
+def spread_of_pairs(values: FloatArray, rows: Sequence[Row]) -> Spread:
+    """Estimate the spread of the mean of values over rows of pair_scores.csv.
+
+    Clusters are stereotypes, where there are several, else items, and four or more languages. The directions
+    are sides, where each has two clusters.
     """
-    sides = [[row for row in rows if (row["direction"] == "female") is side] for side in (True, False)]
-    numbers = {
-        name: [len({row[name] for row in of_side}) for of_side in sides] for name in ("stereotype", "item")
-    }
-    name = "stereotype" if min(n for n in numbers["stereotype"] if n or gap) > 1 else "item"
-    first = [(row["direction"], row["stereotype"], row[name]) for row in rows]
-    side = np.array([row["direction"] == "female" for row in rows], np.bool_)
-    both = gap or min(numbers[name]) > 1
-    return spread_of_clusters(values, first, [r["language"] for r in rows], side if both else None, gap=gap)
+    name, languages, note = _clusters(rows)
+    sides: list[Hashable] = [row["direction"] for row in rows]
+    clusters: list[Hashable] = [(row["stereotype"], row[name]) for row in rows]
+    alone = Counter(one for one, _ in {*zip(sides, clusters, strict=True)}).values()
+    spread = spread_of_clusters(values, clusters, languages, sides if min(alone, default=0) > 1 else None)
+    return replace(spread, reason=joined([note, spread.reason]))
 
 
-def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0) -> Statistic | None:
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The mean where a stereotype expects women, that where it expects men, and their difference, tested."""
+
+    women: float
+    men: float
+    test: Statistic
+    n_pairs: int
+
+
+def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0) -> Gap | None:
     """Test the mean of values where a stereotype expects women less that where it expects men.
 
-    None where all pairs with a direction expect the same side. `limit`: the largest that the gap can be.
+    Both means are over the languages that have pairs of both directions, each language with the same weight
+    in both: else languages would differ where stereotypes do not. None where no language has both. With one
+    stereotype on a side the interval is over items, and there is no p-value. `limit`: the largest that the
+    gap can be.
     """
-    directed = np.array([bool(row["direction"]) for row in rows], np.bool_)
-    side = np.array([row["direction"] == "female" for row in rows], np.bool_)[directed]
-    if not side.any() or side.all():
+    directed = [row for row in rows if row["direction"]]
+    n_of = Counter((row["language"], row["direction"]) for row in directed)
+    languages = {language for language, _ in n_of if all(n_of[language, side] for side in WOMEN_AND_MEN)}
+    kept = [bool(row["direction"]) and row["language"] in languages for row in rows]
+    if not any(kept):
         return None
-    x = values[directed]
-    spread = spread_of_pairs(x, [*compress(rows, directed)], gap=True)
-    return crossed_test(float(x[side].mean() - x[~side].mean()), spread, limit=limit)
+    x, chosen = values[kept], [*compress(rows, kept)]
+    n, n_in = len(chosen), Counter(row["language"] for row in chosen)
+    weights = np.array(
+        [n_in[row["language"]] / n / n_of[row["language"], row["direction"]] for row in chosen]
+    )
+    women = np.array([row["direction"] == "female" for row in chosen])
+    means = float((weights * x)[women].sum()), float((weights * x)[~women].sum())
+    name, of_languages, note = _clusters(chosen)
+    stereotypes = [
+        len({row["stereotype"] for row in chosen if row["direction"] == side}) for side in WOMEN_AND_MEN
+    ]
+    alone = name == "stereotype" and min(stereotypes) == 1
+    clusters = [(row["stereotype"], row["item" if alone else name]) for row in chosen]
+    spread = spread_of_clusters(x, clusters, of_languages, women.tolist(), np.where(women, weights, -weights))
+    if alone:
+        spread = replace(spread, reason=CONDITIONAL_ON_ONE_STEREOTYPE)
+    test = crossed_test(means[0] - means[1], spread, limit=limit)
+    n_lacking = len(directed) - n
+    lacking = f"{n_lacking} pairs left out: their language has one direction" if n_lacking else None
+    return Gap(*means, replace(test, reason=joined([lacking, note, test.reason])), n)

@@ -183,8 +183,11 @@ def probe(
     """
     keys = ("bias_type", "context", "system_prompt", "estimator", "samples", "max_samples_per_prompt")
     given = None
+    for option, value in (("--jobs", jobs), ("--templates", templates)):
+        if value is not None and (pairs is not None or study == PAIRS):
+            raise UsageError(f"Pairs of sentences take no {option}: leave it out.")
     if pairs is not None:
-        study, of_pairs, given = _study_of_pairs(pairs, study, {"jobs": jobs, "templates": templates})
+        study, of_pairs, given = _study_of_pairs(pairs, study)
         options["settings"] = {**of_pairs, **(options.get("settings") or {})}
     overrides = stated(prompt_format=prompt_format, **{k: options.get(k) for k in (*keys, "continuations")})
     debiasing_prompts, target_words = options.get("debiasing_prompts"), options.get("target_words")
@@ -218,17 +221,15 @@ def probe(
     )
 
 
-def _study_of_pairs(
-    pairs: Any, study: str, lists: Mapping[str, object]
-) -> tuple[str, dict[str, Any], list[dict[str, object]] | None]:
+def _study_of_pairs(pairs: Any, study: str) -> tuple[str, dict[str, Any], list[dict[str, object]] | None]:
     """Choose the study that pairs are put in: its name, what they set in it, and pairs that are in memory."""
-    if others := [name for name, value in lists.items() if value is not None]:
-        raise UsageError(f"Pairs of sentences take no --{others[0]}: leave it out.")
+    import pandas as pd
+
     study = PAIRS if study == DEFAULT_STUDY else study
     named = {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
     if isinstance(pairs, str | Path):
         return study, {**named, "pairs": str(pairs)}, None
-    rows = pairs.to_dict("records") if hasattr(pairs, "to_dict") else pairs
+    rows = pairs.to_dict("records") if isinstance(pairs, pd.DataFrame) else pairs
     if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
         raise UsageError(f"pairs is {short(repr(pairs), 60)}: give a file, a DataFrame or a list of dicts.")
     return study, {**named, "pairs": "in memory"}, [dict(row) for row in rows]

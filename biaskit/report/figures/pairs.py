@@ -35,7 +35,9 @@ def pairs(view: View) -> Iterator[Figure]:
 def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     names = distinct(rows, "stereotype")
     # More stereotypes than fit stand in the table; a list without any has one row.
-    names = [name for name in names if name != "all"][:MOST_ROWS] or ["all"]
+    every = [name for name in names if name != "all"]
+    names = every[:MOST_ROWS] or ["all"]
+    left_out = f", the first {MOST_ROWS} of {len(every)} stereotypes" if len(every) > MOST_ROWS else ""
     expects = _expected(view)
     panels = []
     panels_of = distinct(rows, "language")
@@ -56,8 +58,8 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         )
     n = sum(row["n_pairs"] for row in where(rows, model=models[0], stereotype="all"))
     caption = (
-        f"In percent of the probability of both sentences; n = {count(n, 'pair')}; arrows: the side that the"
-        " stereotype expects (→ the feminine sentence); bars: 95\u00a0% intervals over pairs. Table:"
+        f"In percent of the probability of both sentences; n = {count(n, 'pair')}{left_out}; arrows: the side"
+        " that the stereotype expects (→ the feminine sentence); bars: 95\u00a0% intervals. Table:"
         " pair_groups."
     )
     return Plot([Band(panels)], caption, view.entries(models))

@@ -64,7 +64,8 @@ def list_tables(content: Content) -> list[ListedTable]:
         label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
         question: QuestionId = "say" if part.engine == "probe" else "write"
-        for what, rows in (("templates", part.templates), ("debiasing prompts", part.instructions)):
+        asked = "pairs of sentences" if "pair_groups" in part.tables else "templates"
+        for what, rows in ((asked, part.templates), ("debiasing prompts", part.instructions)):
             if rows:
                 title = f"{what.capitalize()} of {part.study}"
                 anchor = f"asked-{number}-{what.replace(' ', '-')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from biaskit.common.wording import percent, percent_range
+from biaskit.common.wording import percent, percent_range, point_number, points_range
 from biaskit.report.render.document import Document, Heading, TitledTable
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, grouped, where
@@ -35,8 +35,10 @@ def pair_tables(tables: Tables) -> Iterator[tuple[str, TitledTable]]:
         name = f"{model} ({rows[0]['estimator']})" if rows[0]["estimator"] not in ("exact", None) else model
         title = f"{name}: % of the probability of both sentences"
         yield f"pairs-{slug(model)}", _table(title, "language", where(rows, stereotype=ALL))
-        if 0 < len(stereotypes) <= MOST_STEREOTYPES:
-            table = _table(f"{name}, by stereotype", "stereotype", stereotypes)
+        if stereotypes:
+            more = len(stereotypes) - MOST_STEREOTYPES
+            title = f"{name}, by stereotype" + (f" ({more} more in pair_groups.csv)" if more > 0 else "")
+            table = _table(title, "stereotype", stereotypes[:MOST_STEREOTYPES])
             yield f"pairs-stereotypes-{slug(model)}", table
 
 
@@ -71,5 +73,4 @@ def _with_ends(row: Row, name: str, ends: str) -> str:
 
 def _points(row: Row) -> str:
     low, high = row["gap_low"], row["gap_high"]
-    ends = "" if low is None else f" [{100 * low:.0f} to {100 * high:.0f}]"
-    return f"{100 * row['gap']:.0f}{ends}"
+    return point_number(row["gap"]) + ("" if low is None else f" [{points_range(low, high)}]")
