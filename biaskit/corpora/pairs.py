@@ -135,7 +135,7 @@ def _notes(pairs: Sequence[SentencePair]) -> list[str]:
             )
     same: defaultdict[tuple[str, ...], list[SentencePair]] = defaultdict(list)
     for pair in pairs:
-        same[pair.language, pair.prefix, pair.female, pair.male].append(pair)
+        same[pair.language, pair.stereotype, pair.prefix, pair.female, pair.male].append(pair)
     if copies := [pair for group in same.values() for pair in group[1:]]:
         what = count(len(copies), "pair repeats", "pairs repeat")
         notes.append(f"{what} the sentences of another, and count as often (first: {_named(copies[0])})")

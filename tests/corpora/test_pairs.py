@@ -281,9 +281,27 @@ def pair(female: str, male: str, **more: str) -> Row:
 def test_pairs_without_direction_are_noted_where_others_have_one() -> None:
     rows = [FULL, {**SHE_HE, "language": "en", "item": "b"}, {**SHE_HE, "language": "en"}]
     expected = ["2 pairs have no direction: no stereotype rate over them (first: b (en))"]
-    assert expected == notes_of(*rows)
-    assert [] == notes_of(*rows[1:])
+    copies = "1 pair repeats the sentences of another, and count as often (first: 3 (en))"
+    assert [*expected, copies] == notes_of(*rows)
+    assert [copies.replace("3", "2")] == notes_of(*rows[1:])
     assert [] == notes_of(FULL)
+
+
+def test_a_sentence_that_begins_the_other_is_noted() -> None:
+    found = notes_of(
+        pair("Elle est contente", "Elle est content"), pair("Elle est contente.", "Elle est content.")
+    )
+    assert ["1 pair has a sentence that begins the other"] == [
+        note.partition(", and is")[0] for note in found
+    ]
+
+
+@pytest.mark.parametrize("column", ["Stereotype", "directon", "languge", "Direction"])
+def test_a_misspelled_column_is_refused(column: str) -> None:
+    said = message_of([{**SHE_HE, column: "x"}])
+    assert f"unknown column '{column}'. Did you mean" in said
+    # In a later row of JSON lines or of a program too.
+    assert "row 2: unknown column" in message_of([SHE_HE, {**SHE_HE, column: "x"}])
 
 
 def test_sentences_in_other_letters_than_their_language_are_noted() -> None:
@@ -378,8 +396,8 @@ def test_the_gender_rows_of_crows_pairs_are_pairs_whose_expected_side_is_sent_mo
         crows("The poor are late.", "The rich are late.", "socioeconomic"),
     ]
     expected = (
-        SentencePair("2", "Women talk a lot.", "Men talk a lot.", None, "stereo", "female"),
-        SentencePair("3", "She runs the firm.", "He runs the firm.", None, "antistereo", "male"),
+        SentencePair("2", "Women talk a lot.", "Men talk a lot.", direction="female"),
+        SentencePair("3", "She runs the firm.", "He runs the firm.", direction="male"),
     )
     pairs, notes = load_pairs(write("c.csv", as_csv(rows, columns=tuple(rows[0]))))
     assert expected == pairs

@@ -150,9 +150,6 @@ def test_crows_pairs_published_score_is_the_expected_rate(tmp_path: Path) -> Non
     )
     better = [more > less for more, less, _ in outcomes]
     assert group(found)["expected_rate"] == pytest.approx(sum(better) / len(better)) == 0.5
-    stereo = [b for b, (_, _, kind) in zip(better, outcomes, strict=True) if kind == "stereo"]
-    assert group(found, "all", "stereo")["expected_rate"] == pytest.approx(sum(stereo) / len(stereo))
-    assert group(found, "all", "antistereo")["expected_rate"] == 1.0
     assert any("of another bias type than gender" in warning for warning in found.warnings)
 
 
@@ -190,7 +187,8 @@ def test_pairs_that_expect_one_side_have_no_gap_and_say_why(tmp_path: Path) -> N
     pairs = rows({"nurse": "female", "cook": "female"})
     found = bk.probe(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
     assert math.isnan(group(found)["gap"])
-    assert "general preference" in group(found)["reason"]
+    assert "stereotypes cannot be told" in group(found)["reason"]
+    assert any("stereotypes cannot be told" in warning for warning in found.warnings)
     assert found.tests.empty
     assert any("gives the feminine one" in finding.text for finding in bk.report(found, **QUIET).findings)
 

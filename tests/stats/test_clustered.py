@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from biaskit.stats.clustered import gap_of_pairs, spread_of_clusters, spread_of_pairs, wilson_of_clusters
-from biaskit.stats.crossed import Spread, spread_of_difference, spread_of_mean
+from biaskit.stats.crossed import spread_of_difference, spread_of_mean
 from biaskit.stats.proportions import wilson
 
 FloatArray = NDArray[np.float64]
@@ -37,7 +37,8 @@ def test_a_complete_gap_has_the_spread_of_a_crossed_difference(i: int, k: int, j
     values, a, b = table(i + k, j, seed)
     side = np.array(a) < i
     expected = spread_of_difference(values[:i], values[i:])
-    found = spread_of_clusters(values.ravel(), a, b, side, gap=True)
+    weights = np.where(side, 1 / (i * j), -1 / (k * j))
+    found = spread_of_clusters(values.ravel(), a, b, side.tolist(), weights)
     assert found.variance == pytest.approx(expected.variance)
     assert found.dof == pytest.approx(expected.dof)
 
@@ -53,11 +54,22 @@ def test_clusters_of_one_kind_by_hand() -> None:
 
 def test_sides_of_a_mean_vary_about_their_own_means() -> None:
     values, clusters = np.array([0.0, 2.0, 10.0, 16.0]), [1, 2, 3, 4]
-    side = np.array([True, True, False, False])
+    side = ["x", "x", "y", "y"]
     # Within the sides ±1 and ±3, each over n = 4: 2 (1 + 1)/16 + 2 (9 + 9)/16.
     assert spread_of_clusters(values, clusters, None, side).variance == pytest.approx(40 / 16)
     # As a gap each side is over its own n = 2.
-    assert spread_of_clusters(values, clusters, None, side, gap=True).variance == pytest.approx(40 / 4)
+    weights = np.array([0.5, 0.5, -0.5, -0.5])
+    assert spread_of_clusters(values, clusters, None, side, weights).variance == pytest.approx(40 / 4)
+
+
+def test_a_cluster_on_both_sides_counts_once() -> None:
+    values = np.array([0.0, 2.0, 4.0, 10.0, 13.0, 19.0])
+    clusters, side = ["p", "q", "r"] * 2, ["x"] * 3 + ["y"] * 3
+    weights = np.repeat([1 / 3, -1 / 3], 3)
+    # Deviations −2, 0, 2 and −4, −1, 5; the clusters' sums of w·off are 2/3, 1/3 and −1.
+    found = spread_of_clusters(values, clusters, None, side, weights)
+    assert found.variance == pytest.approx(3 / 2 * (4 / 9 + 1 / 9 + 1))
+    assert found.n_jobs == (3,)
 
 
 def test_unequal_cells_by_plain_loops() -> None:
@@ -100,12 +112,14 @@ def test_a_rate_of_independent_units_has_wilsons_interval() -> None:
     assert low < alone_low < alone_high < high
 
 
-def test_a_rate_of_all_rests_on_the_clusters() -> None:
-    same = Spread(np.array(0.0), np.array(11.0), None, (12,), 1)
-    low, high = wilson_of_clusters(1.0, 144, same) or (0.0, 0.0)
-    alone = wilson(12, 12) or (0.0, 0.0)
-    assert high == 1.0
-    assert 0.6 < low < alone[0] < 0.9
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_a_rate_of_all_or_none_rests_on_the_clusters(value: float) -> None:
+    spread = spread_of_clusters(np.full(144, value), [i // 12 for i in range(144)])
+    low, high = wilson_of_clusters(value, 144, spread) or (0.0, 0.0)
+    alone = wilson(12 * value, 12) or (0.0, 0.0)
+    assert value in (low, high)
+    assert 0.25 < high - low < 0.35
+    assert high - low > alone[1] - alone[0]
 
 
 def rows_of(n_stereotypes: int, n_items: int, n_languages: int) -> list[dict[str, str | None]]:
@@ -122,26 +136,71 @@ def rows_of(n_stereotypes: int, n_items: int, n_languages: int) -> list[dict[str
     ]
 
 
-def test_pairs_lie_in_stereotypes_or_where_there_is_one_on_a_side_in_items() -> None:
-    rows = rows_of(6, 4, 3)
+def test_pairs_lie_in_stereotypes_or_where_there_is_one_in_items() -> None:
+    rows = rows_of(6, 4, 4)
     values = np.random.default_rng(1).random(len(rows))
-    assert spread_of_pairs(values, rows, gap=True).n_jobs == (3, 3)
-    two = [row for row in rows if row["stereotype"] in ("s0", "s1")]
-    assert spread_of_pairs(values[: len(two)], two, gap=True).n_jobs == (4, 4)
+    found = spread_of_pairs(values, rows)
+    assert (found.n_jobs, found.n_templates) == ((3, 3), 4)
     one = [row for row in rows if row["stereotype"] == "s1"]
     found = spread_of_pairs(values[: len(one)], one)
-    assert (found.n_jobs, found.n_templates) == ((4,), 3)
+    assert (found.n_jobs, found.n_templates) == ((4,), 4)
+
+
+def test_a_pair_without_a_direction_changes_no_cluster() -> None:
+    rows = [row for row in rows_of(12, 3, 1) if row["direction"] == "female"]
+    values = np.random.default_rng(3).random(len(rows) + 1)
+    odd = {"item": "odd", "stereotype": "other", "language": "l0", "direction": None}
+    assert spread_of_pairs(values[:-1], rows).n_jobs == (6,)
+    assert spread_of_pairs(values, [*rows, odd]).n_jobs == (7,)
+
+
+def test_few_languages_are_what_the_numbers_are_conditional_on() -> None:
+    rows = rows_of(6, 4, 3)
+    found = spread_of_pairs(np.random.default_rng(1).random(len(rows)), rows)
+    assert (found.n_templates, found.reason) == (1, "conditional on these 3 languages")
 
 
 def test_a_gap_needs_both_sides_and_passes_pairs_without_a_direction_over() -> None:
     rows = rows_of(4, 3, 1)
     values = np.array([0.8 if row["direction"] == "female" else 0.3 for row in rows])
     values += np.random.default_rng(2).normal(0, 0.05, len(rows))
-    test = gap_of_pairs(values, rows)
-    assert test is not None
+    found = gap_of_pairs(values, rows)
+    assert found is not None
     side = np.array([row["direction"] == "female" for row in rows])
-    assert test.estimate == pytest.approx(values[side].mean() - values[~side].mean())
+    assert (found.women, found.men) == pytest.approx((values[side].mean(), values[~side].mean()))
+    assert found.test.estimate == pytest.approx(found.women - found.men)
     others = [{**rows[0], "item": f"x{i}", "direction": None} for i in range(5)]
-    with_others = gap_of_pairs(np.append(values, [9.0] * 5), [*rows, *others])
-    assert with_others == test
+    assert gap_of_pairs(np.append(values, [9.0] * 5), [*rows, *others]) == found
     assert gap_of_pairs(values[side], [row for row in rows if row["direction"] == "female"]) is None
+
+
+def test_languages_that_differ_are_no_gap() -> None:
+    """One language is about women's stereotypes, another about men's, and a third about both, evenly."""
+    rows = rows_of(8, 3, 3)
+    kept = [
+        r
+        for r in rows
+        if r["language"] == "l2" or r["direction"] == ("female", "male")[r["language"] == "l1"]
+    ]
+    level = {"l0": 0.9, "l1": 0.1, "l2": 0.5}
+    values = np.array([level[str(row["language"])] for row in kept])
+    found = gap_of_pairs(values, kept)
+    assert found is not None
+    assert found.test.estimate == pytest.approx(0.0)
+    assert "24 pairs left out: their language has one direction" in str(found.test.reason)
+    # Unequal parts of each direction in a language weigh the same on both sides.
+    uneven = [
+        r for r in rows if not (r["language"] == "l0" and r["direction"] == "male" and r["item"] != "0-0")
+    ]
+    values = np.array([level[str(row["language"])] for row in uneven])
+    again = gap_of_pairs(values, uneven)
+    assert again is not None
+    assert again.test.estimate == pytest.approx(0.0)
+
+
+def test_one_stereotype_on_a_side_is_no_sample_of_stereotypes() -> None:
+    rows = [row for row in rows_of(7, 5, 1) if row["direction"] == "male" or row["stereotype"] == "s1"]
+    found = gap_of_pairs(np.random.default_rng(4).random(len(rows)), rows)
+    assert found is not None
+    assert (found.test.p_value, found.test.reason) == (None, "conditional on one stereotype")
+    assert found.test.ci95 is not None
