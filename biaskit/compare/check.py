@@ -1,7 +1,4 @@
-"""Judge whether thresholds hold, in the same words for the CLI, Python and build servers.
-
-See methods/comparisons#check.
-"""
+"""Judge whether thresholds hold, in the same words for whoever asks (methods/comparisons#check)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The four gaps of an occupation: in answers, in texts, in the labour force, in SRB.
-
-See methods/comparisons#gaps.
-"""
+"""The four gaps of an occupation: answers, texts, labour force, SRB (methods/comparisons#gaps)."""
 
 from __future__ import annotations
 

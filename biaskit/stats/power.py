@@ -1,7 +1,4 @@
-"""What a crossed design can show before it runs: power and smallest difference of its own test.
-
-See methods/averages#power.
-"""
+"""Power and smallest difference of a crossed design before it runs (methods/averages#power)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Which prompt form reaches a model: `doctor --prompt-formats`, `bk.prompt_formats`, the hint before a run.
-
-See methods/prompts#forms.
-"""
+"""Which prompt form reaches a model: `bk.prompt_formats`, the hint before a run (methods/prompts#forms)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What may share a sentence about the prober: answers of one bias type in one prompt form.
-
-See methods/prompts#prompt-forms.
-"""
+"""What may share a sentence: answers of one bias type in one form (methods/prompts#prompt-forms)."""
 
 from __future__ import annotations
 
@@ -187,10 +184,7 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
 
 
 def are_fields(part: Part) -> bool:
-    """Whether the items are fields of study, whose statistics count doctorates.
-
-    See methods/prompts#fields-of-study.
-    """
+    """Whether items are fields of study, held against doctorates (methods/prompts#fields-of-study)."""
     return part.study.startswith("fields-of-study")
 
 
