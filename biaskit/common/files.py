@@ -46,10 +46,7 @@ def toml_beside(module: str) -> dict[str, Any]:
 
 
 def cache_dir() -> Path:
-    """Find the folder of converted models and trained vectors: in `$XDG_CACHE_HOME`, else in `~/.cache`.
-
-    Raises `UsageError` for a user without a home, as in some containers.
-    """
+    """Find the cache: in `$XDG_CACHE_HOME`, else in `~/.cache`. Raises `UsageError` without a home."""
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "biaskit"
     try:
@@ -140,10 +137,7 @@ def write_or_refuse(path: Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def streamed(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to write to, which takes its place at the end, whole or not at all; not if it is empty.
-
-    Raises `RunError`.
-    """
+    """Open a file that takes its place at the end, whole or not at all, unless empty. Raises `RunError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _check_target(path)

@@ -143,10 +143,7 @@ def digest_of_file(path: Path) -> str:
 
 @contextlib.contextmanager
 def unpacked(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a regular file as a stream, unpacked where its name ends in .gz.
-
-    Raises `OSError`, and what gzip raises for broken data.
-    """
+    """Open a regular file, unpacked where its name ends in .gz. Raises `OSError` and what gzip raises."""
     with opened(path) as file:
         packed = path.suffix.lower() == ".gz"
         yield io.BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
@@ -161,10 +158,7 @@ def decode(content: bytes) -> str:
 
 
 def parse_json(text: str | bytes, **how: Any) -> Any:
-    """Parse a JSON value without NaN and infinity; bytes are UTF-8. `how` goes to `json.loads`.
-
-    Raises `ValueError`, and nothing else.
-    """
+    """Parse JSON without NaN and infinity, by `json.loads` with `how`. Raises `ValueError`, nothing else."""
     text = decode(text) if isinstance(text, bytes) else text
     try:
         return json.loads(text, **{"parse_constant": _no_number, **how}) if how else _DECODER.decode(text)

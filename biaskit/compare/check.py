@@ -146,10 +146,7 @@ def require_equivalent(
     pairs: Sequence[Pair] = (),
     coverage: Coverage | None = None,
 ) -> Outcome:
-    """Judge whether every row of a contrast that has a margin is equivalent within it.
-
-    Raises `UsageError` for an unknown contrast.
-    """
+    """Judge whether every row of a contrast that has a margin is equivalent. Raises `UsageError`."""
     return judge_thresholds(short_thresholds(contrast), rows, pairs=pairs, coverage=coverage).outcomes[0]
 
 

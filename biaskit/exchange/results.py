@@ -47,10 +47,7 @@ class Result:
 
 
 def results_of(source: Source) -> tuple[list[tuple[StoredRun, Model, list[Result]]], list[str]]:
-    """List each model's shares in the order of their table, and notes on undefined ones, which are left out.
-
-    Raises `UsageError` where no share is defined.
-    """
+    """List each model's shares, and notes on undefined ones. Raises `UsageError` where none is defined."""
     found, notes = [], []
     for part in source.collection.parts:
         run_at = {str(run.path): run for run in source.collection.runs_of(part)}

@@ -84,10 +84,7 @@ class TableSet:
 def write_alone(
     run: Path, name: str, rows: Sequence[Mapping[str, object]], about: Mapping[str, object]
 ) -> list[str]:
-    """Put a table of `ALONE` in place with its record; the notes say where a changed file is kept.
-
-    `about` is what else the record holds. Raises `TableError` where nothing can be written.
-    """
+    """Put a table of `ALONE` and its record in place; `about`: what else that holds. Raises `TableError`."""
     folder = run / TABLES
     try:
         files = {f"{name}.csv": table_bytes(name, rows)}

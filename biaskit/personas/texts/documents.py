@@ -81,10 +81,7 @@ class TextDocument:
 
     @property
     def evades(self) -> bool:
-        """Whether its words decline or lecture where a description was asked for.
-
-        An imported text (`finish` is None) never does: it is what the user says it is.
-        """
+        """Whether its words decline or lecture; never of an imported text (`finish` None), taken as it is."""
         judged = self.finish is not None and self.read and not (self.refused or self.empty)
         return judged and self.outcome in NO_DESCRIPTION
 
@@ -139,10 +136,7 @@ class _StoredTexts:
 def read_documents(
     design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
 ) -> TextDocuments:
-    """Read the texts that a sampled study needs, of all its models.
-
-    `models`: label → its entry in the manifest. Draws are looked up round by round, as they were asked.
-    """
+    """Read a sampled study's texts, looked up round by round; `models`: label → its manifest entry."""
     stored, tokens = _read(design, rows)
     texts: list[TextDocument] = []
     evidence: dict[str, NameEvidence] = {}

@@ -81,10 +81,7 @@ class View:
         size: int = PER_FIGURE,
         column: str = "model",
     ) -> Iterator[Figure]:
-        """Draw the models that have a row, in as many figures of about equal size as `size` needs.
-
-        `column`: of a row's model.
-        """
+        """Draw the models that have a row (`column`: its model), in as many even figures as `size` needs."""
         present = {row[column] for row in rows}
         models = [model for model in self.models if model in present]
         for number_, place, some in portions(models, size):

@@ -167,10 +167,7 @@ def blocks_in(content: Content) -> Iterator[ProbeBlock]:
 
 
 def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
-    """Find the least and the greatest coverage of the answers that rows of tests rest on.
-
-    A mean over models stands for all models of the page.
-    """
+    """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
     way = itemgetter("bias_type", "prompt_form")
     ways = {(row[side], *way(row)) for row in rows for side in sides}
     every = [

@@ -119,10 +119,7 @@ AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.
 
 
 def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
-    """Say how models were asked; where the target words have little of their probability, how little.
-
-    Sentences about no way of asking have none ("").
-    """
+    """Say how models were asked, and how little of their probability the target words have; "" of no way."""
     asked = OPENINGS.get(bias_type, "asked") if bias_type else ""
     if not any(is_under(ends, LITTLE) for ends in coverage):
         return asked
@@ -139,10 +136,7 @@ def percents(ends: tuple[float, float]) -> str:
 
 
 def n_words(text: str) -> int:
-    """Count the words of a sentence without what it says of coverage.
-
-    That must stand beside every share, and no sentence may lose its interval to it.
-    """
+    """Count the words of a sentence without what it says of coverage, to which no interval may be lost."""
     return len(AMONG.sub("", text).split())
 
 
