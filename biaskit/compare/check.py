@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from biaskit.common.wording import count, listed, percent
-from biaskit.compare.thresholds import Require, Thresholds, short_thresholds
+from biaskit.compare.thresholds import Require, requirement
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import OUTCOME_SHARE
@@ -119,7 +119,11 @@ def coverage_in(rows: Iterable[Row]) -> Coverage:
 
 
 def judge_thresholds(
-    required: Thresholds, rows: Sequence[Row], *, pairs: Sequence[Pair] = (), coverage: Coverage | None = None
+    required: list[Require],
+    rows: Sequence[Row],
+    *,
+    pairs: Sequence[Pair] = (),
+    coverage: Coverage | None = None,
 ) -> CheckResult:
     """Hold rows of tests.csv against thresholds.
 
@@ -129,7 +133,7 @@ def judge_thresholds(
         coverage: of each model that was probed.
     """
     outcomes = []
-    for require in required.requires:
+    for require in required:
         selected = [row for row in rows if _selects(require, row)]
         failing = [Failing(row, why) for row in selected if (why := _why_not(require, row, coverage or {}))]
         missing = _not_compared(require, selected, pairs)
@@ -147,7 +151,8 @@ def require_equivalent(
     coverage: Coverage | None = None,
 ) -> Outcome:
     """Judge whether every row of a contrast that has a margin is equivalent. Raises `UsageError`."""
-    return judge_thresholds(short_thresholds(contrast), rows, pairs=pairs, coverage=coverage).outcomes[0]
+    required = [requirement({"contrast": contrast}, "--require")]
+    return judge_thresholds(required, rows, pairs=pairs, coverage=coverage).outcomes[0]
 
 
 def _selects(require: Require, row: Row) -> bool:

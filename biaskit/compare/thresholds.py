@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,22 +96,8 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
         return f"equivalent{within} ({self.contrast}{narrowed})"
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """All requirements of a check."""
-
-    requires: tuple[Require, ...]
-
-
-def short_thresholds(contrast: str) -> Thresholds:
-    """Make the thresholds of `--require equivalent=CONTRAST`. Raises `UsageError` for an unknown contrast."""
-    return Thresholds((_require({"contrast": contrast}, "--require"),))
-
-
-def read_thresholds(thresholds: str | Path | Mapping[str, Any] | Thresholds) -> Thresholds:
+def read_thresholds(thresholds: str | Path | Mapping[str, Any]) -> list[Require]:
     """Read thresholds from their TOML file, or from what such a file would contain. Raises `UsageError`."""
-    if isinstance(thresholds, Thresholds):
-        return thresholds
     content = thresholds if isinstance(thresholds, Mapping) else _INPUTS.toml(Path(thresholds))
     where = "The thresholds" if isinstance(thresholds, Mapping) else str(thresholds)
     if unknown := [name for name in content if name != "require"]:
@@ -120,10 +105,11 @@ def read_thresholds(thresholds: str | Path | Mapping[str, Any] | Thresholds) -> 
     entries = content.get("require")
     if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         raise UsageError(f"{where}: nothing is required. Write a [[require]] table.")
-    return Thresholds(tuple(_require(e, f"{where}, [[require]] {n}") for n, e in enumerate(entries, 1)))
+    return [requirement(entry, f"{where}, [[require]] {n}") for n, entry in enumerate(entries, 1)]
 
 
-def _require(entry: object, where: str) -> Require:
+def requirement(entry: object, where: str) -> Require:
+    """Check one requirement; `where` it stands, for messages. Raises `UsageError`."""
     try:
         return Require.model_validate(entry)
     except ValidationError as error:
