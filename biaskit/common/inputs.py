@@ -31,17 +31,11 @@ class TooMuch(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """How the files of one kind are read.
+    """How the files of one kind are read."""
 
-    Attributes:
-        error: what is raised, always of one line.
-        most: bytes of a file that is read as a whole.
-        remedy: what a user does about a file that cannot be read, as a sentence.
-    """
-
-    error: type[BiaskitError]
-    most: int
-    remedy: str = "Give the path of a readable file."
+    error: type[BiaskitError]  # what is raised, always of one line
+    most: int  # bytes of a file that is read as a whole
+    remedy: str = "Give the path of a readable file."  # what a user does about one that cannot be read
 
     def content(self, path: Path, where: str | None = None) -> bytes:
         """Read what a file holds. `where`: how messages name it, by default by its path."""

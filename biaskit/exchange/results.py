@@ -27,23 +27,15 @@ _METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A share of probe_groups.csv or a share of women of representation.csv.
+    """A share of probe_groups.csv or a share of women of representation.csv."""
 
-    Attributes:
-        name: what it is of, unique among the results of its model; parts in the order of the table's keys.
-        gender: whose share.
-        n: cells (prober) or texts (generation engine) that the interval rests on.
-        method: of the interval, in words.
-        beside: what else is known, column → value.
-    """
-
-    name: str
+    name: str  # unique among the results of its model; parts in the order of the table's keys
     gender: str
     share: float
     interval: tuple[float, float] | None
-    n: int | None
-    method: str
-    beside: Mapping[str, Any]
+    n: int | None  # cells (prober) or texts (generation engine) that the interval rests on
+    method: str  # of the interval, in words
+    beside: Mapping[str, Any]  # what else is known, column → value
 
 
 def results_of(source: Source) -> tuple[list[tuple[StoredRun, Model, list[Result]]], list[str]]:

@@ -36,19 +36,12 @@ ALONE = ("calibration",)
 
 @dataclass(slots=True)
 class TableSet:
-    """The tables of one analysis of a run or a comparison, until they are put in place.
+    """The tables of one analysis of a run or a comparison, until they are put in place."""
 
-    Attributes:
-        run: the folder whose tables/ they go to.
-        analysis: what analysis.json says of them: choices, signature, notes.
-        notes: what a careful reader must know.
-        content: name of a table → its file, as `write` puts it in place.
-    """
-
-    run: Path
-    analysis: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    content: dict[str, bytes] = field(default_factory=dict)
+    run: Path  # the folder whose tables/ they go to
+    analysis: dict[str, Any] = field(default_factory=dict)  # for analysis.json: choices, signature, notes
+    notes: list[str] = field(default_factory=list)  # what a careful reader must know
+    content: dict[str, bytes] = field(default_factory=dict)  # table → its file, as `write` puts it in place
 
     def __post_init__(self) -> None:
         """Refuse a place that could not be written before anything is computed."""
@@ -115,17 +108,12 @@ class StoredSet:
 
 
 class UnfitError(RunError):
-    """The tables of a run are not those that its record names.
-
-    Attributes:
-        fault: what does not fit; the message also says what to do.
-        analysis: the record, None where that is not to be trusted either.
-    """
+    """The tables of a run are not those that its record names."""
 
     def __init__(self, fault: str, remedy: str, analysis: dict[str, Any] | None) -> None:
         super().__init__(f"{fault}; {remedy}.")
         self.fault = fault
-        self.analysis = analysis
+        self.analysis = analysis  # the record; None where that is not to be trusted either
 
 
 def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:
