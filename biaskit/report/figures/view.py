@@ -138,12 +138,12 @@ def portions(items: Sequence[T], size: int) -> Iterator[tuple[str, str, Sequence
         yield f"-{i + 1}" if i else "", of_title, items[i * each : (i + 1) * each]
 
 
-def short(value: float | None, *, sign: bool = False) -> str:
+def short(value: float | None) -> str:
     """Write a number with two decimals and a real minus; – if it is undefined."""
     if value is None or value != value:
         return "–"
-    text = f"{value:+.2f}" if sign else f"{value:.2f}"
-    return text.replace("-", "\u2212") if float(text) else text.lstrip("+-")
+    text = f"{value:.2f}"
+    return text.replace("-", "\u2212") if float(text) else text.lstrip("-")
 
 
 def spread(counts: Sequence[int | None]) -> str:
