@@ -25,15 +25,7 @@ from biaskit.personas.texts.documents import ASSOCIATED, TextDocuments, texts_of
 from biaskit.personas.texts.outcomes import DECLINES
 from biaskit.personas.words.groups import group_list_rows, group_notes, group_word_rows, make_group_lists
 from biaskit.personas.words.instructions import instruction_word_rows
-from biaskit.personas.words.run_lists import (
-    list_notes,
-    make_lists,
-    marked_word_rows,
-    method_rows,
-    overlap_rows,
-    topic_shares,
-    word_list_rows,
-)
+from biaskit.personas.words.run_lists import list_notes, list_tables, make_lists, topic_shares
 from biaskit.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
@@ -191,12 +183,7 @@ def _add_words(
 ) -> None:
     """Add the tables of marked words, transfer, SRB and clusters."""
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
-    results.tables |= {
-        "marked_words": list(marked_word_rows(lists)),
-        "word_lists": list(word_list_rows(lists)),
-        "word_overlap": list(overlap_rows(documents, lists)),
-        "word_methods": list(method_rows(lists)),
-    }
+    results.tables |= list_tables(documents, lists)
     results.notes += list_notes(lists)
     groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
     if groups is not None:

@@ -87,11 +87,6 @@ def median_cosine(vectors: Vectors, rng: np.random.Generator) -> float | None:
 # --- training ------------------------------------------------------------------------------------
 
 
-def n_epochs(n_tokens: int) -> int:
-    """Count the epochs that bring a corpus to five million tokens of training, at least 5."""
-    return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
-
-
 def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
     """Return what `train` passes to gensim besides the sentences and the seed."""
     size = {"vector_size": VECTOR_SIZE, "window": WINDOW, "min_count": 1}
@@ -158,6 +153,12 @@ class TrainingTexts:
     def n_tokens(self) -> int:
         """Words of all texts, repetitions counted."""
         return int(self.ids.size)
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs that bring the texts to five million tokens of training, at least 5."""
+        n = self.n_tokens
+        return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n)) if n else FEWEST_EPOCHS
 
     def vocabulary(self) -> list[str]:
         """List the words that occur, in alphabetical order: the rows of every model trained on them."""
