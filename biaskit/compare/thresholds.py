@@ -29,26 +29,18 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
     """One requirement: which rows of tests.csv, and what each of them must show.
 
     Without `margin` and `limit` every row that has a margin of its own must be equivalent within it.
-
-    Attributes:
-        contrast: of `CONTRASTS`.
-        margin: the row must be shown to lie within ±margin: its 90 % interval lies inside.
-        limit: the row must not be shown to lie beyond ±limit: its 95 % interval reaches inside. A wide
-            interval passes, so `min_n` is needed too.
-        models: labels of the models whose rows are meant; each must have one.
-        min_n: items (jobs, occupations, pairs) that a row must rest on.
-        min_coverage: of each model that was probed, fraction in [0, 1].
-
-    The other attributes are columns, with the value that a row must have.
     """
 
-    contrast: str = "models"
+    contrast: str = "models"  # of `CONTRASTS`
     name: str = ""
+    # Within ±margin a row must be shown to lie: its 90 % interval lies inside.
     margin: float | None = Field(None, ge=0, allow_inf_nan=False)
+    # Beyond ±limit it must not: its 95 % interval reaches inside. A wide one does, so `min_n` is needed too.
     limit: float | None = Field(None, ge=0, allow_inf_nan=False)
-    models: Annotated[tuple[str, ...], BeforeValidator(_labels)] = ()
-    min_n: int | None = Field(None, ge=1)
-    min_coverage: float | None = Field(None, ge=0, le=1)
+    models: Annotated[tuple[str, ...], BeforeValidator(_labels)] = ()  # labels; each must have a row
+    min_n: int | None = Field(None, ge=1)  # items (jobs, occupations, pairs) that a row must rest on
+    min_coverage: float | None = Field(None, ge=0, le=1)  # of each model that was probed
+    # Columns, with the value that a row must have.
     quantity: str | None = None
     engine: str | None = None
     gender: str | None = None
