@@ -175,10 +175,7 @@ def sign_of_life(text: str) -> Iterator[None]:
 
 
 def plan_line(plan: ModelPlan) -> str:
-    """Write a plan in one line: what is stored, what will be sent, and what it costs at most.
-
-    Where a run itself decides how many samples it needs, numbers are ranges.
-    """
+    """Write a plan in one line: stored, to send, the most it costs; ranges where the run decides how many."""
     missing = plan.n_missing
     most = missing + (plan.n_cells_most or plan.n_cells) - plan.n_cells
     line = f"{plan.label}: {plan.n_cells:,} {plan.unit}, {plan.n_stored:,} stored"

@@ -20,14 +20,9 @@ LONG_RUN_S = 3600
 DEAR_RUN_USD = 5.0
 
 
-def printable(text: str) -> str:
-    """Make foreign text fit for a terminal: no name can move the cursor or reorder a line."""
-    return visible(text, keep="\n")
-
-
 def emit(text: str, *, err: bool = False) -> None:
     """Print foreign text; no markup is read."""
-    shown = printable(text)
+    shown = visible(text, keep="\n")  # no name can move the cursor or reorder a line
     if err:
         tell(shown)
         return
@@ -107,7 +102,7 @@ class TerminalWatcher(LineWatcher):
                 transient=True,
             )
             self._bar.start()
-            self._task = self._bar.add_task(printable(label), total=total, rate="")
+            self._task = self._bar.add_task(visible(label, keep="\n"), total=total, rate="")
         self._bar.update(self._task, completed=done, rate=self._rate(done, total).split(",")[0])
         if done == total:
             self.close()

@@ -46,10 +46,7 @@ def toml_beside(module: str) -> dict[str, Any]:
 
 
 def cache_dir() -> Path:
-    """Find the folder of converted models and trained vectors: in `$XDG_CACHE_HOME`, else in `~/.cache`.
-
-    Raises `UsageError` for a user without a home, as in some containers.
-    """
+    """Find the cache: in `$XDG_CACHE_HOME`, else in `~/.cache`. Raises `UsageError` without a home."""
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "biaskit"
     try:
@@ -97,25 +94,27 @@ def check_replaceable(
     """
     if path.suffix.lower() not in suffixes:
         raise RunError(f"{path} is no name for a {what}: let it end in {' or '.join(suffixes)}.")
-    _check_target(path)
+    check_file(path)
     try:
         path.stat()
     except FileNotFoundError:
         return
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise refusal(f"{path} cannot be written", error) from error
     if not is_ours(_IN_PLACE.content(path)):
         raise RunError(f"{path} exists and is not a {what} written by biaskit: choose another --out.")
 
 
-def _check_target(path: Path) -> None:
+def check_file(path: Path) -> None:
+    """Refuse a place of a file that is a link or anything but a file. Raises `RunError`."""
     refuse_link(path)
     if path.exists() and not path.is_file():
         raise RunError(f"{path} is not a file: move it away, or choose another --out.")
 
 
-def _cannot_write(path: Path, error: OSError) -> RunError:
-    return RunError(f"{path} cannot be written: {error.strerror or error}. Choose another --out.")
+def refusal(fault: str, error: OSError) -> RunError:
+    """Make the error of a place that the system refuses: what cannot be done there, and why."""
+    return RunError(f"{fault}: {error.strerror or error}. Choose another --out.")
 
 
 # --- one file ------------------------------------------------------------------------------------------
@@ -124,7 +123,7 @@ def _cannot_write(path: Path, error: OSError) -> RunError:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside `path`, fsync, rename: a reader sees the old file or the new one, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _check_target(path)
+    check_file(path)
     with _written(path, content) as temporary:
         temporary.replace(path)
     sync_directory(path.parent)
@@ -135,18 +134,15 @@ def write_or_refuse(path: Path, content: bytes) -> None:
     try:
         write_atomically(path, content)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise refusal(f"{path} cannot be written", error) from error
 
 
 @contextlib.contextmanager
 def streamed(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to write to, which takes its place at the end, whole or not at all; not if it is empty.
-
-    Raises `RunError`.
-    """
+    """Open a file that takes its place at the end, whole or not at all, unless empty. Raises `RunError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _check_target(path)
+        check_file(path)
         with _temporary(path) as (temporary, file):
             yield file
             if file.tell():
@@ -154,7 +150,7 @@ def streamed(path: Path) -> Iterator[BinaryIO]:
                 temporary.replace(path)
         sync_directory(path.parent)
     except OSError as error:
-        raise _cannot_write(path, error) from error
+        raise refusal(f"{path} cannot be written", error) from error
 
 
 @contextlib.contextmanager
@@ -233,7 +229,7 @@ def write_set(
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name in (*files, record):
-        _check_target(folder / name)
+        check_file(folder / name)
     with _locked(folder) as alone, contextlib.ExitStack() as stack:
         # A set that a kill interrupted has its record beside its place still: its files are ours too.
         journals = sorted(folder.glob(f".*.biaskit-????????.{_JOURNAL}"))

@@ -31,17 +31,11 @@ class TooMuch(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """How the files of one kind are read.
+    """How the files of one kind are read."""
 
-    Attributes:
-        error: what is raised, always of one line.
-        most: bytes of a file that is read as a whole.
-        remedy: what a user does about a file that cannot be read, as a sentence.
-    """
-
-    error: type[BiaskitError]
-    most: int
-    remedy: str = "Give the path of a readable file."
+    error: type[BiaskitError]  # what is raised, always of one line
+    most: int  # bytes of a file that is read as a whole
+    remedy: str = "Give the path of a readable file."  # what a user does about one that cannot be read
 
     def content(self, path: Path, where: str | None = None) -> bytes:
         """Read what a file holds. `where`: how messages name it, by default by its path."""
@@ -143,10 +137,7 @@ def digest_of_file(path: Path) -> str:
 
 @contextlib.contextmanager
 def unpacked(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a regular file as a stream, unpacked where its name ends in .gz.
-
-    Raises `OSError`, and what gzip raises for broken data.
-    """
+    """Open a regular file, unpacked where its name ends in .gz. Raises `OSError` and what gzip raises."""
     with opened(path) as file:
         packed = path.suffix.lower() == ".gz"
         yield io.BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
@@ -161,10 +152,7 @@ def decode(content: bytes) -> str:
 
 
 def parse_json(text: str | bytes, **how: Any) -> Any:
-    """Parse a JSON value without NaN and infinity; bytes are UTF-8. `how` goes to `json.loads`.
-
-    Raises `ValueError`, and nothing else.
-    """
+    """Parse JSON without NaN and infinity, by `json.loads` with `how`. Raises `ValueError`, nothing else."""
     text = decode(text) if isinstance(text, bytes) else text
     try:
         return json.loads(text, **{"parse_constant": _no_number, **how}) if how else _DECODER.decode(text)

@@ -1,7 +1,4 @@
-"""What stands in a text and is no word of it: written line marks, HTML, character codes.
-
-See methods/texts#marks.
-"""
+"""What stands in a text and is no word of it: line marks, HTML, character codes (methods/texts#marks)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Texts and lists in a spreadsheet (.xlsx): the rows of one sheet, read by pandas.
-
-Of a formula the result is read that was saved with it; nothing is evaluated and no link is followed.
-"""
+"""The rows of one sheet of an .xlsx, read by pandas: of a formula its saved result, nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ class Sheet:
     others: tuple[str, ...]  # the names of the other sheets
 
     def rows(self, columns: Mapping[str, int]) -> Iterator[tuple[int, Mapping[str, object]]]:
-        """Yield the rows that are not empty, numbered as in the spreadsheet; an empty cell is an empty text.
-
-        `columns`: name → place, from 0.
-        """
+        """Yield the numbers and cells of rows that are not empty; `columns`: name → place, from 0."""
         for number, row in enumerate(self.cells, start=self.first):
             if any(row):
                 yield number, {name: row[place] for name, place in columns.items()}

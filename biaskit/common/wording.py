@@ -93,19 +93,9 @@ def points(fraction: float) -> str:
     return f"{number} point" if number in ("1", MINUS + "1") else f"{number} points"
 
 
-def points_range(low: float, high: float) -> str:
+def points_range(low: float, high: float, decimals: int = 0) -> str:
     """'18 to 34', in points."""
-    return f"{point_number(low)} to {point_number(high)}"
-
-
-def fine_points(fraction: float) -> str:
-    """'2.4 points': with one decimal, for slopes."""
-    return f"{point_number(fraction, 1)} points"
-
-
-def fine_points_range(low: float, high: float) -> str:
-    """'0.9 to 3.6', in points."""
-    return f"{point_number(low, 1)} to {point_number(high, 1)}"
+    return f"{point_number(low, decimals)} to {point_number(high, decimals)}"
 
 
 def plain_number(value: float) -> str:

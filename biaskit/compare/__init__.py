@@ -1,4 +1,1 @@
-"""Hold models and engines against each other, from the stored tables of their runs; nothing is asked anew.
-
-See methods/comparisons#both-engines.
-"""
+"""Hold models and engines against each other, from stored tables alone (methods/comparisons#both-engines)."""

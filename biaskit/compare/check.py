@@ -1,7 +1,4 @@
-"""Judge whether thresholds hold, in the same words for the CLI, Python and build servers.
-
-See methods/comparisons#check.
-"""
+"""Judge whether thresholds hold, in the same words for whoever asks (methods/comparisons#check)."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from biaskit.common.wording import count, listed, percent
-from biaskit.compare.thresholds import Require, Thresholds, short_thresholds
+from biaskit.compare.thresholds import Require, requirement
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import OUTCOME_SHARE
@@ -122,7 +119,11 @@ def coverage_in(rows: Iterable[Row]) -> Coverage:
 
 
 def judge_thresholds(
-    required: Thresholds, rows: Sequence[Row], *, pairs: Sequence[Pair] = (), coverage: Coverage | None = None
+    required: list[Require],
+    rows: Sequence[Row],
+    *,
+    pairs: Sequence[Pair] = (),
+    coverage: Coverage | None = None,
 ) -> CheckResult:
     """Hold rows of tests.csv against thresholds.
 
@@ -132,7 +133,7 @@ def judge_thresholds(
         coverage: of each model that was probed.
     """
     outcomes = []
-    for require in required.requires:
+    for require in required:
         selected = [row for row in rows if _selects(require, row)]
         failing = [Failing(row, why) for row in selected if (why := _why_not(require, row, coverage or {}))]
         missing = _not_compared(require, selected, pairs)
@@ -149,11 +150,9 @@ def require_equivalent(
     pairs: Sequence[Pair] = (),
     coverage: Coverage | None = None,
 ) -> Outcome:
-    """Judge whether every row of a contrast that has a margin is equivalent within it.
-
-    Raises `UsageError` for an unknown contrast.
-    """
-    return judge_thresholds(short_thresholds(contrast), rows, pairs=pairs, coverage=coverage).outcomes[0]
+    """Judge whether every row of a contrast that has a margin is equivalent. Raises `UsageError`."""
+    required = [requirement({"contrast": contrast}, "--require")]
+    return judge_thresholds(required, rows, pairs=pairs, coverage=coverage).outcomes[0]
 
 
 def _selects(require: Require, row: Row) -> bool:

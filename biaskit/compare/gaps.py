@@ -1,7 +1,4 @@
-"""The four gaps of an occupation: in answers, in texts, in the labour force, in SRB.
-
-See methods/comparisons#gaps.
-"""
+"""The four gaps of an occupation: answers, texts, labour force, SRB (methods/comparisons#gaps)."""
 
 from __future__ import annotations
 
@@ -39,10 +36,7 @@ Number = tuple[float | None, str | None]
 def labour_table(
     representation: Iterable[StoredRow], probe_jobs: Iterable[StoredRow], aliases: Aliases
 ) -> tuple[dict[str, float], list[str]]:
-    """Collect the share of women in the labour force by `aliases.key_of`, and a note where engines differ.
-
-    Where they do, the share of the texts' runs is used.
-    """
+    """Collect workforce shares by `aliases.key_of`, the texts' where engines differ, and a note on those."""
     shares: dict[str, float] = {}
     differing: dict[str, None] = {}
     rows = [(str(r["occupation"]), r) for r in representation] + [(str(r["job"]), r) for r in probe_jobs]

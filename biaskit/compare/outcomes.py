@@ -60,10 +60,7 @@ def outcomes_of(
 def pair_rows_of_outcomes(
     pair: SidePair, answers: Mapping[str, Answers], margins: Mapping[str, float]
 ) -> list[Row]:
-    """Test the share of each outcome, later side minus earlier: rows paired and crossed.
-
-    There is no row unless every model of both sides has answers.
-    """
+    """Test each outcome's share, later − earlier, paired and crossed; no row unless all models answered."""
     if not all(model in answers for side in pair for model in side.models):
         return []
     rows, _ = pair_rows(pair, answers, margins, quantity=OUTCOME_SHARE, contrast=ANSWERS_OF_MODELS)

@@ -1,7 +1,4 @@
-"""Decide who is compared with whom: two models, or the means of two groups of models.
-
-See methods/comparisons#model-groups.
-"""
+"""Who is compared with whom: two models, or the means of two groups (methods/comparisons#model-groups)."""
 
 from __future__ import annotations
 

@@ -204,10 +204,7 @@ def unit_rows(
 
 
 def change_rows(pair: SidePair, texts: Mapping[str, Texts]) -> Iterator[Row]:
-    """Rows of srb_change.csv (GAS(P) Figure 4), old = the earlier model, for occupations that either has.
-
-    No row between two prompt forms, sets of prompts or vector models.
-    """
+    """Rows of srb_change.csv (GAS(P) Figure 4), old = earlier; none between forms, prompts or vectors."""
     new, old = (texts[side.models[0]] for side in pair)
     if not comparable([new, old], scores=True):
         return

@@ -1,7 +1,4 @@
-"""Tests of how gaps go together over occupations, and of how two models' gaps differ.
-
-See methods/comparisons#relations.
-"""
+"""Tests of how gaps go together, and of how two models' gaps differ (methods/comparisons#relations)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,26 +29,18 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
     """One requirement: which rows of tests.csv, and what each of them must show.
 
     Without `margin` and `limit` every row that has a margin of its own must be equivalent within it.
-
-    Attributes:
-        contrast: of `CONTRASTS`.
-        margin: the row must be shown to lie within ±margin: its 90 % interval lies inside.
-        limit: the row must not be shown to lie beyond ±limit: its 95 % interval reaches inside. A wide
-            interval passes, so `min_n` is needed too.
-        models: labels of the models whose rows are meant; each must have one.
-        min_n: items (jobs, occupations, pairs) that a row must rest on.
-        min_coverage: of each model that was probed, fraction in [0, 1].
-
-    The other attributes are columns, with the value that a row must have.
     """
 
-    contrast: str = "models"
+    contrast: str = "models"  # of `CONTRASTS`
     name: str = ""
+    # Within ±margin a row must be shown to lie: its 90 % interval lies inside.
     margin: float | None = Field(None, ge=0, allow_inf_nan=False)
+    # Beyond ±limit it must not: its 95 % interval reaches inside. A wide one does, so `min_n` is needed too.
     limit: float | None = Field(None, ge=0, allow_inf_nan=False)
-    models: Annotated[tuple[str, ...], BeforeValidator(_labels)] = ()
-    min_n: int | None = Field(None, ge=1)
-    min_coverage: float | None = Field(None, ge=0, le=1)
+    models: Annotated[tuple[str, ...], BeforeValidator(_labels)] = ()  # labels; each must have a row
+    min_n: int | None = Field(None, ge=1)  # items (jobs, occupations, pairs) that a row must rest on
+    min_coverage: float | None = Field(None, ge=0, le=1)  # of each model that was probed
+    # Columns, with the value that a row must have.
     quantity: str | None = None
     engine: str | None = None
     gender: str | None = None
@@ -97,22 +88,8 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
         return f"equivalent{within} ({self.contrast}{narrowed})"
 
 
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """All requirements of a check."""
-
-    requires: tuple[Require, ...]
-
-
-def short_thresholds(contrast: str) -> Thresholds:
-    """Make the thresholds of `--require equivalent=CONTRAST`. Raises `UsageError` for an unknown contrast."""
-    return Thresholds((_require({"contrast": contrast}, "--require"),))
-
-
-def read_thresholds(thresholds: str | Path | Mapping[str, Any] | Thresholds) -> Thresholds:
+def read_thresholds(thresholds: str | Path | Mapping[str, Any]) -> list[Require]:
     """Read thresholds from their TOML file, or from what such a file would contain. Raises `UsageError`."""
-    if isinstance(thresholds, Thresholds):
-        return thresholds
     content = thresholds if isinstance(thresholds, Mapping) else _INPUTS.toml(Path(thresholds))
     where = "The thresholds" if isinstance(thresholds, Mapping) else str(thresholds)
     if unknown := [name for name in content if name != "require"]:
@@ -120,10 +97,11 @@ def read_thresholds(thresholds: str | Path | Mapping[str, Any] | Thresholds) -> 
     entries = content.get("require")
     if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         raise UsageError(f"{where}: nothing is required. Write a [[require]] table.")
-    return Thresholds(tuple(_require(e, f"{where}, [[require]] {n}") for n, e in enumerate(entries, 1)))
+    return [requirement(entry, f"{where}, [[require]] {n}") for n, entry in enumerate(entries, 1)]
 
 
-def _require(entry: object, where: str) -> Require:
+def requirement(entry: object, where: str) -> Require:
+    """Check one requirement; `where` it stands, for messages. Raises `UsageError`."""
     try:
         return Require.model_validate(entry)
     except ValidationError as error:

@@ -23,10 +23,7 @@ UNSTATED = "unknown"
 
 
 def as_every_eval_ever(source: Source) -> ExportFiles:
-    """Write the results of each model, as `UUID.json`.
-
-    Option: `organization`, who evaluated. Raises `UsageError` where no share is defined.
-    """
+    """Write each model's results as `UUID.json`; option `organization`: of whom. Raises `UsageError`."""
     source.takes_only("organization")
     organization = str(source.options.get("organization") or UNSTATED)
     found, notes = results_of(source)

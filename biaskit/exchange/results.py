@@ -28,30 +28,19 @@ _METHODS = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A share of probe_groups.csv, or a share of women of representation.csv or pair_groups.csv.
+    """A share of probe_groups.csv, or a share of women of representation.csv or pair_groups.csv."""
 
-    Attributes:
-        name: what it is of, unique among the results of its model; parts in the order of the table's keys.
-        gender: whose share.
-        n: cells (prober) or texts (generation engine) that the interval rests on.
-        method: of the interval, in words.
-        beside: what else is known, column → value.
-    """
-
-    name: str
+    name: str  # unique among the results of its model; parts in the order of the table's keys
     gender: str
     share: float
     interval: tuple[float, float] | None
-    n: int | None
-    method: str
-    beside: Mapping[str, Any]
+    n: int | None  # cells (prober) or texts (generation engine) that the interval rests on
+    method: str  # of the interval, in words
+    beside: Mapping[str, Any]  # what else is known, column → value
 
 
 def results_of(source: Source) -> tuple[list[tuple[StoredRun, Model, list[Result]]], list[str]]:
-    """List each model's shares in the order of their table, and notes on undefined ones, which are left out.
-
-    Raises `UsageError` where no share is defined.
-    """
+    """List each model's shares, and notes on undefined ones. Raises `UsageError` where none is defined."""
     found, notes = [], []
     for part in source.collection.parts:
         run_at = {str(run.path): run for run in source.collection.runs_of(part)}

@@ -21,17 +21,11 @@ _FLAGS = {"texts": "--no-texts"}  # the others are called as they are in Python
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Stored runs, side by side.
+    """Stored runs, side by side."""
 
-    Attributes:
-        collection: their tables and manifests, models told apart.
-        content: the same with a verdict on every contrast (`Content.judged`); no texts, no prompts.
-        options: what belongs to one format, by the name of its option on the command line.
-    """
-
-    collection: Collection
-    content: Content
-    options: Mapping[str, Any]
+    collection: Collection  # their tables and manifests, models told apart
+    content: Content  # the same with a verdict on every contrast (`Content.judged`); no texts, no prompts
+    options: Mapping[str, Any]  # of one format, by their names on the command line
 
     def cells(self, run: StoredRun) -> Iterator[tuple[Cell, dict[str, Any]]]:
         """Yield (cell, row) for every stored row of a run's own question, in the order of the rows.

@@ -47,10 +47,7 @@ class LocalOptions:
         _check("dtype", self.dtype, get_args(Dtype))
 
     def as_before(self, known: Mapping[str, Any]) -> LocalOptions:
-        """Replace dtype `auto` by the run's own, so that another machine or less memory changes no model.
-
-        `known`: the model's entry in the run's manifest.
-        """
+        """Replace dtype `auto` by that of the run's entry, so that no machine changes the model."""
         details = known.get("details")
         before: Any = details.get("dtype") if isinstance(details, Mapping) else None
         if self.dtype != "auto" or before not in get_args(Dtype):

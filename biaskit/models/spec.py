@@ -53,10 +53,7 @@ def open_scorer(
     known: Mapping[str, Any] = NEW,
     account: Account = Account(),
 ) -> ContinuationScorer:
-    """Open the model behind a spec as a scorer, found and checked; its weights load at the first use.
-
-    `known`: the model's entry in the run's manifest; `account`: what the run has spent.
-    """
+    """Open a spec as a scorer, checked, its weights not loaded; `known`: its entry in the run's manifest."""
     kind, name = _kind(spec)
     if kind in API:
         from biaskit.models.api.opening import open_api_scorer

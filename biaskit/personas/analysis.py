@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +12,6 @@ from typing import Any
 
 from biaskit.common.wording import listed, people, short
 from biaskit.corpora.loaders import english_counts
-from biaskit.errors import RunError
 from biaskit.personas.contrasts import test_rows
 from biaskit.personas.labels.correction import Labels, corrected
 from biaskit.personas.outcomes import outcome_rows, refusal_rows
@@ -21,31 +21,16 @@ from biaskit.personas.sampling.stored_design import design_signature, read_desig
 from biaskit.personas.srb.clusters import cluster_tables
 from biaskit.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
 from biaskit.personas.texts.association import validation
-from biaskit.personas.texts.documents import (
-    ASSOCIATED,
-    TextDocument,
-    TextDocuments,
-    believed,
-    read_documents,
-    read_imported,
-)
+from biaskit.personas.texts.documents import ASSOCIATED, TextDocuments, texts_of
 from biaskit.personas.texts.outcomes import DECLINES
 from biaskit.personas.words.groups import group_list_rows, group_notes, group_word_rows, make_group_lists
 from biaskit.personas.words.instructions import instruction_word_rows
-from biaskit.personas.words.run_lists import (
-    list_notes,
-    make_lists,
-    marked_word_rows,
-    method_rows,
-    overlap_rows,
-    topic_shares,
-    word_list_rows,
-)
+from biaskit.personas.words.run_lists import list_notes, list_tables, make_lists, topic_shares
 from biaskit.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.store import Reading, read_rows, rows_file
+from biaskit.runs.store import Reading
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
@@ -116,29 +101,6 @@ def analyse_texts(
         "answered": answerers.record(),
     }
     return tables
-
-
-def texts_of(
-    run: Path,
-    manifest: Mapping[str, Any],
-    design: PersonasDesign,
-    reading: Reading | None = None,
-    answerers: Answerers | None = None,
-) -> TextDocuments:
-    """Read the texts of a run that its question needs; without any: `RunError`."""
-    path = rows_file(run, "personas")
-    if not path.is_file():
-        raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the personas command.")
-    reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
-    rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
-    rows = (answerers or Answerers()).counting(rows, answers=True)
-    if imported := manifest["resolved"].get("imported"):
-        documents = read_imported(design, rows, imported.get("group_col"))
-    else:
-        documents = read_documents(design, manifest["models"], rows)
-    if not documents.texts:
-        raise RunError(f"{run} has no texts of this study yet. Rerun the personas command.")
-    return documents
 
 
 def _make_tables(
@@ -221,12 +183,7 @@ def _add_words(
 ) -> None:
     """Add the tables of marked words, transfer, SRB and clusters."""
     lists = make_lists(documents, study, english, partial(watcher.progress, "word lists"))
-    results.tables |= {
-        "marked_words": list(marked_word_rows(lists)),
-        "word_lists": list(word_list_rows(lists)),
-        "word_overlap": list(overlap_rows(documents, lists)),
-        "word_methods": list(method_rows(lists)),
-    }
+    results.tables |= list_tables(documents, lists)
     results.notes += list_notes(lists)
     groups = make_group_lists(documents, study, english, partial(watcher.progress, "word lists of groups"))
     if groups is not None:
@@ -295,14 +252,13 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
             n_of_all = f"{n:,} of {len(documents.texts):,}"
             yield f"{n_of_all} texts seem to decline; all imported texts are used"
         return
-    by_gender: dict[str | None, list[TextDocument]] = {}
-    for text in documents.texts:
-        by_gender.setdefault(text.specified_gender, []).append(text)
+    n_of = Counter(text.specified_gender for text in documents.texts)
+    evading = Counter(text.specified_gender for text in documents.texts if text.evades)
     parts = [
-        f"{n:,} of {len(texts):,} texts"
+        f"{evading[gender]:,} of {n:,} texts"
         f" {f'about {people(gender)}' if gender else 'with no gender in the prompt'}"
-        for gender, texts in by_gender.items()
-        if (n := sum(text.evades for text in texts))
+        for gender, n in n_of.items()
+        if evading[gender]
     ]
     if parts:
         yield (

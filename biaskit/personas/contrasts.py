@@ -1,7 +1,4 @@
-"""Tests of one model's texts: SRB of women and men, refusals, share and labour.
-
-See methods/srb#persona-tests.
-"""
+"""Tests of one model's texts: SRB by gender, refusals, share and labour (methods/srb#persona-tests)."""
 
 from __future__ import annotations
 

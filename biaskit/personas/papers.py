@@ -27,24 +27,21 @@ _NOTHING: Tables = MappingProxyType({})
 _UNDEFINED = "–"
 
 
-def paper_tables(
-    tables: Tables, between: Tables = _NOTHING, *, claim: Claim, occupation: str | None = None
-) -> list[PaperTable]:
+def paper_tables(tables: Tables, between: Tables = _NOTHING, *, claim: Claim) -> list[PaperTable]:
     """Make the tables of GAS(P) that these stored tables give, in the paper's order.
 
     Arguments: tables, the public tables of the personas engine by name, with rows as `tables.read_rows`
         gives them; between, those between models (tests). claim: whether the run asked what GAS(P) asked;
-        where it did not, titles and names are plain. occupation: whose words Tables 7, 8 and 15 show;
-        by default software engineer, as in the paper, else the occupation with most texts behind its lists.
+        where it did not, titles and names are plain. Tables 7, 8 and 15 show the words of software
+        engineers, as in the paper, else of the occupation with most texts behind its lists.
     Returns: one PaperTable for each table and, where models or calibrations are many, each part of it; a
         table that cannot be made is absent.
     """
-    if occupation is None:
-        texts: Counter[str] = Counter()
-        for row in where(tables.get("word_lists", ()), method="calibrated"):
-            if row["n_marked"] is not None:
-                texts[row["occupation"]] += row["n_target"] or 0
-        occupation = EXAMPLE if EXAMPLE in texts else max(texts, key=texts.__getitem__, default=None)
+    texts: Counter[str] = Counter()
+    for row in where(tables.get("word_lists", ()), method="calibrated"):
+        if row["n_marked"] is not None:
+            texts[row["occupation"]] += row["n_target"] or 0
+    occupation = EXAMPLE if EXAMPLE in texts else max(texts, key=texts.__getitem__, default=None)
     papers = []
     for draft in _drafts(tables, between, occupation):
         if draft.table.rows:

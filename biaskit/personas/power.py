@@ -47,10 +47,7 @@ def plan_sentence(design: PersonasDesign, n_models: int = 1) -> str:
 
 
 def paired_design(variance: TextVariance, occupations: int, texts: int) -> Design:
-    """Describe the paired t-test over occupations: each has one number, with the noise of its draws.
-
-    `texts`: how many the first round of an occupation draws, over all prompts.
-    """
+    """Describe the paired t-test over occupations; `texts`: of the first round of one, over all prompts."""
     speaking = max(texts * variance.associated_share, 1.0)
     noise = max(variance.share * (1.0 - variance.share), 0.0) / speaking
     return Design((Side(occupations, variance.var_occupation, noise),), 1, 0.0)

@@ -8,6 +8,7 @@ from biaskit.common.wording import percent
 from biaskit.records import NO_INSTRUCTION
 from biaskit.tables.query import Row, grouped, where
 
+LEAST = 0.01  # probability of what is named
 EVERY_GROUP = "all"  # the job group of rows that are means over all cells
 _BLANK = {"": "a space", "\\n": "a line break", "\\n\\n": "two line breaks", "\\t": "a tab"}
 
@@ -20,11 +21,11 @@ def in_words(token: str) -> str:
     return _BLANK.get(text, f"“{text}”")
 
 
-def the_rest(rows: Iterable[Row], most: int = 4, least: float = 0.01) -> list[tuple[str, float]]:
+def the_rest(rows: Iterable[Row], most: int = 4) -> list[tuple[str, float]]:
     """List names and mean probabilities of what is no target word, the most probable first.
 
     `rows`: of one group of jobs in one block. Tokens that differ only by a space count as one. At most
-    `most`, each of at least `least`; rows without a `beyond` are left out.
+    `most`, each of at least 1 %; rows without a `beyond` are left out.
     """
     probabilities: dict[str, float] = {}
     for row in rows:
@@ -32,7 +33,7 @@ def the_rest(rows: Iterable[Row], most: int = 4, least: float = 0.01) -> list[tu
             name = in_words(row["token"])
             probabilities[name] = probabilities.get(name, 0.0) + row["beyond"]
     ranked = sorted(probabilities.items(), key=lambda item: (-item[1], item[0]))
-    return [(name, value) for name, value in ranked if value >= least][:most]
+    return [(name, value) for name, value in ranked if value >= LEAST][:most]
 
 
 def line_of_the_rest(rows: Sequence[Row]) -> str:

@@ -1,7 +1,4 @@
-"""Whether a run's tables are a paper's: only where the paper's shipped study was asked unchanged.
-
-Titles, captions and file names carry a paper's number only then.
-"""
+"""Whether a run's tables are a paper's and may carry its numbers: its shipped study, asked unchanged."""
 
 from __future__ import annotations
 

@@ -96,10 +96,7 @@ def ask_models(
     entry_of: Callable[[str], dict[str, Any]],
     sign: Callable[[Mapping[str, Any]], str],
 ) -> None:
-    """Ask every model, one after the other, or show what each would be asked.
-
-    `work_of`, `entry_of`: from a label to its questions and its entry in the manifest.
-    """
+    """Ask every model or show its plan; `work_of`, `entry_of`: from a label to questions, to its entry."""
     if session.dry_run:
         stored.read(rows_file(session.run, study.engine), skip_bad=study.skip_bad_lines)
         for label, model in models.items():
@@ -142,10 +139,7 @@ def plan_work(
 
 
 def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: int = 1) -> None:
-    """Plan a model's questions, take over what other runs have, ask the rest and store every answer.
-
-    `starts`: 0 for what goes on in a start that was counted.
-    """
+    """Plan a model's questions, take over answers, ask the rest, store all; `starts`: 0 if counted."""
     usage = Usage(session.run, work.label, starts=starts)  # before the plan, whose measurements take time too
     plan, pending = plan_work(work, session, writer.answered.get(work.label, ()))
     copy_rows(pending.taken, writer, work.label)

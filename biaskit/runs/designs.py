@@ -19,10 +19,7 @@ _GROWING = frozenset({"max_samples_per_prompt", "record_next", "continuations", 
 
 
 def describe_lists(design: Any, items: Sequence[Item], **of_engine: Any) -> dict[str, Any]:
-    """Describe a design of either engine with its lists in full, so that no table needs another file.
-
-    `of_engine` is what only that engine's designs hold.
-    """
+    """Describe a design with its lists in full; `of_engine`: what only the designs of one engine hold."""
     content = {
         "study": design.study.model_dump(mode="json"),
         "slot": design.slot,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from biaskit.common.files import check_folder, refuse_link
+from biaskit.common.files import check_file, check_folder, refusal, refuse_link
 from biaskit.common.inputs import expanded
 from biaskit.common.provenance import digest
 from biaskit.errors import RunError
@@ -89,9 +89,7 @@ def check_run_folder(run: Path) -> None:
         for name in FOLDERS:
             check_folder(run / name)
         for path in (run / name for name in (MANIFEST, *ROWS, USAGE, LOCK, PAGE, NOTES)):
-            refuse_link(path)
-            if path.exists() and not path.is_file():
-                raise RunError(f"{path} is not a file: move it away, or choose another --out.")
+            check_file(path)
         if (run / MANIFEST).exists():
             read_manifest(run)
             return
@@ -103,6 +101,4 @@ def check_run_folder(run: Path) -> None:
                     " Choose another --out."
                 )
     except OSError as error:
-        raise RunError(
-            f"{run} cannot be used as a run's folder: {error.strerror or error}. Choose another --out."
-        ) from error
+        raise refusal(f"{run} cannot be used as a run's folder", error) from error

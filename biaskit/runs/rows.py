@@ -1,7 +1,4 @@
-"""What a row is on disk: one line of JSON, its key first, with a checksum.
-
-See reference/run-folder#rows.
-"""
+"""What a row is on disk: one line of JSON, its key first, with a checksum (reference/run-folder#rows)."""
 
 from __future__ import annotations
 

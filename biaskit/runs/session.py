@@ -104,10 +104,7 @@ class Session(Generic[M]):
     def _new_manifest(
         self, engine: str, study: str, question: Mapping[str, Any], resolved: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Bring the stored manifest up to this design, or make a new one; `question` is its compatibility.
-
-        Raises `RunError` where the folder holds another engine, shard or question.
-        """
+        """Bring the stored manifest up to this question, or make one. Raises `RunError` for another."""
         run, models = self.run, dict[str, Any]()
         if (run / MANIFEST).exists():
             stored = read_manifest(run)

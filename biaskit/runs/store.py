@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from biaskit.common.files import remove_abandoned, sync_directory, write_atomically
+from biaskit.common.files import refusal, remove_abandoned, sync_directory, write_atomically
 from biaskit.common.inputs import Inputs, expanded, unpacked
 from biaskit.common.provenance import digest
 from biaskit.errors import RunError
@@ -231,9 +231,7 @@ class RowWriter:
         try:
             self.run.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(
-                f"{self.run} cannot be made: {error.strerror or error}. Choose another --out."
-            ) from error
+            raise refusal(f"{self.run} cannot be made", error) from error
         if rows_file(self.run, self.engine) != self.path:
             raise RunError(
                 f"{self.path}.gz is compressed: unpack it (gunzip) to add rows, or choose another --out."
@@ -263,11 +261,9 @@ class RowWriter:
                 " Wait for it, or choose another --out."
             ) from error
         except (OSError, NotImplementedError) as error:
-            number = getattr(error, "errno", None)
-            if number in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC):
-                raise RunError(
-                    f"{self.run} cannot be written: {os.strerror(number)}. Choose another --out."
-                ) from error
+            not_writable = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC)
+            if isinstance(error, OSError) and error.errno in not_writable:
+                raise refusal(f"{self.run} cannot be written", error) from error
             raise RunError(
                 f"{self.run} cannot be locked ({error}). If this file system has no locks and no other"
                 " process writes there, use --set lock=none."
@@ -294,9 +290,7 @@ class RowWriter:
                 self._file.write(b"\n")
             sync_directory(self.run)
         except OSError as error:
-            raise RunError(
-                f"{self.path} cannot be opened: {error.strerror or error}. Choose another --out."
-            ) from error
+            raise refusal(f"{self.path} cannot be opened", error) from error
 
     def _keep_what_is_cut(self) -> None:
         """Put an unfinished end beside the file, as .cut-1, .cut-2, …, before it is cut."""

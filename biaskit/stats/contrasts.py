@@ -284,10 +284,7 @@ def one_row(
 
 
 def adjust(rows: Sequence[Mapping[str, object]], rule: Rule = Rule()) -> list[Row]:  # noqa: B008
-    """Fill p_adjusted and the verdict in the rows of one tests.csv.
-
-    p_adjusted is Holm's within each `family`; the verdict takes all rows of the file as one page.
-    """
+    """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page."""
     families = [str(row["family"]) for row in rows]
     p_values = [p if isinstance(p := row["p_value"], float) else None for row in rows]
     judged = with_verdicts(rows, rule=rule)[0]

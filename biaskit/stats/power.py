@@ -1,7 +1,4 @@
-"""What a crossed design can show before it runs: power and smallest difference of its own test.
-
-See methods/averages#power.
-"""
+"""Power and smallest difference of a crossed design before it runs (methods/averages#power)."""
 
 from __future__ import annotations
 
@@ -79,10 +76,7 @@ def power(design: Design, difference: float, level: float = LEVEL) -> float:
 
 
 def smallest_difference(design: Design, level: float = LEVEL) -> float | None:
-    """Solve for the smallest true difference that is found in 80 % of runs, at a level.
-
-    Returns: a difference in the units of the shares; None where no difference up to 1 is.
-    """
+    """Solve for the smallest true difference found in 80 % of runs, in units of the shares; None above 1."""
     low, high = 0.0, 1.0
     if power(design, high, level) < POWER:
         return None

@@ -1,7 +1,4 @@
-"""How much of its probability a model puts on the target words, and when that is little.
-
-See methods/probabilities#coverage-floor.
-"""
+"""How much probability the target words have, and what is little (methods/probabilities#coverage-floor)."""
 
 from __future__ import annotations
 

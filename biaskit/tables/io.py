@@ -1,7 +1,4 @@
-"""The one writer and the one reader of the public tables; `schema` says what each holds.
-
-Rows are written in the order they come in, which is study order.
-"""
+"""The one writer and reader of the public tables, rows in study order; `schema` says what each holds."""
 
 from __future__ import annotations
 

@@ -51,10 +51,7 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]
 
 
 def without_instruction(rows: Iterable[Row]) -> list[Row]:
-    """Pick the rows of instruction 0, or all rows of a table without instructions.
-
-    In representation.csv shares that labels of a person correct take the place of the rules'.
-    """
+    """Pick rows without an instruction; shares that labels of a person correct replace the rules'."""
     return [_corrected(row) for row in rows if row.get("instruction_id") in (None, 0)]
 
 

@@ -36,19 +36,12 @@ ALONE = ("calibration",)
 
 @dataclass(slots=True)
 class TableSet:
-    """The tables of one analysis of a run or a comparison, until they are put in place.
+    """The tables of one analysis of a run or a comparison, until they are put in place."""
 
-    Attributes:
-        run: the folder whose tables/ they go to.
-        analysis: what analysis.json says of them: choices, signature, notes.
-        notes: what a careful reader must know.
-        content: name of a table → its file, as `write` puts it in place.
-    """
-
-    run: Path
-    analysis: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    content: dict[str, bytes] = field(default_factory=dict)
+    run: Path  # the folder whose tables/ they go to
+    analysis: dict[str, Any] = field(default_factory=dict)  # for analysis.json: choices, signature, notes
+    notes: list[str] = field(default_factory=list)  # what a careful reader must know
+    content: dict[str, bytes] = field(default_factory=dict)  # table → its file, as `write` puts it in place
 
     def __post_init__(self) -> None:
         """Refuse a place that could not be written before anything is computed."""
@@ -84,10 +77,7 @@ class TableSet:
 def write_alone(
     run: Path, name: str, rows: Sequence[Mapping[str, object]], about: Mapping[str, object]
 ) -> list[str]:
-    """Put a table of `ALONE` in place with its record; the notes say where a changed file is kept.
-
-    `about` is what else the record holds. Raises `TableError` where nothing can be written.
-    """
+    """Put a table of `ALONE` and its record in place; `about`: what else that holds. Raises `TableError`."""
     folder = run / TABLES
     try:
         files = {f"{name}.csv": table_bytes(name, rows)}
@@ -118,17 +108,12 @@ class StoredSet:
 
 
 class UnfitError(RunError):
-    """The tables of a run are not those that its record names.
-
-    Attributes:
-        fault: what does not fit; the message also says what to do.
-        analysis: the record, None where that is not to be trusted either.
-    """
+    """The tables of a run are not those that its record names."""
 
     def __init__(self, fault: str, remedy: str, analysis: dict[str, Any] | None) -> None:
         super().__init__(f"{fault}; {remedy}.")
         self.fault = fault
-        self.analysis = analysis
+        self.analysis = analysis  # the record; None where that is not to be trusted either
 
 
 def read_set(run: Path, names: Collection[str] = tuple(SCHEMAS)) -> StoredSet:

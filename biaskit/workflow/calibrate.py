@@ -16,9 +16,8 @@ from biaskit.common.files import check_replaceable, write_or_refuse
 from biaskit.common.inputs import expanded
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.personas.analysis import texts_of
 from biaskit.personas.sampling.stored_design import design_signature, read_design
-from biaskit.personas.texts.documents import SPECIFIED
+from biaskit.personas.texts.documents import SPECIFIED, texts_of
 from biaskit.personas.texts.names import names_among
 from biaskit.personas.words.calibration import Calibration
 from biaskit.personas.words.calibration import calibrate as calibrate_texts

@@ -51,10 +51,7 @@ _NAME_ONE = (
 
 
 def name_models(models: Sequence[str], study: Study, watcher: Watcher) -> dict[str, str]:
-    """Map label to spec, in order: the models of a call, else the study's own, which need a yes.
-
-    Labels are unique and can stand in a public table.
-    """
+    """Map unique labels to specs, in order: the call's models, else the study's own, which need a yes."""
     specs: dict[str, str] = {}
     for text in models or [f"{label}={spec}" for label, spec in study.models.items()]:
         if not text.strip():

@@ -8,7 +8,7 @@ from typing import Any
 
 from biaskit.arguments import checked
 from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds
-from biaskit.compare.thresholds import Thresholds, read_thresholds
+from biaskit.compare.thresholds import read_thresholds
 from biaskit.errors import UsageError
 from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
@@ -21,7 +21,7 @@ from biaskit.workflow.result import RunResult, run_path
 @checked()
 def check(
     *runs: str | Path | RunResult,
-    thresholds: str | Path | Mapping[str, Any] | Thresholds,
+    thresholds: str | Path | Mapping[str, Any],
     groups: Sequence[str] = (),
     aliases: str | Path | None = None,
 ) -> CheckResult:

@@ -1,7 +1,4 @@
-"""Which prompt form reaches a model: `doctor --prompt-formats`, `bk.prompt_formats`, the hint before a run.
-
-See methods/prompts#forms.
-"""
+"""Which prompt form reaches a model: `bk.prompt_formats`, the hint before a run (methods/prompts#forms)."""
 
 from __future__ import annotations
 
@@ -156,10 +153,7 @@ def coverage_by_form(
     most: int,
     instructions: Sequence[Instruction | None] = (None,),
 ) -> Iterator[dict[str, Any]]:
-    """Ask at most `most` cells of each bias type in every form and with every instruction.
-
-    Yields a row for each bias type, form and instruction, as `PromptFormatsResult.rows` holds it.
-    """
+    """Ask at most `most` cells of each bias type in each form and instruction: yields rows of the result."""
     study = design.study.model_copy(update={"debiasing_position": "prompt", "system_prompt": None})
     identity = scorer.identity
     forms = [form for form in PROBE_FORMS if form in identity.forms]

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 import biaskit as bk
 from biaskit.cli.output import print_result
-from biaskit.cli.terminal import emit, printable
+from biaskit.cli.terminal import emit
+from biaskit.common.foreign import visible
 from biaskit.errors import BiaskitError, CorpusError, UsageError
 from biaskit.models.spec import split_label
 from biaskit.tables.io import read_table_rows as read_table_rows
@@ -193,7 +194,7 @@ def test_a_model_can_have_any_label(folder: Path, tmp_path: Path, label: str) ->
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         print_result(found, "text")
-    assert printable(label) in out.getvalue()
+    assert visible(label, keep="\n") in out.getvalue()
 
 
 # --- refused at reading -----------------------------------------------------------------------------
@@ -256,14 +257,14 @@ def test_a_name_of_several_lines_or_of_nothing_is_refused(folder: Path, tmp_path
         ("", ""),
     ],
 )
-def test_printable_shows_what_is_hidden_as_escapes(text: str, expected: str) -> None:
-    assert expected == printable(text)
+def test_the_terminal_shows_what_is_hidden_as_escapes(text: str, expected: str) -> None:
+    assert expected == visible(text, keep="\n")
 
 
 @given(ANY_TEXT)
 @example("".join(chr(i) for i in range(0x250)))
-def test_printable_never_emits_a_control_character(text: str) -> None:
-    shown = printable(text)
+def test_the_terminal_never_emits_a_control_character(text: str) -> None:
+    shown = visible(text, keep="\n")
     assert [] == [c for c in shown if unicodedata.category(c) in HIDDEN and c not in ALLOWED]
     assert text.count("\n") == shown.count("\n")
     shown.encode("utf-8")
@@ -278,7 +279,7 @@ def test_emit_prints_any_text_on_any_terminal(text: str) -> None:
         with contextlib.redirect_stdout(stream):
             emit(text)
         stream.flush()
-        shown = printable(text)
+        shown = visible(text, keep="\n")
         assert shown.encode(encoding, "backslashreplace") == raw.getvalue()
 
 

@@ -17,7 +17,7 @@ from fakes.numbered_runs import full, probe_run
 import biaskit as bk
 from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds, verdict_in_words
 from biaskit.compare.check_files import junit, summary
-from biaskit.compare.thresholds import Thresholds, read_thresholds, short_thresholds
+from biaskit.compare.thresholds import read_thresholds, requirement
 from biaskit.errors import UsageError
 from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.sets import TableSet, read_set
@@ -86,7 +86,7 @@ def test_bounds_that_leave_it_open_do_not_pass() -> None:
 
 def test_nothing_is_not_yes() -> None:
     assert not judged(margin=0.05)
-    assert not judge_thresholds(Thresholds(()), [])
+    assert not judge_thresholds([], [])
     assert "nothing was compared" in judged(row(quantity="asymmetry"), margin=0.05).text
 
 
@@ -162,8 +162,8 @@ def test_thresholds_that_cannot_be_meant(text: str, said: str, tmp_path: Path) -
 
 
 def test_the_short_form_is_thresholds() -> None:
-    assert short_thresholds("models") == read_thresholds({"require": [{}]})
-    assert read_thresholds({"require": [{"models": "m"}]}).requires[0].models == ("m",)
+    assert [requirement({"contrast": "models"}, "--require")] == read_thresholds({"require": [{}]})
+    assert read_thresholds({"require": [{"models": "m"}]})[0].models == ("m",)
 
 
 # --- what is written ---------------------------------------------------------------------------------

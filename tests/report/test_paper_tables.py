@@ -202,8 +202,6 @@ def test_the_example_is_software_engineer_or_the_occupation_with_most_texts() ->
     assert "cook" in only(paper_tables({"word_lists": lists}), "words-of-marked-personas").title
     usual = [*lists, word_list("a", "female", "male", 3, occupation="software engineer", n_target=1)]
     assert "software engineer" in only(paper_tables({"word_lists": usual}), "gasp-table-7").title
-    chef = paper_tables({"word_lists": usual}, occupation="chef")
-    assert "chef" in only(chef, "words-of-marked-personas").title
 
 
 def test_table_15_keeps_the_papers_four_kinds_of_words_in_their_order() -> None:
@@ -216,7 +214,9 @@ def test_table_15_keeps_the_papers_four_kinds_of_words_in_their_order() -> None:
         {"model": "a", "occupation": "nurse", "gender": "male", "word": f"v{i}", "place": "both"}
         for i in range(160)
     ]
-    table = only(paper_tables({"word_overlap": rows + long}, occupation="nurse"), "words-with-and-without")
+    lists = [word_list("a", "female", "male", 3, occupation="nurse")]
+    made = paper_tables({"word_overlap": rows + long, "word_lists": lists})
+    table = only(made, "words-with-and-without")
     assert [row[1:] for row in table.rows[:4]] == [
         ("women", "without and with", "2", "w0, w2"),
         ("women", "without, and with the other gender", "1", "w3"),
@@ -229,7 +229,8 @@ def test_table_15_keeps_the_papers_four_kinds_of_words_in_their_order() -> None:
 
 def test_a_word_of_a_megabyte_is_cut_where_tex_reads_it() -> None:
     row = {"model": "a", "occupation": "nurse", "gender": "male", "word": "w" * 1_000_000, "place": "both"}
-    made = paper_tables({"word_overlap": [row]}, occupation="nurse")
+    lists = [word_list("a", "female", "male", 3, occupation="nurse")]
+    made = paper_tables({"word_overlap": [row], "word_lists": lists})
     assert only(made, "words-with-and-without").rows[0][4] == "w" * 60 + "…"
     compiled(made)
 

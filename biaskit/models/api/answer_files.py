@@ -40,20 +40,13 @@ class Line:
 
 @dataclass(slots=True)
 class AnswerFiles:
-    """An exchange that answers from files.
+    """An exchange that answers from files."""
 
-    Attributes:
-        lines: identifier → its answer; the first with status 200 counts.
-        names: models whose answers count; empty: all.
-        problems: why a line or its answer is not used → its places.
-        asked_for: identifiers that a model has asked for.
-    """
-
-    lines: dict[str, Line] = field(default_factory=dict)
-    names: frozenset[str] = frozenset()
+    lines: dict[str, Line] = field(default_factory=dict)  # by identifier; the first with status 200 counts
+    names: frozenset[str] = frozenset()  # models whose answers count; empty: all
     n_lines: int = 0
-    problems: dict[str, dict[str, None]] = field(default_factory=dict)
-    asked_for: set[str] = field(default_factory=set)
+    problems: dict[str, dict[str, None]] = field(default_factory=dict)  # why an answer is not used → places
+    asked_for: set[str] = field(default_factory=set)  # identifiers
 
     @classmethod
     def read(cls, paths: Sequence[Path]) -> AnswerFiles:

@@ -17,7 +17,6 @@ from biaskit.errors import ModelError, StudyError
 from biaskit.personas.sampling.rounds import Filling
 from biaskit.records import (
     NO_INSTRUCTION,
-    DrawRequest,
     Instruction,
     Item,
     ModelIdentity,
@@ -227,11 +226,6 @@ def draw_keys(series: DrawSeries, fingerprint: str, design: PersonasDesign) -> C
     )
     # Canonical JSON sorts by name, and "draw" comes before every other name.
     return lambda draw: key_of_json(f'{{"draw":{draw},{shared[1:]}')
-
-
-def request_under(key: str, series: DrawSeries, draw: int, design: PersonasDesign) -> DrawRequest:
-    """Make the request of one draw whose key is known."""
-    return DrawRequest(key, series.prompt, design.sampling, seed_of(design.study.seed, key), draw)
 
 
 def seed_of(study_seed: int, key: str) -> int:

@@ -26,10 +26,7 @@ from biaskit.runs.store import StoredRows
 def draw_texts(
     design: PersonasDesign, session: Session[TextGenerator], resolved: dict[str, Any] | None = None
 ) -> Outcome:
-    """Draw every text that has no row yet and store it; the same call goes on where it stopped.
-
-    `resolved`: the design's description, where it is at hand.
-    """
+    """Draw and store every text that has no row yet; `resolved`: the design's description, if at hand."""
     study = design.study
     generators = session.begin(
         "personas",

@@ -6,13 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from functools import cache, partial
 from typing import Any
 
-from biaskit.personas.sampling.design import (
-    DrawSeries,
-    PersonasDesign,
-    draw_keys,
-    request_under,
-    series_of_design,
-)
+from biaskit.personas.sampling.design import DrawSeries, PersonasDesign, draw_keys, seed_of, series_of_design
 from biaskit.personas.sampling.rounds import Filling, Tally
 from biaskit.records import DrawRequest, PromptForm
 
@@ -22,6 +16,11 @@ _SCOPE = ("occupation", "template_id", "specified_gender", "instruction_id", "se
 def scope_of(row: Mapping[str, Any]) -> tuple[object, ...]:
     """Which series a row belongs to."""
     return tuple(row.get(name) for name in _SCOPE)
+
+
+def request_under(key: str, series: DrawSeries, draw: int, design: PersonasDesign) -> DrawRequest:
+    """Make the request of one draw whose key is known."""
+    return DrawRequest(key, series.prompt, design.sampling, seed_of(design.study.seed, key), draw)
 
 
 class OpenDraws:

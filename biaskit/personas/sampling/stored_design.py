@@ -37,10 +37,7 @@ def compatibility(design: PersonasDesign) -> dict[str, Any]:
 
 
 def design_signature(design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], **analysis: str) -> str:
-    """Write the line that stands under every table: each choice that changes one of its numbers.
-
-    `analysis` is what only an analysis knows, such as the digest of the word vectors it made.
-    """
+    """Write the line under every table; `analysis`: what only an analysis knows, as a digest of vectors."""
     study = design.study
     shown = {
         "n": "" if study.name == "texts" else str(study.per_gender),

@@ -24,10 +24,7 @@ def differs_by_half(n_female: IntArray, n_male: IntArray, *, released: bool = Fa
 
 
 def is_kept(n_female: IntArray, n_male: IntArray, *, released: bool = False) -> BoolArray:
-    """Say whether F and M `[..., models]` are 3 pairs or more and pass the 50 % rule in every model: `[...]`.
-
-    The direction may differ between models.
-    """
+    """Say whether F and M `[..., models]` are 3 pairs or more and differ by half in every model: `[...]`."""
     enough = n_female + n_male >= FEWEST_OCCUPATIONS
     return np.asarray((enough & differs_by_half(n_female, n_male, released=released)).all(axis=-1))
 

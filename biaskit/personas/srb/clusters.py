@@ -52,7 +52,7 @@ def cluster_tables(
         drop_words=dropped,
         k=study.k,
         k_rule=study.k_rule,
-        variant="released" if study.keep_rule == "released" else "exact",
+        released=study.keep_rule == "released",
         categories=categories,
         seed=study.seed,
     )

@@ -26,7 +26,6 @@ from biaskit.stats.resampling import generator
 WordsByGender = Mapping[tuple[str, str, str], Sequence[str]]
 """(model, occupation, gender) → the marked words of its associated texts."""
 KRule = Literal["max", "largest-gain"]
-Variant = Literal["exact", "released"]
 
 ALL_MODELS = "all"  # stands in the column `model` of rows whose counts are summed over models
 SHORT_WORDS_KEPT = frozenset({"dr", "md"})
@@ -105,7 +104,7 @@ def find_clusters(
     drop_words: Collection[str] = frozenset(),
     k: int | None = None,
     k_rule: KRule = "max",
-    variant: Variant = "exact",
+    released: bool = False,
     categories: Mapping[str, str] | None = None,
     seed: int = 1,
 ) -> Clustering:
@@ -156,7 +155,7 @@ def find_clusters(
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
         return Clustering(rows, curve, len(usable_words), without, None, None, None, tuple(notes), reason)
-    rows, kept_note = _judge(lists, clusters, variant, categories or {}, seed)
+    rows, kept_note = _judge(lists, clusters, released, categories or {}, seed)
     per_cluster, n = len(rows) // len(clusters), len(clusters)
     n_kept = sum(row.kept is True for row in rows[::per_cluster])
     n_passing = sum(row.kept is True for row in rows[per_cluster - 1 :: per_cluster])
@@ -252,7 +251,7 @@ def _models(lists: WordsByGender) -> tuple[str, ...]:
 def _judge(
     lists: WordsByGender,
     clusters: Sequence[tuple[str, ...]],
-    variant: Variant,
+    released: bool,
     categories: Mapping[str, str],
     seed: int,
 ) -> tuple[tuple[ClusterRow, ...], str]:
@@ -269,7 +268,7 @@ def _judge(
     # k-means numbers its clusters by chance; here those in most lists come first, then by words.
     n_lists = holds.sum(axis=(1, 2, 3))
     order = sorted(range(len(clusters)), key=lambda i: (-n_lists[i], clusters[i]))
-    holds, ordered, released = holds[order], [clusters[i] for i in order], variant == "released"
+    holds, ordered = holds[order], [clusters[i] for i in order]
     counts = holds.sum(axis=2)
     is_kept_in_all = is_kept(counts[..., 0], counts[..., 1], released=released)
     summed = counts.sum(axis=1)

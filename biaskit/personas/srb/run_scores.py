@@ -27,7 +27,6 @@ from biaskit.personas.vectors.training import (
     TrainingTexts,
     Vectors,
     median_cosine,
-    n_epochs,
     train_on_lists,
 )
 from biaskit.personas.words.contrasts import WordList
@@ -78,7 +77,7 @@ def word_vectors(
             "source": "corpus",
             "seeds": list(seeds),
             "n_tokens": corpus.n_tokens,
-            "epochs": n_epochs(corpus.n_tokens),
+            "epochs": corpus.n_epochs,
             "median_cosine": median_cosine(trained[0], generator(study.seed, "vectors", ["median cosine"])),
         }
         keys = "".join(text.key for text in texts)

@@ -361,10 +361,7 @@ def _top(z: FloatArray, n: int) -> list[Places]:
 def _against_null(
     candidates: Sequence[str], observed: float, targets: _Targets
 ) -> tuple[dict[str, Any], str | None]:
-    """Place the first seed's score among those with shuffled labels, candidates and vectors fixed.
-
-    Returns: fields of an `SrbScore`, and why some are missing.
-    """
+    """Place the first seed's score among shuffled ones: fields of an `SrbScore`, and why some are missing."""
     if isinstance(targets.shuffled, str):
         return {}, targets.shuffled
     shuffled, of_women, of_men = targets.shuffled

@@ -1,7 +1,4 @@
-"""Which texts are copies of one another: equal, or nearly (methods/texts#copies).
-
-Copies are one unit of evidence: 25 of them show what one shows.
-"""
+"""Which texts are equal or nearly so: copies are one unit of evidence (methods/texts#copies)."""
 
 from __future__ import annotations
 

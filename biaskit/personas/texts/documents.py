@@ -23,7 +23,8 @@ from biaskit.personas.texts.names import NameEvidence
 from biaskit.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
 from biaskit.personas.texts.tokens import TokenisedTexts, tokeniser
 from biaskit.records import GENDERS, Finish
-from biaskit.runs.store import Reading
+from biaskit.runs.drift import Answerers
+from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 
@@ -81,10 +82,7 @@ class TextDocument:
 
     @property
     def evades(self) -> bool:
-        """Whether its words decline or lecture where a description was asked for.
-
-        An imported text (`finish` is None) never does: it is what the user says it is.
-        """
+        """Whether its words decline or lecture; never of an imported text (`finish` None), taken as it is."""
         judged = self.finish is not None and self.read and not (self.refused or self.empty)
         return judged and self.outcome in NO_DESCRIPTION
 
@@ -136,13 +134,33 @@ class _StoredTexts:
         return hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
 
 
+def texts_of(
+    run: Path,
+    manifest: Mapping[str, Any],
+    design: PersonasDesign,
+    reading: Reading | None = None,
+    answerers: Answerers | None = None,
+) -> TextDocuments:
+    """Read the texts of a run that its question needs; without any: `RunError`."""
+    path = rows_file(run, "personas")
+    if not path.is_file():
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the personas command.")
+    reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
+    rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
+    rows = (answerers or Answerers()).counting(rows, answers=True)
+    if imported := manifest["resolved"].get("imported"):
+        documents = read_imported(design, rows, imported.get("group_col"))
+    else:
+        documents = read_documents(design, manifest["models"], rows)
+    if not documents.texts:
+        raise RunError(f"{run} has no texts of this study yet. Rerun the personas command.")
+    return documents
+
+
 def read_documents(
     design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
 ) -> TextDocuments:
-    """Read the texts that a sampled study needs, of all its models.
-
-    `models`: label → its entry in the manifest. Draws are looked up round by round, as they were asked.
-    """
+    """Read a sampled study's texts, looked up round by round; `models`: label → its manifest entry."""
     stored, tokens = _read(design, rows)
     texts: list[TextDocument] = []
     evidence: dict[str, NameEvidence] = {}

@@ -120,10 +120,7 @@ def open_file(
 
 
 def open_frame(df: pd.DataFrame, columns: Mapping[str, str]) -> TextSource:
-    """Take the wanted columns of a DataFrame: changing the frame afterwards changes nothing.
-
-    Rows count from 1 whatever the index; what pandas calls missing is None.
-    """
+    """Copy the wanted columns of a DataFrame: rows count from 1, what pandas calls missing is None."""
     where = "the DataFrame"
     header, records = _frame_records(df, where, columns)
     digest = hashlib.sha256(json.dumps(list(columns)).encode("ascii"))

@@ -1,7 +1,4 @@
-"""Anybody's texts as rows of generations.jsonl (methods/texts#imported-texts).
-
-Every record is checked and counted before a row is written.
-"""
+"""Anybody's texts as rows of generations.jsonl, checked and counted first (methods/texts#imported-texts)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,6 @@ from biaskit.personas.vectors.training import (
     FloatMatrix,
     TrainingTexts,
     Vectors,
-    n_epochs,
     settings,
     train,
 )
@@ -44,7 +43,7 @@ def vectors_of_seeds(corpus: TrainingTexts, seeds: Sequence[int]) -> Iterator[Ve
     words = {word: row for row, word in enumerate(corpus.vocabulary())}
     paths = {seed: _kept_file(corpus, seed) for seed in seeds}
     stored = {seed: _read(path, len(words)) for seed, path in paths.items()}
-    missing, epochs = [seed for seed in seeds if stored[seed] is None], n_epochs(corpus.n_tokens)
+    missing, epochs = [seed for seed in seeds if stored[seed] is None], corpus.n_epochs
     n_jobs = 1 if corpus.n_tokens * epochs < FEW_TOKENS else min(joblib.cpu_count(), max(2, len(missing)))
     parallel = joblib.Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", return_as="generator")
     trained = parallel(joblib.delayed(train)(corpus, seed=seed, epochs=epochs) for seed in missing)
@@ -66,7 +65,7 @@ def _kept_file(corpus: TrainingTexts, seed: int) -> Path | None:
     """Name the file of a seed after all that its vectors depend on; None for a user without a home."""
     depends = {
         "corpus": corpus.digest(),
-        "settings": settings(n_epochs(corpus.n_tokens)),
+        "settings": settings(corpus.n_epochs),
         "seed": seed,
         "versions": {name: versions().get(name) for name in ("gensim", "numpy", "scipy")},
         "machine": [platform.system(), platform.machine()],

@@ -67,10 +67,10 @@ class Vectors:
         return unit, known, unknown
 
 
-def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = RANDOM_PAIRS) -> float | None:
+def median_cosine(vectors: Vectors, rng: np.random.Generator) -> float | None:
     """Compute the median cosine of random pairs of words: near 0 when well trained, near 1 when hardly.
 
-    Arguments: vectors; rng; n_pairs, drawn with replacement, every word as likely.
+    Arguments: vectors; rng of 10,000 pairs, drawn with replacement, every word as likely.
     Returns: in [−1, 1]; above `NEARLY_UNTRAINED` the caller warns.
     Missing or empty input: None with fewer than two words.
     Reference: methods/srb#word-vectors (0.72 after 5 epochs on 1,350 texts).
@@ -78,18 +78,13 @@ def median_cosine(vectors: Vectors, rng: np.random.Generator, *, n_pairs: int = 
     n = len(vectors)
     if n < 2:
         return None
-    first = rng.integers(0, n, size=n_pairs)
-    second = (first + rng.integers(1, n, size=n_pairs)) % n
+    first = rng.integers(0, n, size=RANDOM_PAIRS)
+    second = (first + rng.integers(1, n, size=RANDOM_PAIRS)) % n
     cosines = np.einsum("ij,ij->i", vectors.matrix[first], vectors.matrix[second], dtype=np.float64)
     return float(np.median(cosines))
 
 
 # --- training ------------------------------------------------------------------------------------
-
-
-def n_epochs(n_tokens: int) -> int:
-    """Count the epochs that bring a corpus to five million tokens of training, at least 5."""
-    return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n_tokens)) if n_tokens else FEWEST_EPOCHS
 
 
 def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
@@ -158,6 +153,12 @@ class TrainingTexts:
     def n_tokens(self) -> int:
         """Words of all texts, repetitions counted."""
         return int(self.ids.size)
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs that bring the texts to five million tokens of training, at least 5."""
+        n = self.n_tokens
+        return max(FEWEST_EPOCHS, math.ceil(TRAINING_TOKENS / n)) if n else FEWEST_EPOCHS
 
     def vocabulary(self) -> list[str]:
         """List the words that occur, in alphabetical order: the rows of every model trained on them."""

@@ -118,7 +118,7 @@ class AtAlpha:
         """Find the calibration words by the prior's own blend of texts and English."""
         odds = LogOdds(pair.is_fixed, pair.english, "calibrated", prior)
         blend = odds.regularise(*pair.counts, pair.counts[0] + pair.counts[1]).prior
-        common = calibration_words(blend, *pair.counts, pair.words)[0]
+        common = calibration_words(blend, pair.counts, pair.is_fixed)[0]
         is_speaker = np.array([word in SPEAKER_WORDS for word in pair.words], dtype=np.bool_)
         return cls(pair, prior, common, common & ~is_speaker)
 

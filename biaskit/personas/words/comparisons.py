@@ -1,7 +1,4 @@
-"""Which texts are compared with which: eligibility, the first n of each prompt and gender.
-
-See methods/texts#eligibility.
-"""
+"""Which texts are compared: eligibility, first n by prompt and gender (methods/texts#eligibility)."""
 
 from __future__ import annotations
 

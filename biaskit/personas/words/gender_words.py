@@ -1,7 +1,4 @@
-"""Which words name a gender by themselves (methods/words#gender-words).
-
-Numbers "beyond gender words" leave them out: she, Mr and mother mark a gender whatever a text describes.
-"""
+"""Words that name a gender by themselves, left out of numbers "beyond" them (methods/words#gender-words)."""
 
 from __future__ import annotations
 

@@ -58,10 +58,7 @@ class GroupLists:
 def make_group_lists(
     documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], progress: Progress
 ) -> GroupLists | None:
-    """Make the lists of every group and crossed group of each model; None without a column of groups.
-
-    Raises `StudyError` for unmarked groups that the column does not hold.
-    """
+    """Make the lists of every group and crossed group; None without a column. Raises `StudyError`."""
     column = documents.group_column
     if column is None:
         if study.unmarked:

@@ -1,7 +1,4 @@
-"""Which words an instruction adds to free text, and which it takes away.
-
-See methods/words#open-ended-generation; Mattern §5.3.
-"""
+"""Which words an instruction adds and takes away (methods/words#open-ended-generation; Mattern §5.3)."""
 
 from __future__ import annotations
 

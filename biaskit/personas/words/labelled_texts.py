@@ -1,7 +1,4 @@
-"""Texts that carry labels, and contrasts between labels: what lists of marked words are made of.
-
-The labels are genders, or what a user's own column holds.
-"""
+"""Texts with labels (genders, or a user's column) and contrasts of them: what lists of words are made of."""
 
 from __future__ import annotations
 

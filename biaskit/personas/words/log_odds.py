@@ -185,7 +185,7 @@ class LogOdds:
         groups = (target, unmarked)
         if self.method == "calibrated":
             prior = _hybrid_prior(topic, self.english, self.prior, groups)
-            chosen = _calibration_mask(prior, groups, self.fixed)
+            chosen = calibration_words(prior, groups, self.fixed)
             columns = np.flatnonzero(chosen.any(axis=0))
             chosen = chosen[:, columns]
             weight = self.prior.constant * (prior[:, columns] * chosen).sum(axis=1, keepdims=True)
@@ -262,23 +262,15 @@ def is_fixed(words: Sequence[str]) -> BoolArray:
 
 
 def calibration_words(
-    prior_counts: ArrayLike, target: ArrayLike, unmarked: ArrayLike, words: Sequence[str]
+    prior: NDArray[Any], groups: tuple[NDArray[Any], NDArray[Any]], fixed: BoolArray
 ) -> BoolArray:
     """Say which words are W: the fixed list, and those among the 20 most frequent in each of the counts.
 
-    Arguments: prior_counts, target, unmarked `[..., W]`; words `[W]` in alphabetical order.
-    Returns: `[..., W]`. At equal counts the alphabetically later word is the more frequent; a word that
+    Arguments: prior and counts of both groups `[R or 1, W]`, in alphabetical order of the words; fixed `[W]`.
+    Returns: `[R or 1, W]`. At equal counts the alphabetically later word is the more frequent; a word that
         does not occur is never frequent, and one without prior is not of W.
     Reference: methods/words#calibration-words; the list and the 20 are the release's.
     """
-    counts = np.broadcast_arrays(*(np.asarray(c) for c in (prior_counts, target, unmarked)))
-    prior, *groups = (c.reshape(-1, len(words)) for c in counts)
-    return _calibration_mask(prior, (groups[0], groups[1]), is_fixed(words)).reshape(counts[0].shape)
-
-
-def _calibration_mask(
-    prior: NDArray[Any], groups: tuple[NDArray[Any], NDArray[Any]], fixed: BoolArray
-) -> BoolArray:
     frequent = _most_frequent(prior) & _most_frequent(groups[0]) & _most_frequent(groups[1])
     mask: BoolArray = (frequent | fixed) & (prior > 0)
     return mask

@@ -118,12 +118,22 @@ def _elsewhere(
 # --- tables ------------------------------------------------------------------------------------------
 
 
+def list_tables(documents: TextDocuments, lists: RunLists) -> dict[str, list[Row]]:
+    """Make the public tables of the lists, by name."""
+    return {
+        "marked_words": list(_marked_word_rows(lists)),
+        "word_lists": list(_word_list_rows(lists)),
+        "word_overlap": list(_overlap_rows(documents, lists)),
+        "word_methods": list(_method_rows(lists)),
+    }
+
+
 def is_pronoun(word: str) -> bool:
     """Say whether a word is a pronoun of the default list, in every variant; "he's" is read as "hes"."""
     return letters(word) in PRONOUNS["all"]
 
 
-def marked_word_rows(lists: RunLists) -> Iterator[Row]:
+def _marked_word_rows(lists: RunLists) -> Iterator[Row]:
     """Yield the rows of marked_words.csv: every word above the threshold, by both methods."""
     of_word = [column.name for column in fields(MarkedWord)]  # `asdict` copies every value
     for key, (_, lists_here) in lists.by_key.items():
@@ -140,7 +150,7 @@ def marked_word_rows(lists: RunLists) -> Iterator[Row]:
                 }
 
 
-def word_list_rows(lists: RunLists) -> Iterator[Row]:
+def _word_list_rows(lists: RunLists) -> Iterator[Row]:
     """Yield the rows of word_lists.csv: how long each list is, beside its null."""
     columns = (
         *("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z"),
@@ -156,7 +166,7 @@ def _scope(key: tuple[str, str, str]) -> Row:
     return dict(zip(("model", "occupation", "origin"), key, strict=True))
 
 
-def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
+def _overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
     """Yield the rows of word_overlap.csv (GAS(P) Table 15), where both origins have their lists."""
     for model, occupation in product(documents.models, documents.occupations):
         words_of: dict[str, dict[str, list[str]]] = {ASSOCIATED: {}, SPECIFIED: {}}
@@ -170,7 +180,7 @@ def overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
                 yield {**scope, "word": word, "place": place}
 
 
-def method_rows(lists: RunLists) -> Iterator[Row]:
+def _method_rows(lists: RunLists) -> Iterator[Row]:
     """Yield the rows of word_methods.csv (GAS(P) Tables 7 and 8): words that only one method marks."""
     for key, (comparison, lists_here) in lists.by_key.items():
         if comparison.reason is not None:

@@ -1,7 +1,4 @@
-"""Word counts of texts whose labels are shuffled, and when shuffling is no chance level.
-
-See methods/words#word-list-null.
-"""
+"""Word counts under shuffled labels, and when these are no chance level (methods/words#word-list-null)."""
 
 from __future__ import annotations
 

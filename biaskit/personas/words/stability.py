@@ -32,10 +32,7 @@ def first_halves(labels: Sequence[str], strata: Sequence[Hashable], rng: np.rand
 def shuffled_in_halves(
     labels: NDArray[np.str_], strata: Sequence[Hashable], first: BoolArray, rng: np.random.Generator
 ) -> NDArray[np.str_]:
-    """Shuffle labels within stratum and half, once for each halving: `[20, n]`.
-
-    Each half keeps its numbers of genders, so that its lists are what chance makes of as many texts.
-    """
+    """Shuffle labels within stratum and half, so that each half keeps its numbers of genders: `[20, n]`."""
     shuffled = np.tile(labels, (len(first), 1))
     stratum = np.unique([repr(s) for s in strata], return_inverse=True)[1] if len(labels) else np.zeros(0)
     for row, half in zip(shuffled, first, strict=True):

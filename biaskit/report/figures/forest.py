@@ -27,10 +27,7 @@ def bands(
     axis: Axis,
     dots: Callable[[Sequence[Row]], Sequence[Dots]],
 ) -> list[Band]:
-    """Make a band for each gender of the contrast, with a panel for each bias type and group of jobs.
-
-    `dots` makes the series of a panel from its rows.
-    """
+    """Make a band for each gender of the contrast: panels of the series that `dots` makes of their rows."""
     job_groups = [g for g in view.job_groups() if where(rows, group_a=g)] or [""]
     bands_of_genders = []
     for gender in [g for g in view.part.contrast if where(rows, gender=g)]:

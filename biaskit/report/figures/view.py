@@ -81,10 +81,7 @@ class View:
         size: int = PER_FIGURE,
         column: str = "model",
     ) -> Iterator[Figure]:
-        """Draw the models that have a row, in as many figures of about equal size as `size` needs.
-
-        `column`: of a row's model.
-        """
+        """Draw the models that have a row (`column`: its model), in as many even figures as `size` needs."""
         present = {row[column] for row in rows}
         models = [model for model in self.models if model in present]
         for number_, place, some in portions(models, size):
@@ -141,12 +138,12 @@ def portions(items: Sequence[T], size: int) -> Iterator[tuple[str, str, Sequence
         yield f"-{i + 1}" if i else "", of_title, items[i * each : (i + 1) * each]
 
 
-def short(value: float | None, *, sign: bool = False) -> str:
+def short(value: float | None) -> str:
     """Write a number with two decimals and a real minus; – if it is undefined."""
     if value is None or value != value:
         return "–"
-    text = f"{value:+.2f}" if sign else f"{value:.2f}"
-    return text.replace("-", "\u2212") if float(text) else text.lstrip("+-")
+    text = f"{value:.2f}"
+    return text.replace("-", "\u2212") if float(text) else text.lstrip("-")
 
 
 def spread(counts: Sequence[int | None]) -> str:

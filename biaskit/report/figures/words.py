@@ -1,7 +1,4 @@
-"""Draw the words that mark women and men, beyond gender words and names, a panel for each list.
-
-Only lists that are longer than chance (methods/words#word-list-null): the others are noise.
-"""
+"""Draw the words that mark women and men in lists longer than chance (methods/words#word-list-null)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What may share a sentence about the prober: answers of one bias type in one prompt form.
-
-See methods/prompts#prompt-forms.
-"""
+"""What may share a sentence: answers of one bias type in one form (methods/prompts#prompt-forms)."""
 
 from __future__ import annotations
 
@@ -170,10 +167,7 @@ def blocks_in(content: Content) -> Iterator[ProbeBlock]:
 
 
 def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
-    """Find the least and the greatest coverage of the answers that rows of tests rest on.
-
-    A mean over models stands for all models of the page.
-    """
+    """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
     way = itemgetter("bias_type", "prompt_form")
     ways = {(row[side], *way(row)) for row in rows for side in sides}
     every = [
@@ -187,10 +181,7 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
 
 
 def are_fields(part: Part) -> bool:
-    """Whether the items are fields of study, whose statistics count doctorates.
-
-    See methods/prompts#fields-of-study.
-    """
+    """Whether items are fields of study, held against doctorates (methods/prompts#fields-of-study)."""
     return part.study.startswith("fields-of-study")
 
 

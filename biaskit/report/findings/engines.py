@@ -1,7 +1,4 @@
-"""Say whether answers and texts agree: the headline of both engines, and gaps that go together.
-
-See methods/comparisons#headline and methods/comparisons#relations.
-"""
+"""Say whether answers and texts agree, and which gaps do (methods/comparisons#headline, #relations)."""
 
 from __future__ import annotations
 

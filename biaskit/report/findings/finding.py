@@ -116,7 +116,7 @@ def shared(verdicts: Sequence[Verdict]) -> Verdict:
 # --- what is noted beside a sentence --------------------------------------------------------------------
 
 
-def possible_ends(row: Row) -> tuple[float, float]:
+def shown_ends(row: Row) -> tuple[float, float]:
     """Find the interval that a page shows: at the row's own level (methods/tests#levels).
 
     That of a difference of shares is cut to [−1, 1]: a t interval over few jobs reaches beyond it.

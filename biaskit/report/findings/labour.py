@@ -10,15 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from biaskit.common.wording import (
-    fine_points,
-    fine_points_range,
-    percent,
-    percent_range,
-    points,
-    points_range,
-    short,
-)
+from biaskit.common.wording import percent, percent_range, point_number, points, points_range, short
 from biaskit.records import GENDERS
 from biaskit.report.content import Content
 from biaskit.report.findings.blocks import ProbeBlock, are_fields, blocks_in, measured
@@ -214,10 +206,10 @@ def _step(slope: Row, word: str) -> str:
         return ""
     rise, low, high = (slope[name] / 10 for name in ("estimate", "ci_low", "ci_high"))
     if interval_side(slope) == "lower":
-        return f"{fine_points(-rise)} fewer [{fine_points_range(-high, -low)}]"
+        return f"{point_number(-rise, 1)} points fewer [{points_range(-high, -low, 1)}]"
     if word == "flattens" and interval_side(slope) is None:
-        return f"no clear rise [{fine_points_range(low, high)} points]"
-    return f"{fine_points(rise)} more [{fine_points_range(low, high)}]"
+        return f"no clear rise [{points_range(low, high, 1)} points]"
+    return f"{point_number(rise, 1)} points more [{points_range(low, high, 1)}]"
 
 
 def apart(row: Row | None) -> list[str]:

@@ -6,14 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, short
 from biaskit.report.content import Content
-from biaskit.report.findings.finding import (
-    Topic,
-    noted,
-    outcome_of,
-    parts_of,
-    possible_ends,
-    women_against_men,
-)
+from biaskit.report.findings.finding import Topic, noted, outcome_of, parts_of, shown_ends, women_against_men
 from biaskit.report.findings.kinds import NEARER, SEPARATED, Kind, claim
 from biaskit.report.findings.sentence import DETAIL, Piece, Said, said, sentence, why
 from biaskit.report.findings.texts import are_imported, models_of, texts_measured, whose
@@ -113,7 +106,7 @@ def _pairs(row: Row) -> dict[str, Piece]:
 
     if row["ci_low"] is None:
         return {"pairs": of_hundred(row["estimate"]), "span": ""}
-    low, high = map(of_hundred, possible_ends(row))
+    low, high = map(of_hundred, shown_ends(row))
     unit = "" if outcome_of(row) in ("higher", "shown") else " of 100 pairs"
     return {"pairs": of_hundred(row["estimate"]), "span": f" [{low} to {high}{unit}]"}
 

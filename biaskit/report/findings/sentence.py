@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from biaskit.common.wording import PEOPLE, percent, percent_range, points, points_range, short
-from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, Topic, possible_ends, reason_of
+from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, Topic, reason_of, shown_ends
 from biaskit.report.questions import QuestionId
 from biaskit.stats.verdict import Verdict
 from biaskit.tables.coverage import LITTLE, WEAK, Coverage, is_under
@@ -119,10 +119,7 @@ AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.
 
 
 def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
-    """Say how models were asked; where the target words have little of their probability, how little.
-
-    Sentences about no way of asking have none ("").
-    """
+    """Say how models were asked, and how little of their probability the target words have; "" of no way."""
     asked = OPENINGS.get(bias_type, "asked") if bias_type else ""
     if not any(is_under(ends, LITTLE) for ends in coverage):
         return asked
@@ -139,10 +136,7 @@ def percents(ends: tuple[float, float]) -> str:
 
 
 def n_words(text: str) -> int:
-    """Count the words of a sentence without what it says of coverage.
-
-    That must stand beside every share, and no sentence may lose its interval to it.
-    """
+    """Count the words of a sentence without what it says of coverage, to which no interval may be lost."""
     return len(AMONG.sub("", text).split())
 
 
@@ -160,13 +154,13 @@ def ends(row: Row) -> str:
     """Write the interval beside an amount with a direction, its sign turned for "less"; "" without one."""
     if row["ci_low"] is None:
         return ""
-    low, high = possible_ends(row)
+    low, high = shown_ends(row)
     return f" [{points_range(low, high) if row['estimate'] >= 0 else points_range(-high, -low)}]"
 
 
 def span(row: Row) -> str:
     """Write the interval beside no direction; "" without one."""
-    return "" if row["ci_low"] is None else f" [{points_range(*possible_ends(row))} points]"
+    return "" if row["ci_low"] is None else f" [{points_range(*shown_ends(row))} points]"
 
 
 def number(row: Row, verdict: Verdict) -> str:

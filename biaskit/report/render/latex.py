@@ -51,10 +51,7 @@ def render_latex(document: Document) -> str:
 
 
 def latex_files(tables: Sequence[PaperTable], signature: str = "") -> dict[str, bytes]:
-    """Map file names to content: a file to input for each table, and all-tables.tex, which compiles alone.
-
-    Tables of one name (two studies after one paper) get numbers.
-    """
+    """Map names to content: a file per table, numbered where alike, and a whole document, all-tables.tex."""
     files: dict[str, str] = {}
     for paper in tables:
         name, n = paper.name, 1

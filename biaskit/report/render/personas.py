@@ -24,10 +24,7 @@ WHO = {"female": "women", "male": "men", "nonbinary": "non-binary"}
 
 
 def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], claim: Claim) -> Document:
-    """Make every headline table that the run has, in the order a reader asks.
-
-    `claim`: whether the run asked what GAS(P) asked; titles name its tables and figures where it did.
-    """
+    """Make every headline table that the run has; `claim`: whether titles may name GAS(P)'s tables."""
     shown = [
         *_validation(tables.get("association_validation", ()), claim),
         *_representation(tables.get("representation", ()), claim),

@@ -281,10 +281,7 @@ def _shares(
     errors: bool = False,
     coverage: bool = True,
 ) -> list[str]:
-    """Write shares in percent, with ± standard error over templates where `errors` are wanted.
-
-    A share whose group has a median coverage under the floor is put in brackets.
-    """
+    """Write shares in percent (`errors`: ± SE over templates), in brackets if coverage is under the floor."""
 
     def show(row: Row) -> str:
         shown = "–" if row["share"] is None else f"{100 * row['share']:.1f}"

@@ -25,10 +25,7 @@ _SPACES = re.compile(" +(?!%)")  # "95 %" stays together
 
 
 def render_text(document: Document, width: int = WIDTH) -> str:
-    """Render tables, then notes, then the signature, in lines of at most `width` terminal columns.
-
-    A word that is longer than a line (a path, a label) stays whole on a line of its own.
-    """
+    """Render tables, notes and signature in lines of at most `width`; a longer word has a line of its own."""
     parts = []
     for table in document.tables:
         lines = fold(table.title, width)

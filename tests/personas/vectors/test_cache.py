@@ -35,7 +35,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return train(corpus, seed=seed, epochs=epochs)
 
     monkeypatch.setattr(module, "train", counted)
-    monkeypatch.setattr(module, "n_epochs", lambda _: 2)
+    monkeypatch.setattr(TrainingTexts, "n_epochs", 2)
     return found
 
 
@@ -60,7 +60,7 @@ def test_each_is_kept_when_it_is_given_and_what_nobody_asks_for_is_not(
 
 @pytest.mark.process
 def test_other_processes_train_the_same(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "n_epochs", lambda _: 2)
+    monkeypatch.setattr(TrainingTexts, "n_epochs", 2)
     monkeypatch.setattr(module, "FEW_TOKENS", 0)
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
     corpus = random_corpus()

@@ -20,7 +20,6 @@ from biaskit.personas.vectors.training import (
     TrainingTexts,
     Vectors,
     median_cosine,
-    n_epochs,
     train,
     train_on_lists,
 )
@@ -69,7 +68,8 @@ def test_seeds_orders_and_epochs_make_other_vectors() -> None:
 )
 def test_epochs_reach_five_million_tokens_and_are_at_least_five(n_tokens: int, epochs: int) -> None:
     # methods/srb#word-vectors: max(5, ceil(5,000,000 / tokens)).
-    assert epochs == n_epochs(n_tokens)
+    corpus = TrainingTexts(["a"], np.zeros(n_tokens, np.int32), np.array([0, n_tokens]))
+    assert epochs == corpus.n_epochs
 
 
 def test_a_corpus_without_words_has_no_vectors() -> None:

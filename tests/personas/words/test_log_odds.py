@@ -28,6 +28,7 @@ from biaskit.personas.words.log_odds import (
     SPEAKER_WORDS,
     Prior,
     calibration_words,
+    is_fixed,
     topic_share,
     z_scores,
 )
@@ -319,7 +320,7 @@ def test_at_equal_counts_the_alphabetically_later_word_stays_among_the_20_most_f
     words = [f"w{i:02}" for i in range(30)]
     counts = np.full(30, 5)
     counts[3] = 6
-    chosen = calibration_words(counts, counts, counts, words)
+    [chosen] = calibration_words(counts[None], (counts[None], counts[None]), is_fixed(words))
     assert ["w03", *words[11:]] == [w for w, is_chosen in zip(words, chosen, strict=True) if is_chosen]
 
 
@@ -327,7 +328,7 @@ def test_at_equal_counts_the_alphabetically_later_word_stays_among_the_20_most_f
 @given(arrays(np.int64, (3, 4, 33), elements=st.integers(0, 6)))
 def test_calibration_words_of_many_rows_equal_a_plain_loop(counts: NDArray[np.int64]) -> None:
     words = sorted([f"w{i:02}" for i in range(31)] + ["and", "the"])
-    chosen = calibration_words(*counts, words)
+    chosen = calibration_words(counts[0], (counts[1], counts[2]), is_fixed(words))
     for row in range(4):
         prior, one, other = (dict(zip(words, counts[g, row].tolist(), strict=True)) for g in range(3))
         expected = Plain().common_words({w: n for w, n in prior.items() if n}, one, other)
