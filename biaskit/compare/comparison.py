@@ -25,7 +25,15 @@ from biaskit.compare.pairs import (
 )
 from biaskit.compare.personas import Texts, change_rows, one_vector_model, pair_rows_of_texts, texts_of
 from biaskit.compare.personas import comparable as texts_comparable
-from biaskit.compare.probe import Answers, answers_of, forms_apart, groups_apart, pair_rows, same_templates
+from biaskit.compare.probe import (
+    Answers,
+    answers_of,
+    forms_apart,
+    groups_apart,
+    nothing_common,
+    pair_rows,
+    same_templates,
+)
 from biaskit.compare.relations import gap_tests, relation_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.compare.sentence_pairs import pair_rows_of_sentences, scores_of
@@ -140,10 +148,14 @@ class _Comparison:
         for pair in self._pairs(models, "probe"):
             members = {model for side in pair for model in side.models}
             if members <= self.scores.keys():
-                self.tables.tests += pair_rows_of_sentences(pair, self.scores, self.margins)
+                rows = pair_rows_of_sentences(pair, self.scores, self.margins)
+                self.tables.tests += rows
+                if not rows:
+                    notes.append(nothing_common(pair))
                 continue
             if members & self.scores.keys():
-                continue  # one was asked questions, the other pairs
+                notes.append(nothing_common(pair))
+                continue
             if note := groups_apart(pair, self.answers):
                 notes.append(note)
                 continue
@@ -208,6 +220,8 @@ class _Comparison:
     def compare_gaps(self, aliases: Mapping[str, str]) -> None:
         """Add gaps.csv, the relations of every model and the tests of the gaps between models."""
         tables, probes, written = self.tables, self.runs("probe"), self.runs("personas")
+        if self.scores and not self.answers and not written:
+            return  # pairs of sentences have no occupations
         if not probes or not written:
             only = "probe" if probes else "personas"
             tables.notes.append(f"There are no gaps: only biaskit {only} ran.")

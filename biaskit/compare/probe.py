@@ -184,6 +184,11 @@ def forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[R
     if any(len(forms[0][cell] | forms[1][cell]) > 1 for cell in forms[0].keys() & forms[1].keys() - compared):
         return PairNote("prompt formats")
     if not rows:
-        text = f"{pair[0].name} and {pair[1].name} have no common prompt, so there is no test between them."
-        return PairNote("no common cell", text)
+        return nothing_common(pair)
     return None
+
+
+def nothing_common(pair: SidePair) -> PairNote:
+    """Return the note on two sides without a common prompt, or pair of sentences."""
+    text = f"{pair[0].name} and {pair[1].name} have no common prompt, so there is no test between them."
+    return PairNote("no common cell", text)

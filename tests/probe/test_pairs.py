@@ -339,3 +339,51 @@ def test_exports_hold_the_shares(probed: bk.ProbeResult, tmp_path: Path) -> None
     [lines] = [path for path in task.files if path.suffix == ".jsonl"]
     first = json.loads(lines.read_text("ascii").splitlines()[0])
     assert first["choices"] == [rows()[0]["female"], rows()[0]["male"]]
+
+
+# --- what a stranger tripped over ------------------------------------------------------------------------
+
+
+def test_a_list_with_a_note_is_the_manifests_own(tmp_path: Path) -> None:
+    pairs = rows()
+    pairs[0] = {**pairs[0], "female": "The nurse 0 said she won the race in May."}
+    (tmp_path / "pairs.csv").write_text(pd.DataFrame(pairs).to_csv(index=False), "ascii")
+    found = bk.probe(script(tmp_path, pairs), pairs=tmp_path / "pairs.csv", out=tmp_path / "run", **QUIET)
+    assert any("perhaps in more than marks" in warning for warning in found.warnings)
+    checked = bk.verify(found.path, ask=False, **QUIET)
+    assert {check.name: check.outcome for check in checked.checks}["lists"] == "agrees"
+
+
+def test_empty_cells_of_a_data_frame_are_empty(tmp_path: Path) -> None:
+    table = pd.DataFrame(rows())
+    table.loc[0, ["direction", "stereotype"]] = None
+    table["ignored"] = [{1}] * len(table)
+    found = bk.probe(script(tmp_path, rows()), pairs=table, out=tmp_path / "run", **QUIET)
+    assert len(found.pair_scores) == len(table)
+    assert group(found)["n_directed"] == len(table) - 1
+
+
+def test_the_page_lists_the_sentences(probed: bk.ProbeResult) -> None:
+    page = bk.report(probed, **QUIET).page.read_text("utf-8")
+    assert "The nurse 0 said she won." in page
+    assert "Pairs of sentences of" in page
+    assert "exactly as sent" not in page
+
+
+def test_runs_with_the_same_sentences_are_compared_whatever_their_items_are_called(tmp_path: Path) -> None:
+    pairs = rows()
+    renamed = [{**row, "item": f"other-{n}"} for n, row in enumerate(pairs)]
+    one = bk.probe(script(tmp_path, pairs, "a"), pairs=pairs, out=tmp_path / "one", **QUIET)
+    two = bk.probe(script(tmp_path, pairs, "b"), pairs=renamed, out=tmp_path / "two", **QUIET)
+    tests = bk.compare(one, two, out=tmp_path / "compared").table("tests")
+    assert set(tests.n_a) == {24}
+    alone = rows({"baker": "male"})
+    other = bk.probe(script(tmp_path, alone, "c"), pairs=alone, out=tmp_path / "three", **QUIET)
+    compared = bk.compare(one, other, out=tmp_path / "apart")
+    assert compared.table("tests").empty
+    assert any("no common prompt" in warning for warning in compared.warnings)
+
+
+def test_jobs_are_refused_for_the_shipped_pairs_too(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="take no jobs"):
+        bk.probe(script(tmp_path, rows(n=1)), study="pairs", jobs="nurse", out=tmp_path / "run", **QUIET)

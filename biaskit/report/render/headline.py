@@ -11,6 +11,7 @@ from biaskit.report.findings.blocks import SPLIT, ProbeBlock, blocks_of, jobs_of
 from biaskit.report.findings.finding import Finding, parts_of, reason_of, reasons_of, women_against_men
 from biaskit.report.findings.texts import against_labour, models_of, occupations_of
 from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.pairs import pair_tables
 from biaskit.report.render.probe import share_of
 from biaskit.report.render.text import READABLE, WIDTH, fold, render_text
 from biaskit.runs.collection import Part
@@ -51,7 +52,8 @@ def _sentences(said: Sequence[Finding], width: int, most: int) -> Iterator[str]:
 
 
 def _probe(part: Part) -> Iterator[TitledTable]:
-    """Make a table for each prompt form: no table mixes two."""
+    """Make a table for each prompt form: no table mixes two; of pairs of sentences those by language."""
+    yield from (table for _, table in pair_tables(part.tables, stereotypes=False))
     blocks_by_form: dict[str, list[ProbeBlock]] = {}
     for block in blocks_of(part):
         blocks_by_form.setdefault(block.form, []).append(block)

@@ -28,17 +28,17 @@ def pair_document(tables: Tables, notes: Sequence[str], signature: str) -> Docum
     return Document(tuple(shown), tuple(notes), signature)
 
 
-def pair_tables(tables: Tables) -> Iterator[tuple[str, TitledTable]]:
+def pair_tables(tables: Tables, *, stereotypes: bool = True) -> Iterator[tuple[str, TitledTable]]:
     """Yield for each model a table of its languages and one of its stereotypes, with their names."""
     for (model,), rows in grouped(tables.get("pair_groups", ()), "model").items():
-        stereotypes = [row for row in where(rows, language=ALL) if row["stereotype"] != ALL]
+        by_stereotype = [row for row in where(rows, language=ALL) if row["stereotype"] != ALL]
         name = f"{model} ({rows[0]['estimator']})" if rows[0]["estimator"] not in ("exact", None) else model
         title = f"{name}: % of the probability of both sentences"
         yield f"pairs-{slug(model)}", _table(title, "language", where(rows, stereotype=ALL))
-        if stereotypes:
-            more = len(stereotypes) - MOST_STEREOTYPES
+        if by_stereotype and stereotypes:
+            more = len(by_stereotype) - MOST_STEREOTYPES
             title = f"{name}, by stereotype" + (f" ({more} more in pair_groups.csv)" if more > 0 else "")
-            table = _table(title, "stereotype", stereotypes[:MOST_STEREOTYPES])
+            table = _table(title, "stereotype", by_stereotype[:MOST_STEREOTYPES])
             yield f"pairs-stereotypes-{slug(model)}", table
 
 
