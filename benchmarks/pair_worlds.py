@@ -18,6 +18,7 @@ from scipy.special import expit, ndtr
 
 from biaskit.probe.pairs import pair_tables
 from biaskit.records import Cell, SentencePair
+from biaskit.stats.clustered import FEWEST_LANGUAGES
 from biaskit.stats.contrasts import adjust
 from biaskit.tables.query import first, where
 
@@ -41,13 +42,13 @@ class World:
 
     @property
     def language(self) -> float:
-        """One language is not a sample of languages: it varies nothing."""
-        return 0.5 if self.n_languages > 1 else 0.0
+        """Fewer than four languages are no sample of languages: the truth is of these."""
+        return 0.5 if self.n_languages >= FEWEST_LANGUAGES else 0.0
 
     @property
     def within(self) -> float:
-        """In one language too, stereotypes act in each language in a way of their own."""
-        return 0.5 if self.n_languages > 1 else 0.0
+        """A stereotype acts in each language in a way of its own."""
+        return self.language
 
     def mean(self, centre: float, *parts: float) -> float:
         """The mean share about a centre, over what varies."""
