@@ -1,7 +1,4 @@
-"""Compare the stored tables of several runs: tests, gaps, changes of SRB, notes.
-
-See methods/comparisons#both-engines.
-"""
+"""Compare stored tables of several runs: tests, gaps, SRB changes (methods/comparisons#both-engines)."""
 
 from __future__ import annotations
 

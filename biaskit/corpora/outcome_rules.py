@@ -1,8 +1,7 @@
-"""Rules that say what an answer or a text comes to: data with ids, of which the first that fires decides.
+"""Rules of what an answer or a text comes to: the first that fires decides (methods/probabilities#outcomes).
 
 A pattern is a regular expression that cannot run away: no repetition but `?` and the gap `..`, which stands
-for up to 60 characters of one sentence (`tests/corpora/test_outcome_rules.py` holds the shipped rules to
-that). See methods/probabilities#outcomes.
+for up to 60 characters of one sentence (`tests/corpora/test_outcome_rules.py` holds the shipped rules to it).
 """
 
 from __future__ import annotations

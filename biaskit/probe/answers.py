@@ -1,7 +1,4 @@
-"""What the answers of a run's cells say, by outcome: means over jobs and templates, and who differs.
-
-See methods/probabilities#outcomes.
-"""
+"""What answers say, by outcome: means, and who differs (methods/probabilities#outcomes)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Texts that a model answers with, beside the probabilities of its words: some for each prompt, kept in full.
-
-See methods/probabilities#continuations. They are samples as with `sampling`, but longer, in a file of
-their own: no number of the cells' shares depends on them.
-"""
+"""Texts sampled beside the probabilities, in a file of their own (methods/probabilities#continuations)."""
 
 from __future__ import annotations
 

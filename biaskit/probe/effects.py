@@ -1,7 +1,4 @@
-"""From the shares of single cells to the rows of every table of the prober.
-
-See methods/averages#cells-to-tables.
-"""
+"""From shares of single cells to every table of the prober (methods/averages#cells-to-tables)."""
 
 from __future__ import annotations
 

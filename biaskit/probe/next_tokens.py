@@ -1,7 +1,4 @@
-"""The most probable tokens after the prompts, listed or not, over many cells.
-
-See methods/probabilities#next-tokens.
-"""
+"""The most probable tokens after the prompts, over many cells (methods/probabilities#next-tokens)."""
 
 from __future__ import annotations
 

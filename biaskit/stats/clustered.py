@@ -1,7 +1,4 @@
-"""Means over pairs of sentences, which lie in clusters of one or two kinds, and gaps between two sides.
-
-See methods/averages#clusters.
-"""
+"""Means over pairs in clusters of one or two kinds, and gaps of two sides (methods/averages#clusters)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a contrast comes to: one function of its numbers and of its place in a tree of questions.
-
-See methods/tests#verdicts.
-"""
+"""What a contrast comes to, by its numbers and its place in a tree of questions (methods/tests#verdicts)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The demo models, each from a package and converted once into the user's cache.
-
-`demo` is SmolLM2 135M Instruct (Q4_1), a chat model; `demo-base` is Gemma 3 270M (Q4_K_M), a base model.
-"""
+"""The demo models, a chat and a base model, each from a package and converted once into the cache."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""From a stored row to mass, coverage and share of each group, by its estimator.
-
-See methods/estimators#estimators and methods/probabilities#mass-coverage-share.
-"""
+"""From a stored row to mass, coverage and share of each group (methods/probabilities#mass-coverage-share)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What the most probable tokens say of a group's mass and share: bounds that always hold.
-
-See methods/estimators#top-k-bounds.
+"""Bounds of mass and share that always hold, by the most probable tokens (methods/estimators#top-k-bounds).
 
 The number bounded is the exact scorer's: each expression as the tokens the model's tokenizer gives it, a
 text counted under its longest listed expression (`on_prefix = exclusive`). Where the tokens are not known,

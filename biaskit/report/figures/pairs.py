@@ -1,7 +1,4 @@
-"""Draw pairs of sentences: a row for each stereotype, a panel for each language.
-
-See methods/probabilities#pairs.
-"""
+"""Draw pairs: a row for each stereotype, a panel for each language (methods/probabilities#pairs)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What each kind of claim says: templates by kind and verdict, and the one function that fills them.
-
-Verdicts that a kind has no words for (no verdict, not identified, not measured) are said alike by every kind.
-`claim` is the only place where a verdict becomes a sentence.
-"""
+"""What each kind of claim says, and the only function that makes a sentence of a verdict."""
 
 from __future__ import annotations
 
