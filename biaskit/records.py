@@ -305,11 +305,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CellShares:
-    """A cell with what its stored row says; `None` with a reason where it says nothing.
-
-    Estimators that give no point also have ends, (low, high) in the order of the masses: bounds of `top-k`
-    (methods/estimators#top-k-bounds), Wilson intervals of `sampling`.
-    """
+    """A cell with what its stored row says; `None` with a reason where it says nothing."""
 
     cell: Cell
     estimator: str | None
@@ -318,16 +314,14 @@ class CellShares:
     shares: tuple[float, ...] | None  # masses / coverage
     reason: str | None = None
     share_ends: tuple[tuple[float | None, float | None], ...] | None = None
+    """Bounds of `top-k` (methods/estimators#top-k-bounds) or Wilson's of `sampling`, as the masses."""
     coverage_ends: tuple[float, float] | None = None
     difference_ends: tuple[float | None, float | None] | None = None  # top-k: of the contrast's shares
     matched: int | None = None  # sampling: draws that said an expression
 
 
 def as_record(record: Any) -> dict[str, Any]:
-    """Map name to value of a frozen record and of the records in its tuples: `asdict` without its copies.
-
-    A large study has a million of them.
-    """
+    """Map name to value of a frozen record and of those in its tuples, without the copies of `asdict`."""
     values = {}
     for name in record.__dataclass_fields__:
         value = getattr(record, name)

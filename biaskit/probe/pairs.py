@@ -30,15 +30,12 @@ Sentences = Sequence[Mapping[str, Any]]
 
 def pair_tables(
     cells: Sequence[Cell],
-    sentences: Sequence[Sentences | None],
-    estimators: Mapping[str, str],
+    sentences: Sequence[Sentences | None],  # beside each cell, what its row says of them
+    estimators: Mapping[str, str],  # by model
     pairs: Sequence[SentencePair],
     margins: Mapping[str, float],
 ) -> dict[str, list[Row]]:
-    """Make the rows of pair_scores, pair_groups and tests, by table name.
-
-    `cells` and, beside each, what its row says of its sentences; `estimators`: by model.
-    """
+    """Make the rows of pair_scores, pair_groups and tests, by table name."""
     scores: list[Row] = [
         {
             "model": cell.model,

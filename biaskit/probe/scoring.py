@@ -34,14 +34,10 @@ CHAT_FIRST: tuple[PromptForm, ...] = ("chat-prefill", "raw", "chat-continue")
 def score_cells(
     design: ProbeDesign,
     session: Session[ContinuationScorer],
-    look: Look | None = None,
-    resolved: Json | None = None,
+    look: Look | None = None,  # is given each model and its form before anything of it is planned
+    resolved: Json | None = None,  # the design's description, where it is at hand
 ) -> Outcome:
-    """Score every cell that has no row yet and store it; the same call goes on where it stopped.
-
-    `look`: is given each model with the form that was chosen for it, before anything of it is planned.
-    `resolved`: the design's description, where it is at hand.
-    """
+    """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
     study = design.study
     scorers = session.begin(
         "probe",
