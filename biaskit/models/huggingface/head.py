@@ -158,10 +158,7 @@ class TopTokens:
         self._finite = torch.isfinite(total[: self.rows]).tolist()
 
     def tokens(self) -> list[ListedTokens | None]:
-        """Return each row's tokens, the most probable first, equal ones by id, none that is impossible.
-
-        None for a row whose logits are not finite.
-        """
+        """Return each row's possible tokens, most probable first, then by id; None: logits are not finite."""
         by_row: list[ListedTokens | None] = []
         rows = zip(self._ids.tolist(), self._log_probs.tolist(), self._finite, strict=True)
         for ids, values, finite in rows:

@@ -36,10 +36,7 @@ class NodeStates(LocalModel):
     _windows: Windows | None = None  # of its layers, if a trie goes through in one forward
 
     def _prefix_cache(self, block: PrefixBlock) -> Any:
-        """Compute keys and values of a block's prefixes, one row each; None if nothing is shared.
-
-        `_TOO_LARGE` if they do not fit on the device: then their prompts go through whole.
-        """
+        """Compute a block's keys and values; None: nothing is shared; `_TOO_LARGE`: no room for them."""
         if not block.prefixes or not self._extends:
             return None
         try:
@@ -200,10 +197,7 @@ def windows_of(config: Any) -> Windows | None:
 def _mask(
     trie: TokenTrie, length: int, tokens: int, before: int, window: int | None, dtype: torch.dtype
 ) -> torch.Tensor:
-    """Return the mask (tokens, keys) for one length of rest; a window's keys begin where its cache does.
-
-    before: tokens of the shared prefix before all rows.
-    """
+    """Return the mask (tokens, keys) for one length of rest; `before`: how many tokens all rows share."""
     sees = torch.ones(tokens, before + tokens, dtype=torch.bool).tril(before)
     sees[length:, before + length :] = False
     for node, parent in enumerate(trie.parents):
