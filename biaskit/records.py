@@ -71,6 +71,12 @@ class SentencePair:
     language: str = ""
     prefix: str = ""  # the sentences follow it, and only what they say counts
 
+    @property
+    def sentences(self) -> dict[str, str]:
+        """Gender → sentence."""
+        texts = {"female": self.female, "male": self.male, "diverse": self.diverse}
+        return {gender: text for gender, text in texts.items() if text}
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:

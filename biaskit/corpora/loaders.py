@@ -9,7 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -229,6 +231,12 @@ def load_word_groups(source: str | Path) -> dict[str, str]:
             if (other := group_of.setdefault(word, entry.name)) != entry.name:
                 raise CorpusError(f"{where}: {word!r} is in two groups: {other!r}, {entry.name!r}.")
     return group_of
+
+
+@cache
+def gender_words() -> Mapping[str, str]:
+    """Load each gender word in letters a-z → its group in `corpora/gender-words`, which has the reasons."""
+    return MappingProxyType(load_word_groups("corpus:gender-words/words.toml"))
 
 
 def load_word_counts(source: str | Path) -> dict[str, int]:

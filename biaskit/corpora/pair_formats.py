@@ -11,14 +11,13 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from biaskit.corpora.loaders import load_word_groups
+from biaskit.corpora.loaders import gender_words
 from biaskit.corpora.rows import SourceLayout
 from biaskit.corpora.sources import Filled, Label, ListEntry
 from biaskit.records import SentencePair
@@ -54,19 +53,17 @@ def _as_text(value: object) -> object:
     return value if isinstance(value, bool) or not isinstance(value, Integral) else str(value)
 
 
-def _stripped(value: object) -> object:
-    return value.strip() if isinstance(value, str) else value
+def _first(change: Callable[[str], str]) -> BeforeValidator:
+    return BeforeValidator(lambda value: change(value) if isinstance(value, str) else value)
 
 
-def _without_brackets(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"^\d+\s+|[\[\]]", "", value.strip()).strip()
+def _without_brackets(text: str) -> str:
+    return re.sub(r"^\d+\s+|[\[\]]", "", text.strip()).strip()
 
 
 Name = Annotated[Label, BeforeValidator(_as_text)]  # a number is a name too
-_Published = Annotated[Filled, BeforeValidator(_stripped)]
-_Bracketed = Annotated[Filled, BeforeValidator(_without_brackets)]
+_Published = Annotated[Filled, _first(str.strip)]
+_Bracketed = Annotated[Filled, _first(_without_brackets)]
 
 
 class PairRow(ListEntry):
@@ -87,12 +84,10 @@ class _EuroGest(PairRow):
     def as_pair(self) -> SentencePair | str:
         if self.Feminine is None or self.Masculine is None:
             return "without a feminine and a masculine sentence"
-        expected: Side = "female" if self.Stereotype_ID <= _OF_WOMEN else "male"
-        stereotype = _STEREOTYPES[self.Stereotype_ID - 1]
         return SentencePair(
             *(self.GEST_ID, self.Feminine, self.Masculine),
-            stereotype=stereotype,
-            direction=expected,
+            stereotype=_STEREOTYPES[self.Stereotype_ID - 1],
+            direction="female" if self.Stereotype_ID <= _OF_WOMEN else "male",
             language=self.language,
         )
 
@@ -132,12 +127,6 @@ def differing_words(one: str, other: str) -> Iterator[Hunk]:
     for what, *(i, j, k, m) in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what != "equal":
             yield a[i:j], b[k:m]
-
-
-@cache
-def gender_words() -> frozenset[str]:
-    """Load the words of corpora/gender-words, in letters a-z."""
-    return frozenset(load_word_groups("corpus:gender-words/words.toml"))
 
 
 def side_of(words: Iterable[str]) -> Side | None:
