@@ -117,20 +117,14 @@ class ExpressionSet:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is put to a model, before its chat template (if any) is applied.
+    """What is put to a model, before its chat template, if any, is applied (methods/prompts#prompt-forms)."""
 
-    `raw` and `completion`: `text` is the whole prompt. Chat forms: `turns` precede, `text` is the last
-    user turn and `prefill` the beginning of the answer (`chat`: empty, the answer is open). `system` must
-    reach the system role or the model is refused; `preamble` goes there too where the template has one,
-    else it is the first line of the first user turn (methods/prompts#prompt-forms).
-    """
-
-    text: str
+    text: str  # the whole prompt; in chat forms the last user turn
     form: PromptForm = "raw"
-    system: str | None = None
-    preamble: str | None = None
-    turns: tuple[Turn, ...] = ()
-    prefill: str = ""
+    system: str | None = None  # must reach the system role, or the model is refused
+    preamble: str | None = None  # there too where the template has one, else above the first user turn
+    turns: tuple[Turn, ...] = ()  # before the last one
+    prefill: str = ""  # the beginning of the answer; empty in `chat`, whose answer is open
 
 
 @dataclass(frozen=True, slots=True)

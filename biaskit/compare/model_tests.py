@@ -17,7 +17,7 @@ from biaskit.tables.query import Tables, contrast_of
 
 
 def between_models(
-    cells: Sequence[StoredRow],
+    cells: Sequence[StoredRow],  # of probe_cells.csv
     *,
     groups: Sequence[str],
     models: Sequence[str],
@@ -27,9 +27,8 @@ def between_models(
 ) -> tuple[list[Row], list[str]]:
     """Test every pair of models, later named minus earlier named; return rows paired and crossed, and notes.
 
-    `cells`: rows of probe_cells.csv. Each bias type, instruction, setting, prompt form, job group and gender
-    has rows of its own, on the (job, template) cells that both models have complete. A pair in two prompt
-    forms has no row but a note. p_adjusted is Holm's over these rows, which are whole families.
+    Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
+    in two prompt forms has no row but a note.
     """
     answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip(), asked)
     notes = [f"{model} has no row in probe_cells.csv." for model in models if model not in answers]

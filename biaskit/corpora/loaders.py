@@ -252,11 +252,7 @@ def load_word_counts(source: str | Path) -> dict[str, int]:
 
 
 def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, int]:
-    """Count the lower-cased words of the Brown corpus (methods/words#hybrid-prior).
-
-    Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
-    where NLTK has it, else an error of one line. A test holds the two equal.
-    """
+    """Count the Brown corpus's lower-cased words, with punctuation inside (methods/words#hybrid-prior)."""
     if source == "table":
         return load_word_counts(ENGLISH)
     from zipfile import BadZipFile
@@ -276,10 +272,7 @@ def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, i
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
-    """List the surface forms that are scored, each once, by group (methods/prompts#expression-sets).
-
-    `both`: as listed with a capital first letter, then all in lower case; `as-listed`: nothing else.
-    """
+    """List the surface forms that are scored, each once, by group (methods/prompts#expression-sets)."""
     forms: dict[Expression, None] = {}  # an ordered set
     for group, texts in expression_set.groups:
         for text in texts:

@@ -136,10 +136,8 @@ class TransformersScorer(NodeStates):
         return sum(len(row.rest) + len(self._in_order[row.index].trie.nodes) - 1 for row in rows)
 
     def _can_extend(self, longest: int) -> bool:
-        """Return whether this architecture's cache has only layers whose rows can be gathered exactly.
-
-        Not with rotary factors that change with a text's length: different ones would meet in one cache.
-        """
+        """Return whether this architecture's cache has only layers whose rows can be gathered exactly."""
+        # Rotary factors that change with a text's length would meet in one cache.
         rope = getattr(self._text_config, "rope_parameters", None) or {}
         if rope.get("rope_type") in ("longrope", "dynamic"):
             most = getattr(self._text_config, "max_position_embeddings", 0)
