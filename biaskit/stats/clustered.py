@@ -89,13 +89,11 @@ def _term(kind: NDArray[np.intp], w: FloatArray, off: FloatArray) -> Term:
 
 
 def _additive(a: NDArray[np.intp], b: NDArray[np.intp], off: FloatArray) -> tuple[FloatArray, int]:
-    """Find the residuals of least squares on two kinds of clusters, and the rank of their columns.
-
-    By alternating means: the columns themselves of thousands of items would not fit in memory.
-    """
+    """Find the residuals of least squares on two kinds of clusters, and the rank of their columns."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    # By alternating means: the columns themselves of thousands of items would not fit in memory.
     left, moved = off, math.inf
     while moved > 1e-12:
         before = left
