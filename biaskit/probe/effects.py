@@ -273,11 +273,8 @@ def _job_intervals(
 def _share_ends(
     cells: CellValues, choices: Choices, key: Sequence[object]
 ) -> tuple[float | None, float | None, str | None]:
-    """Find the interval of a mean share, and what it is conditional on or why there is none.
-
-    Under bounds it goes from the low end of the lower bound's interval to the high end of the upper bound's.
-    """
-    intervals = []
+    """Find the interval of a mean share, and what it is conditional on or why there is none."""
+    intervals = []  # under bounds of both: what lies between their outer ends
     for values in cells.low_and_high if cells.tested == "ends" else (cells.point,):
         spread = spread_of_mean(values)
         if spread.variance is None or spread.dof is None or np.isnan(values).any():

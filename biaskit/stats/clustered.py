@@ -150,14 +150,11 @@ def _clusters(rows: Sequence[Row]) -> tuple[str, list[Hashable] | None, str | No
 
 
 def spread_of_pairs(values: FloatArray, rows: Sequence[Row]) -> Spread:
-    """Estimate the spread of the mean of values over rows of pair_scores.csv.
-
-    Clusters are stereotypes, where there are several, else items, and four or more languages. The directions
-    are sides, where each has two clusters.
-    """
+    """Estimate the spread of the mean of values over rows of pair_scores.csv."""
     name, languages, note = _clusters(rows)
     sides: list[Hashable] = [row["direction"] for row in rows]
     clusters: list[Hashable] = [(row["stereotype"], row[name]) for row in rows]
+    # The directions are sides where each has two clusters.
     alone = Counter(one for one, _ in {*zip(sides, clusters, strict=True)}).values()
     spread = spread_of_clusters(values, clusters, languages, sides if min(alone, default=0) > 1 else None)
     return replace(spread, reason=joined([note, spread.reason]))

@@ -71,15 +71,12 @@ class TransformersScorer(NodeStates):
 
     @contextmanager
     def lent(self, batch_size: int) -> Iterator[TransformersScorer]:
-        """Lend tokenizer and weights to a scorer whose plans settle nothing of this one's.
-
-        This one takes the weights over, and checks them on its own prompts.
-        """
+        """Lend tokenizer and weights to a scorer whose plans settle nothing of this one's."""
         other = copy(self)
         other._batch_size = batch_size
         try:
             yield other
-        finally:
+        finally:  # the weights are taken over, and checked on this one's own prompts
             self._lent, self._usual_threads = other._model, other._usual_threads
 
     def estimator_for(self, form: PromptForm) -> Estimator:

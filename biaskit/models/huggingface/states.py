@@ -156,12 +156,10 @@ def nodes_of(tries: Sequence[TokenTrie]) -> list[tuple[int, int]]:
 
 
 def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:
-    """Copy a cache so that each row has its own prefix; `shared` keeps its tensors.
-
-    Row indices stay on the CPU: with --device map the layers of one cache lie on several devices.
-    """
+    """Copy a cache so that each row has its own prefix; `shared` keeps its tensors."""
     cache = copy.copy(shared)
     cache.layers = [copy.copy(layer) for layer in shared.layers]
+    # Indices on the CPU: with --device map the layers of one cache lie on several devices.
     cache.batch_select_indices(torch.tensor([row.prefix for row in rows]))
     return cache
 
@@ -176,11 +174,9 @@ def last_hidden_states(decoder: Any, ids: torch.Tensor, cache: Any = None, **opt
 
 @lru_cache(maxsize=8)
 def _cache_name(forward: Callable[..., Any]) -> str:
-    """Return `cache` since transformers 5.24, `past_key_values` before and in models with code of their own.
-
-    Read from the architecture, not from a version: a forward may silently ignore a keyword that it does
-    not know, and would then read the tokens as if nothing came before them.
-    """
+    """Return `cache` since transformers 5.24, `past_key_values` before and for models with their own code."""
+    # Not by version: a forward may silently ignore a keyword that it does not know, and would then read the
+    # tokens as if nothing came before them.
     return "cache" if "cache" in inspect.signature(forward).parameters else "past_key_values"
 
 
