@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from biaskit.compare.pairs import PairNote, model_pairs, say_apart
@@ -45,13 +46,11 @@ def between_models(
 
 def between_models_on_pairs(
     rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]], margins: Mapping[str, float]
-) -> tuple[list[Row], list[str]]:
+) -> list[Row]:
     """Test every pair of models on rows of pair_scores.csv, later named minus earlier named."""
     scores = scores_of(rows, pairs)
-    made = [
-        row for pair in model_pairs(list(scores)) for row in pair_rows_of_sentences(pair, scores, margins)
-    ]
-    return adjust(made), []
+    made = (pair_rows_of_sentences(pair, scores, margins) for pair in model_pairs(list(scores)))
+    return adjust([*chain.from_iterable(made)])
 
 
 def between_persona_models(

@@ -293,7 +293,7 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
         margins = design.study.margin
         if design.pairs:
             scores = tables.rows("pair_scores")
-            rows, notes = between_models_on_pairs(scores, manifest["resolved"]["pairs"], margins)
+            rows = between_models_on_pairs(scores, manifest["resolved"]["pairs"], margins)
         else:
             rows, notes = between_models(
                 tables.rows("probe_cells"),
@@ -303,10 +303,10 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
                 run=str(run),
                 asked=PromptTexts(compatibility(design)),  # templates of one frame are one unit
             )
+            tables.notes += notes
         tables.add(
             "tests", merge_tests(tables.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
         )
-        tables.notes += notes
     return tables
 
 
