@@ -36,13 +36,12 @@ _CHARACTERS = "\u3040-\u30ff\u4e00-\u9fff"  # written without spaces: each stand
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
 _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell
     "female": re.compile(
-        r"shes?|hers?|herself|mrs|ms|miss|maam|madam|females?|feminine|\w*wom[ae]ns?|\w*girl(friend)?s?|tomboys?"
-        r"|lad(y|ys|ies)|queens?|princess(es)?|moms?|mums?|grandmas?|aunts?|nieces?|brides?|widows?"
-        r"|\w*(mother|daughter|sister|wife|wive)s?"
+        r"herself|mrs|ms|miss|maam|madam|feminine|ladies|princess(es)?|(she|her|female|tomboy|lady|queen|mom|mum"
+        r"|grandma|aunt|niece|bride|widow|\w*(wom[ae]n|girl|girlfriend|mother|daughter|sister|wife|wive))s?"
     ),
     "male": re.compile(
-        r"hes?|him|his|himself|mr|sirs?|males?|masculine|\w*(?<!wo)m[ae]ns?|\w*boy(friend)?s?|guys?|dudes?|kings?"
-        r"|princes?|dads?|grandpas?|uncles?|nephews?|grooms?|widowers?|\w*(father|son|brother|husband)s?"
+        r"him|his|himself|mr|masculine|(he|sir|male|guy|dude|king|prince|dad|grandpa|uncle|nephew|groom|widower"
+        r"|\w*((?<!wo)m[ae]n|boy|boyfriend|father|son|brother|husband))s?"
     ),
 }
 
