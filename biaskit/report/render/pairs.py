@@ -56,8 +56,8 @@ def _table(title: str, name: str, rows: Sequence[Row]) -> TitledTable:
             str(row["n_pairs"]),
         )
         lines.append(line)
-    columns = zip((name, *COLUMNS), *lines, strict=True)
-    heads, *cells = zip(*(column for column in columns if {*column[1:]} != {"–"}), strict=True)
+    names, *columns = zip((name, *COLUMNS), *lines, strict=True)
+    heads, *cells = zip(names, *(column for column in columns if {*column[1:]} != {"–"}), strict=True)
     return TitledTable(title=title, header=(tuple(map(Heading, heads)),), rows=tuple(cells), note=NOTE)
 
 
