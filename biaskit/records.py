@@ -71,6 +71,12 @@ class SentencePair:
     language: str = ""
     prefix: str = ""  # the sentences follow it, and only what they say counts
 
+    @property
+    def sentences(self) -> dict[str, str]:
+        """Gender → sentence."""
+        texts = {"female": self.female, "male": self.male, "diverse": self.diverse}
+        return {gender: text for gender, text in texts.items() if text}
+
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
@@ -111,20 +117,14 @@ class ExpressionSet:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is put to a model, before its chat template (if any) is applied.
+    """What is put to a model, before its chat template, if any, is applied (methods/prompts#prompt-forms)."""
 
-    `raw` and `completion`: `text` is the whole prompt. Chat forms: `turns` precede, `text` is the last
-    user turn and `prefill` the beginning of the answer (`chat`: empty, the answer is open). `system` must
-    reach the system role or the model is refused; `preamble` goes there too where the template has one,
-    else it is the first line of the first user turn (methods/prompts#prompt-forms).
-    """
-
-    text: str
+    text: str  # the whole prompt; in chat forms the last user turn
     form: PromptForm = "raw"
-    system: str | None = None
-    preamble: str | None = None
-    turns: tuple[Turn, ...] = ()
-    prefill: str = ""
+    system: str | None = None  # must reach the system role, or the model is refused
+    preamble: str | None = None  # there too where the template has one, else above the first user turn
+    turns: tuple[Turn, ...] = ()  # before the last one
+    prefill: str = ""  # the beginning of the answer; empty in `chat`, whose answer is open
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,11 +305,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CellShares:
-    """A cell with what its stored row says; `None` with a reason where it says nothing.
-
-    Estimators that give no point also have ends, (low, high) in the order of the masses: bounds of `top-k`
-    (methods/estimators#top-k-bounds), Wilson intervals of `sampling`.
-    """
+    """A cell with what its stored row says; `None` with a reason where it says nothing."""
 
     cell: Cell
     estimator: str | None
@@ -318,16 +314,14 @@ class CellShares:
     shares: tuple[float, ...] | None  # masses / coverage
     reason: str | None = None
     share_ends: tuple[tuple[float | None, float | None], ...] | None = None
+    """Bounds of `top-k` (methods/estimators#top-k-bounds) or Wilson's of `sampling`, as the masses."""
     coverage_ends: tuple[float, float] | None = None
     difference_ends: tuple[float | None, float | None] | None = None  # top-k: of the contrast's shares
     matched: int | None = None  # sampling: draws that said an expression
 
 
 def as_record(record: Any) -> dict[str, Any]:
-    """Map name to value of a frozen record and of the records in its tuples: `asdict` without its copies.
-
-    A large study has a million of them.
-    """
+    """Map name to value of a frozen record and of those in its tuples, without the copies of `asdict`."""
     values = {}
     for name in record.__dataclass_fields__:
         value = getattr(record, name)

@@ -1,7 +1,4 @@
-"""Compare the stored tables of several runs: tests, gaps, changes of SRB, notes.
-
-See methods/comparisons#both-engines.
-"""
+"""Compare stored tables of several runs: tests, gaps, SRB changes (methods/comparisons#both-engines)."""
 
 from __future__ import annotations
 
@@ -59,13 +56,9 @@ def compare_collection(
     *,
     groups: Sequence[Side] = (),
     aliases: Mapping[str, str] | None = None,
-    margins: Mapping[str, float],
+    margins: Mapping[str, float],  # quantity → half width of "equivalent within"
 ) -> ComparisonTables:
-    """Compare every model with every other of its engine, and the gaps of both engines with each other.
-
-    Differences are later named − earlier named, in the order of the runs and of their manifests.
-    `margins`: quantity → half width of "equivalent within". p_adjusted is Holm's over all rows.
-    """
+    """Compare every model with every other of its engine, later named − earlier, and both engines' gaps."""
     tables = ComparisonTables(notes=list(collection.notes))
     comparison = _Comparison(collection, groups, margins, tables)
     for engine in ("probe", "personas"):
@@ -122,10 +115,7 @@ class _Comparison:
     # --- the prober ----------------------------------------------------------------------------------
 
     def _answers(self) -> tuple[dict[str, Answers], dict[str, Answers]]:
-        """Read the cells of every model, and the outcomes of its drawn answers where it has some.
-
-        Gender groups take the order of the first run with the same groups.
-        """
+        """Read the cells and answers of every model; groups in the order of the first run with the same."""
         answers: dict[str, Answers] = {}
         outcomes: dict[str, Answers] = {}
         orders: dict[frozenset[str], tuple[str, ...]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from biaskit.compare.pairs import PairNote, model_pairs, say_apart
@@ -17,7 +18,7 @@ from biaskit.tables.query import Tables, contrast_of
 
 
 def between_models(
-    cells: Sequence[StoredRow],
+    cells: Sequence[StoredRow],  # of probe_cells.csv
     *,
     groups: Sequence[str],
     models: Sequence[str],
@@ -27,9 +28,8 @@ def between_models(
 ) -> tuple[list[Row], list[str]]:
     """Test every pair of models, later named minus earlier named; return rows paired and crossed, and notes.
 
-    `cells`: rows of probe_cells.csv. Each bias type, instruction, setting, prompt form, job group and gender
-    has rows of its own, on the (job, template) cells that both models have complete. A pair in two prompt
-    forms has no row but a note. p_adjusted is Holm's over these rows, which are whole families.
+    Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
+    in two prompt forms has no row but a note.
     """
     answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip(), asked)
     notes = [f"{model} has no row in probe_cells.csv." for model in models if model not in answers]
@@ -46,13 +46,11 @@ def between_models(
 
 def between_models_on_pairs(
     rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]], margins: Mapping[str, float]
-) -> tuple[list[Row], list[str]]:
+) -> list[Row]:
     """Test every pair of models on rows of pair_scores.csv, later named minus earlier named."""
     scores = scores_of(rows, pairs)
-    made = [
-        row for pair in model_pairs(list(scores)) for row in pair_rows_of_sentences(pair, scores, margins)
-    ]
-    return adjust(made), []
+    made = (pair_rows_of_sentences(pair, scores, margins) for pair in model_pairs(list(scores)))
+    return adjust([*chain.from_iterable(made)])
 
 
 def between_persona_models(
@@ -77,8 +75,5 @@ def between_persona_models(
 
 
 def merge_tests(stored: Sequence[StoredRow], rows: Sequence[Row], rule: Rule = Rule()) -> list[Row]:  # noqa: B008
-    """Replace the rows between models of a stored tests.csv by new ones.
-
-    The rows of single models stay, and p_adjusted and verdicts are made anew over the whole file.
-    """
+    """Put new rows between models into a stored tests.csv; p_adjusted and verdicts are made anew over all."""
     return adjust([*(row for row in stored if contrast_of(row) != CONTRAST), *rows], rule)

@@ -36,8 +36,7 @@ def scores_of(rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]]) -> 
 def pair_rows_of_sentences(pair: SidePair, scores: Scores, margins: Mapping[str, float]) -> list[Row]:
     """Test the later side minus the earlier in the share of the feminine sentence, and in its gap.
 
-    The gap is that between pairs whose stereotype expects women and men. Compared are the pairs with the same
-    sentences that all models have answered; a side's share is the mean over its models.
+    On the pairs with the same sentences that all models have answered; a side is the mean over its models.
     """
     later, earlier = ([scores.get(model, {}) for model in side.models] for side in pair)
     members = [*later, *earlier]

@@ -9,7 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -190,10 +192,7 @@ def load_dialogue(source: str | Path) -> Dialogue:
 
 
 def load_expression_sets(source: str | Path) -> dict[str, ExpressionSet]:
-    """Read expression sets by name, in file order.
-
-    .toml with `[sets.NAME]` tables, or with one `[groups]` table: a single set, named after the file.
-    """
+    """Read expression sets by name: .toml of `[sets.NAME]` tables, or one `[groups]` called like its file."""
     where, _, text = read_source(source, "expressions", (".toml",))
     top, name = LISTS.parsed_toml(text, where), Path(source).stem
     if "sets" not in top and top:
@@ -234,6 +233,12 @@ def load_word_groups(source: str | Path) -> dict[str, str]:
     return group_of
 
 
+@cache
+def gender_words() -> Mapping[str, str]:
+    """Load each gender word in letters a-z → its group in `corpora/gender-words`, which has the reasons."""
+    return MappingProxyType(load_word_groups("corpus:gender-words/words.toml"))
+
+
 def load_word_counts(source: str | Path) -> dict[str, int]:
     """Map word to how often it occurs, in file order: .csv with the header word,count."""
     where, _, text = read_source(source, "counts", (".csv",))
@@ -247,11 +252,7 @@ def load_word_counts(source: str | Path) -> dict[str, int]:
 
 
 def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, int]:
-    """Count the lower-cased words of the Brown corpus (methods/words#hybrid-prior).
-
-    Punctuation stays inside the words, as in "it's". `table`: the shipped table; `nltk`: the corpus itself
-    where NLTK has it, else an error of one line. A test holds the two equal.
-    """
+    """Count the Brown corpus's lower-cased words, with punctuation inside (methods/words#hybrid-prior)."""
     if source == "table":
         return load_word_counts(ENGLISH)
     from zipfile import BadZipFile
@@ -271,10 +272,7 @@ def english_counts(source: Literal["table", "nltk"] = "table") -> Mapping[str, i
 
 
 def render_forms(expression_set: ExpressionSet) -> tuple[Expression, ...]:
-    """List the surface forms that are scored, each once, by group (methods/prompts#expression-sets).
-
-    `both`: as listed with a capital first letter, then all in lower case; `as-listed`: nothing else.
-    """
+    """List the surface forms that are scored, each once, by group (methods/prompts#expression-sets)."""
     forms: dict[Expression, None] = {}  # an ordered set
     for group, texts in expression_set.groups:
         for text in texts:

@@ -1,8 +1,7 @@
-"""Rules that say what an answer or a text comes to: data with ids, of which the first that fires decides.
+"""Rules of what an answer or a text comes to: the first that fires decides (methods/probabilities#outcomes).
 
 A pattern is a regular expression that cannot run away: no repetition but `?` and the gap `..`, which stands
-for up to 60 characters of one sentence (`tests/corpora/test_outcome_rules.py` holds the shipped rules to
-that). See methods/probabilities#outcomes.
+for up to 60 characters of one sentence (`tests/corpora/test_outcome_rules.py` holds the shipped rules to it).
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _GAP = rf"[^@{re.escape(SENTENCE_END)}]{{0,60}}?"  # the shortest that will do
 _SENTENCE = re.compile(rf"[^{re.escape(SENTENCE_END)}]+[.!?]*")
 _NAMED = {
     "..": _GAP,
-    "@w": r"[^\W_]{1,24}",
-    "@a": r"@(?P<a>[0-9]+)",
-    "%a": r"%(?P<a>[0-9]+)",
-    "@b": r"@(?!(?P=a)\b)[0-9]+",
+    "@w": r"[^\W_]{1,24}",  # a word
+    "@a": r"@(?P<a>[0-9]+)",  # a target word
+    "%a": r"%(?P<a>[0-9]+)",  # one inside a question
+    "@b": r"@(?!(?P=a)\b)[0-9]+",  # one of another group
 }
 _NOTATION = re.compile(r"\\.|\[\^?(?:\\.|[^\\\]])+\]|\.\.|@[abw]|%a")
 _APOSTROPHES = "\u2018\u2019\u02bc"
@@ -82,11 +81,7 @@ def load_outcome_rules(source: str, *, reads: str, top: Sequence[str] = ()) -> O
 
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern.
-
-    Beside what regular expressions have: `..` for a gap, `@w` for a word; `@a` for a target word, `@b` for
-    one of another group, `%a` for one inside a question.
-    """
+    """Compile a pattern, which may hold the signs of `_NAMED` too."""
     return re.compile(_NOTATION.sub(lambda sign: _NAMED.get(sign[0], sign[0]), pattern))
 
 

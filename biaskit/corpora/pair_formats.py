@@ -11,14 +11,13 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from biaskit.corpora.loaders import load_word_groups
+from biaskit.corpora.loaders import gender_words
 from biaskit.corpora.rows import SourceLayout
 from biaskit.corpora.sources import Filled, Label, ListEntry
 from biaskit.records import SentencePair
@@ -37,13 +36,12 @@ _CHARACTERS = "\u3040-\u30ff\u4e00-\u9fff"  # written without spaces: each stand
 _WORD = re.compile(rf"[{_CHARACTERS}]|[^\s'\u2019{_CHARACTERS}]+")
 _SIDES: dict[Side, re.Pattern[str]] = {  # of the words in corpora/gender-words, which does not tell
     "female": re.compile(
-        r"shes?|hers?|herself|mrs|ms|miss|maam|madam|females?|feminine|\w*wom[ae]ns?|\w*girl(friend)?s?|tomboys?"
-        r"|lad(y|ys|ies)|queens?|princess(es)?|moms?|mums?|grandmas?|aunts?|nieces?|brides?|widows?"
-        r"|\w*(mother|daughter|sister|wife|wive)s?"
+        r"herself|mrs|ms|miss|maam|madam|feminine|ladies|princess(es)?|(she|her|female|tomboy|lady|queen|mom|mum"
+        r"|grandma|aunt|niece|bride|widow|\w*(wom[ae]n|girl|girlfriend|mother|daughter|sister|wife|wive))s?"
     ),
     "male": re.compile(
-        r"hes?|him|his|himself|mr|sirs?|males?|masculine|\w*(?<!wo)m[ae]ns?|\w*boy(friend)?s?|guys?|dudes?|kings?"
-        r"|princes?|dads?|grandpas?|uncles?|nephews?|grooms?|widowers?|\w*(father|son|brother|husband)s?"
+        r"him|his|himself|mr|masculine|(he|sir|male|guy|dude|king|prince|dad|grandpa|uncle|nephew|groom|widower"
+        r"|\w*((?<!wo)m[ae]n|boy|boyfriend|father|son|brother|husband))s?"
     ),
 }
 
@@ -54,19 +52,17 @@ def _as_text(value: object) -> object:
     return value if isinstance(value, bool) or not isinstance(value, Integral) else str(value)
 
 
-def _stripped(value: object) -> object:
-    return value.strip() if isinstance(value, str) else value
+def _first(change: Callable[[str], str]) -> BeforeValidator:
+    return BeforeValidator(lambda value: change(value) if isinstance(value, str) else value)
 
 
-def _without_brackets(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"^\d+\s+|[\[\]]", "", value.strip()).strip()
+def _without_brackets(text: str) -> str:
+    return re.sub(r"^\d+\s+|[\[\]]", "", text.strip()).strip()
 
 
 Name = Annotated[Label, BeforeValidator(_as_text)]  # a number is a name too
-_Published = Annotated[Filled, BeforeValidator(_stripped)]
-_Bracketed = Annotated[Filled, BeforeValidator(_without_brackets)]
+_Published = Annotated[Filled, _first(str.strip)]
+_Bracketed = Annotated[Filled, _first(_without_brackets)]
 
 
 class PairRow(ListEntry):
@@ -87,12 +83,10 @@ class _EuroGest(PairRow):
     def as_pair(self) -> SentencePair | str:
         if self.Feminine is None or self.Masculine is None:
             return "without a feminine and a masculine sentence"
-        expected: Side = "female" if self.Stereotype_ID <= _OF_WOMEN else "male"
-        stereotype = _STEREOTYPES[self.Stereotype_ID - 1]
         return SentencePair(
             *(self.GEST_ID, self.Feminine, self.Masculine),
-            stereotype=stereotype,
-            direction=expected,
+            stereotype=_STEREOTYPES[self.Stereotype_ID - 1],
+            direction="female" if self.Stereotype_ID <= _OF_WOMEN else "male",
             language=self.language,
         )
 
@@ -132,12 +126,6 @@ def differing_words(one: str, other: str) -> Iterator[Hunk]:
     for what, *(i, j, k, m) in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what != "equal":
             yield a[i:j], b[k:m]
-
-
-@cache
-def gender_words() -> frozenset[str]:
-    """Load the words of corpora/gender-words, in letters a-z."""
-    return frozenset(load_word_groups("corpus:gender-words/words.toml"))
 
 
 def side_of(words: Iterable[str]) -> Side | None:

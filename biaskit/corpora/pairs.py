@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -14,20 +14,18 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from biaskit.common.wording import count, short
+from biaskit.corpora.loaders import gender_words
 from biaskit.corpora.pair_formats import (
     PUBLISHED,
     Hunk,
     Name,
     PairRow,
     differing_words,
-    gender_words,
 )
-from biaskit.corpora.rows import SourceLayout, list_of, read_list
+from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import Filled, Text, shown
 from biaskit.errors import CorpusError
 from biaskit.records import SentencePair
-
-SHIPPED_PAIRS = "corpus:pairs-en/pairs.csv"
 
 _STEM = 3  # letters that forms of one word share
 _SHORT = 4  # letters of articles, pronouns and prepositions
@@ -71,10 +69,7 @@ def load_pairs(
     ignored. EuroGEST, CrowS-Pairs and WinoBias are told by their columns (`pair_formats`). A sentence
     follows its prefix after one space.
     """
-    if isinstance(source, str | Path):
-        table = read_list(source, _PAIRS, *PUBLISHED)
-    else:
-        table = list_of(source, _PAIRS, *PUBLISHED)
+    table = read_list(source, _PAIRS, *PUBLISHED)
     pairs: list[SentencePair] = []
     places: dict[tuple[str, str], str] = {}
     left_out: defaultdict[str, list[str]] = defaultdict(list)
@@ -101,11 +96,10 @@ def load_pairs(
 
 
 def _check_sentences(pair: SentencePair, where: str) -> None:
-    sentences = {"female": pair.female, "male": pair.male, "diverse": pair.diverse}
-    for one, other in combinations(sentences, 2):
-        if sentences[one] == sentences[other]:
+    for (one, text), (other, same) in combinations(pair.sentences.items(), 2):
+        if text == same:
             raise CorpusError(
-                f"{where}: {one} and {other} are the same sentence, {shown(sentences[one])}."
+                f"{where}: {one} and {other} are the same sentence, {shown(text)}."
                 " Write the forms in which they differ, or remove the row."
             )
 
@@ -113,48 +107,46 @@ def _check_sentences(pair: SentencePair, where: str) -> None:
 # --- what is odd, but no error -------------------------------------------------------------------
 
 
-def _notes(pairs: Sequence[SentencePair]) -> list[str]:
+def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
     """Say in a line each, with a count and the first example, what does not fit together."""
-    notes = []
     undirected = [pair for pair in pairs if pair.direction is None]
-    if 0 < len(undirected) < len(pairs):
-        what = count(len(undirected), "pair has", "pairs have")
-        notes.append(f"{what} no direction: no stereotype rate over them (first: {_named(undirected[0])})")
+    if len(undirected) < len(pairs):
+        yield from _note(undirected, "has", "have", "no direction: no stereotype rate over them")
     unnamed = [pair for pair in pairs if not pair.language]
-    if 0 < len(unnamed) < len(pairs):
-        what = count(len(unnamed), "pair names", "pairs name")
-        notes.append(f"{what} no language, others do (first: {_named(unnamed[0])})")
+    if len(unnamed) < len(pairs):
+        yield from _note(unnamed, "names", "name", "no language, others do")
     for language in dict.fromkeys(pair.language for pair in pairs if pair.language):
         scripts = {pair: _script(pair.female) for pair in pairs if pair.language == language}
         usual = Counter(scripts.values()).most_common(1)[0][0]
-        if odd := [pair for pair, script in scripts.items() if script != usual]:
-            what = count(len(odd), "pair", "pairs")
-            letters = f"{scripts[odd[0]].lower()}, not {usual.lower()}"
-            notes.append(
-                f"{what} of language {shown(language)} in other letters (first: {_named(odd[0])}: {letters})"
-            )
+        odd = {
+            p: f"{script.lower()}, not {usual.lower()}" for p, script in scripts.items() if script != usual
+        }
+        yield from _note(odd, "of", "of", f"language {shown(language)} in other letters", odd)
     same: defaultdict[tuple[str, ...], list[SentencePair]] = defaultdict(list)
     for pair in pairs:
         same[pair.language, pair.stereotype, pair.prefix, pair.female, pair.male].append(pair)
-    if copies := [pair for group in same.values() for pair in group[1:]]:
-        what = count(len(copies), "pair repeats", "pairs repeat")
-        notes.append(f"{what} the sentences of another, and count as often (first: {_named(copies[0])})")
-    if begun := [p for p in pairs if p.female.startswith(p.male) or p.male.startswith(p.female)]:
-        what = count(len(begun), "pair has", "pairs have")
-        notes.append(
-            f"{what} a sentence that begins the other, and is then never the less probable one: end both in"
-            f" a full stop (first: {_named(begun[0])})"
-        )
+    copies = [pair for group in same.values() for pair in group[1:]]
+    yield from _note(copies, "repeats", "repeat", "the sentences of another, and count as often")
+    begun = [p for p in pairs if p.female.startswith(p.male) or p.male.startswith(p.female)]
+    never = "is then never the less probable one: end both in a full stop"
+    yield from _note(begun, "has", "have", f"a sentence that begins the other, and {never}")
     beyond = {pair: words for pair in pairs if (words := _beyond_gender(pair))}
-    if beyond:
-        what = count(len(beyond), "pair differs", "pairs differ")
-        example, words = next(iter(beyond.items()))
-        notes.append(f"{what} perhaps in more than marks of gender (first: {_named(example)}: {words})")
-    return notes
+    yield from _note(beyond, "differs", "differ", "perhaps in more than marks of gender", beyond)
 
 
-def _named(pair: SentencePair) -> str:
-    return f"{short(pair.item)} ({short(pair.language)})" if pair.language else short(pair.item)
+def _note(
+    found: Collection[SentencePair],
+    does: str,
+    do: str,
+    what: str,
+    seen: Mapping[SentencePair, str] | None = None,
+) -> Iterator[str]:
+    """Count the pairs that were found, and name the first with what was seen in it."""
+    if found:
+        first = next(iter(found))
+        name = f"{short(first.item)} ({short(first.language)})" if first.language else short(first.item)
+        example = f"{name}: {seen[first]}" if seen else name
+        yield f"{count(len(found), f'pair {does}', f'pairs {do}')} {what} (first: {example})"
 
 
 def _script(text: str) -> str:
@@ -186,6 +178,6 @@ def _forms_of_one_word(a: str, b: str) -> bool:
     return (
         a[:_STEM] == b[:_STEM]
         or max(len(a), len(b)) <= _SHORT
-        or {a, b} <= gender_words()
+        or {a, b} <= gender_words().keys()
         or all(map(_POSSESSIVE.fullmatch, (a, b)))
     )

@@ -56,13 +56,18 @@ class SourceTable(Generic[E]):
     entries: Entries[E]
 
 
-def read_list(source: str | Path, layout: SourceLayout[E], *others: SourceLayout[E]) -> SourceTable[E]:
-    """Read a list in any of the formats that its layout allows; an empty one is a `CorpusError`.
+def read_list(
+    source: str | Path | Sequence[Mapping[str, object]], layout: SourceLayout[E], *others: SourceLayout[E]
+) -> SourceTable[E]:
+    """Read a list, in memory or in a format of its layout; an empty one is a `CorpusError`.
 
     `others`: how the columns of such a list may be named too; the first layout counts that finds its own.
     """
-    formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
     layouts = (layout, *others)
+    if not isinstance(source, str | Path):
+        places = ((f"{layout.kind}, row {n}", row) for n, row in enumerate(source, start=1))
+        return SourceTable(layout.kind, {}, _some(_mapped(places, layouts), layout.kind, layout))
+    formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
     top: dict[str, Any] = {}
     if ".csv" in formats and is_sheet(str(source)) and not str(source).startswith(SHIPPED):
         where, rows = _sheet_rows(str(source), layouts)
@@ -81,19 +86,11 @@ def read_list(source: str | Path, layout: SourceLayout[E], *others: SourceLayout
             rows = ((place, entry_of(layout.entry, values, place)) for place, values in found)
         elif suffix == ".jsonl":
             lines = enumerate(text.split("\n"), start=1)
-            places = ((f"{where}, line {n}", line) for n, line in lines if line.strip())
-            rows = _mapped(((place, _json_object(line, place)) for place, line in places), layouts)
+            written = ((f"{where}, line {n}", line) for n, line in lines if line.strip())
+            rows = _mapped(((place, _json_object(line, place)) for place, line in written), layouts)
         else:
             rows = _csv_rows(text, where, layouts)
     return SourceTable(where, top, _some(rows, where, layout))
-
-
-def list_of(
-    rows: Sequence[Mapping[str, object]], layout: SourceLayout[E], *others: SourceLayout[E]
-) -> SourceTable[E]:
-    """Check a list that is in memory, a mapping of columns for each row, as `read_list` checks a file."""
-    places = ((f"{layout.kind}, row {n}", row) for n, row in enumerate(rows, start=1))
-    return SourceTable(layout.kind, {}, _some(_mapped(places, (layout, *others)), layout.kind, layout))
 
 
 def _some(rows: Entries[E], where: str, layout: SourceLayout[E]) -> Entries[E]:

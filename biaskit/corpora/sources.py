@@ -104,10 +104,7 @@ def _explained(problem: Mapping[str, Any], kind: type[ListEntry]) -> str:
 
 
 def check_label(text: str, what: str) -> str:
-    """Return `text` if it can stand in a public table: a name that no spreadsheet takes for a formula.
-
-    `what` opens the message, such as "The model label" or "jobs.csv, line 3: item".
-    """
+    """Return `text` if a public table can hold it; `what` opens the message, such as "The model label"."""
     try:
         return _label(text)
     except ValueError as error:

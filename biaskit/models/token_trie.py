@@ -10,19 +10,15 @@ TokenIds = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class TokenTrie:
-    """The inner nodes of a set of token sequences; node 0 is the prompt itself.
-
-    An inner node is a proper prefix of a sequence: the model's next-token distribution is needed
-    there and nowhere else. With `ends`, complete sequences are nodes too (for `word_boundary`).
-    """
+    """The inner nodes of token sequences, where the model's next-token distributions are needed."""
 
     sequences: tuple[TokenIds, ...]
-    nodes: tuple[TokenIds, ...]  # each node's tokens after the prompt, () first, then by length
+    nodes: tuple[TokenIds, ...]  # proper prefixes of a sequence, by length: () is the prompt itself
     parents: tuple[int, ...]  # of each node; -1 for the root
     levels: tuple[tuple[int, ...], ...]  # node numbers by depth, root excluded
     token_ids: tuple[int, ...]  # distinct tokens of all sequences, ascending
     steps: tuple[tuple[tuple[int, int], ...], ...]  # per sequence: (node, place in `token_ids`) of each token
-    ends: tuple[int, ...] | None  # per sequence: the node where it is complete
+    ends: tuple[int, ...] | None  # per sequence: its own node, where whole ones are nodes (`word_boundary`)
 
 
 def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTrie:

@@ -262,11 +262,7 @@ def _low_coverage(groups: Sequence[Row], models: Mapping[str, Mapping[str, Any]]
 def form_notes(
     label: str, entry: Mapping[str, Any], low: Mapping[str, float], *, alone: bool = True
 ) -> Iterator[str]:
-    """Say how low the coverage of a model is in its prompt format, and which format has a higher one.
-
-    `entry`: of the manifest; its `reach` was measured on a few prompts. `low`: bias type → coverage that is
-    weak evidence.
-    """
+    """Say how low a model's coverage is, and which format has more; `low`: bias type → weak coverage."""
     spec, form, reach = entry["spec"], entry["prompt_form"], entry.get("reach", {})
     if low and not spec.startswith("scripted:"):
         held = listed([f"{percent(least)} % ({bias_type} prompts)" for bias_type, least in low.items()])

@@ -1,7 +1,4 @@
-"""What the answers of a run's cells say, by outcome: means over jobs and templates, and who differs.
-
-See methods/probabilities#outcomes.
-"""
+"""What answers say, by outcome: means, and who differs (methods/probabilities#outcomes)."""
 
 from __future__ import annotations
 
@@ -106,11 +103,7 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
 def _blocks(
     of_cells: Mapping[Cell, Counter[_Kind]], kinds: list[_Kind], frames: Mapping[str, Mapping[int, str]]
 ) -> dict[Arm, CrossedCells]:
-    """Lay cells out as blocks of jobs × templates, with counts as masses and numbers of answers as coverage.
-
-    A pair without answers is a gap, as a failed cell is. Over the templates of a frame, shares are averaged
-    and counts are summed.
-    """
+    """Lay cells out by arm, with counts as masses and answers as coverage; without any a cell is a gap."""
     counts_of: dict[Arm, dict[tuple[str, int], Counter[_Kind]]] = {}
     for cell, counts in of_cells.items():
         counts_of.setdefault(arm_of(cell), {})[cell.job, cell.template_id] = counts
@@ -127,7 +120,7 @@ def _blocks(
         block = cross(arms, names, ids, ["answers"] * len(places), values)[arm]
         frame_of = frames.get(arm.bias_type, {})
         sizes = [len(members) for members in frame_places(block.templates, frame_of).values()]
-        block = block.by_frame(frame_of)
+        block = block.by_frame(frame_of)  # averages shares; counts are summed
         blocks[arm] = replace(block, masses=block.masses * sizes, coverage=block.coverage * sizes)
     return blocks
 
@@ -168,10 +161,7 @@ def _tests(
     tested: Sequence[tuple[int, str]],
     margins: Mapping[str, float],
 ) -> Iterator[Row]:
-    """Contrast groups of jobs in each arm, then the later-named model with the earlier in one prompt form.
-
-    `tested`: outcomes, each with its place among the kinds. Models on the jobs and templates of both.
-    """
+    """Contrast groups of jobs in each arm, then models in pairs; `tested`: each outcome with its place."""
     for arm, block in blocks.items():
         templates, note = complete_in_all([block])
         shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)

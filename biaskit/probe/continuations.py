@@ -1,8 +1,4 @@
-"""Texts that a model answers with, beside the probabilities of its words: some for each prompt, kept in full.
-
-See methods/probabilities#continuations. They are samples as with `sampling`, but longer, in a file of
-their own: no number of the cells' shares depends on them.
-"""
+"""Texts sampled beside the probabilities, in a file of their own (methods/probabilities#continuations)."""
 
 from __future__ import annotations
 
@@ -36,11 +32,7 @@ _ROUND = 5
 
 
 def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
-    """Draw the texts of every cell that has none yet, for each model that was scored, in its prompt form.
-
-    `session` has planned the probabilities: its plans name the models and their forms. A model that cannot
-    be continued in its form is named and keeps its probabilities.
-    """
+    """Draw the texts of each cell that has none yet, of the models whose probabilities `session` planned."""
     outcome = session.outcome
     forms = {plan.label: plan.form for plan in outcome.plans if plan.label not in outcome.failed_models}
     stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
@@ -153,10 +145,7 @@ class _ContinuationWork(CellWork):
 def read_continuations(
     run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading, answerers: Answerers
 ) -> int:
-    """Replace what short draws of these models said by what their continuations say.
-
-    Returns how many rows were not needed. A row that does not fit its study is refused, as a cell's is.
-    """
+    """Put what continuations say in place of short draws; returns how many rows were not needed."""
     path, design = rows_file(run, ROWS), answers.design
     if not path.exists():
         return 0

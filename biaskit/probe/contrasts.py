@@ -62,10 +62,7 @@ def contrast_rows(
     labour_of: Mapping[str, float | None],
     choices: Choices,
 ) -> list[Row]:
-    """Make every contrast within a model, each model, bias type, setting and prompt form apart.
-
-    methods/tests#contrasts says which there are. p-values are not adjusted here: that needs the whole file.
-    """
+    """Make every contrast within a model (methods/tests#contrasts); its p-values are not adjusted yet."""
     study = _Study(blocks, group_of, labour_of, choices)
     makers = (_groups, _asymmetry, _instructions, _levels, _settings, _effects, _bias_types, _labour)
     return [row for maker in makers for row in maker(study)]
@@ -183,10 +180,7 @@ def _effects(study: _Study) -> Iterator[Row]:
 
 
 def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
-    """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks.
-
-    Of the share in each group of jobs; of instructions also of the gap between two groups.
-    """
+    """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
     templates, note = complete_in_all([*a, *b])
     mean_a, mean_b = (mean_of([block.shares_at(templates) for block in arms]) for arms in (a, b))
     for each, k, rows in _each_group_and_gender(study, a[0], scope):

@@ -91,10 +91,7 @@ Pairs = Sequence[Mapping[str, object]]
 
 
 def resolve_design(study: ProbeStudy, pairs: Pairs | None = None) -> ProbeDesign:
-    """Read what the study names, choose from it, and check that it fits together.
-
-    `pairs`: in place of the study's list.
-    """
+    """Read and check what the study names, and choose from it; `pairs`: in place of the study's list."""
     if study.pairs:
         return _design_of_pairs(study, pairs)
     items = load_items(study.jobs.source)
@@ -156,17 +153,17 @@ def _design_of_pairs(study: ProbeStudy, given: Pairs | None) -> ProbeDesign:
             raise StudyError(f"Pairs of sentences are scored as they are: leave out {option}.")
     pairs, notes = load_pairs(study.pairs if given is None else given)
     groups = ("female", "male", "diverse") if any(pair.diverse for pair in pairs) else ("female", "male")
-    templates = tuple(Template(n, "pairs", pair.prefix) for n, pair in enumerate(pairs, 1))
+    sentences = [tuple(Expression(*sentence) for sentence in pair.sentences.items()) for pair in pairs]
     stated = digest([as_record(p) for p in pairs]) if given is not None else source_digest(study.pairs)
     return ProbeDesign(
         study=study,
         slot="",
         items=(SENTENCE,),
-        templates=templates,
+        templates=tuple(Template(n, "pairs", pair.prefix) for n, pair in enumerate(pairs, 1)),
         instructions=(None,),
         settings=("plain",),
         dialogue=None,
-        expressions={("pairs", n): sentences_of(pair) for n, pair in enumerate(pairs, 1)},
+        expressions={("pairs", n): of_pair for n, of_pair in enumerate(sentences, 1)},
         groups=groups,
         contrast=("female", "male"),
         sources={study.pairs: stated},
@@ -188,12 +185,6 @@ _NOT_WITH_PAIRS: Mapping[str, tuple[str, object]] = {
     "interval": ("interval", "crossed"),
 }
 """Options that change a prompt or a target word: key, and the value that changes nothing."""
-
-
-def sentences_of(pair: SentencePair) -> tuple[Expression, ...]:
-    """List the sentences of a pair as what is scored."""
-    texts = {"female": pair.female, "male": pair.male, "diverse": pair.diverse}
-    return tuple(Expression(group, text) for group, text in texts.items() if text)
 
 
 def _choose_expressions(

@@ -1,7 +1,4 @@
-"""From the shares of single cells to the rows of every table of the prober.
-
-See methods/averages#cells-to-tables.
-"""
+"""From shares of single cells to every table of the prober (methods/averages#cells-to-tables)."""
 
 from __future__ import annotations
 
@@ -42,13 +39,10 @@ from biaskit.stats.verdict import Rule
 
 @dataclass(frozen=True, slots=True)
 class _Entered:
-    """The part of a block that enters its tables: the complete templates, and why the others do not.
-
-    J counts frames where templates have one; K counts templates.
-    """
+    """The part of a block that enters its tables: the complete templates, and why the others do not."""
 
     templates: list[int]
-    shares: CellValues  # [groups, I, J]
+    shares: CellValues  # [groups, I, J], J counts frames where templates have one
     coverage: FloatArray  # [I, J]
     note: str | None
     difference_ends: FloatArray | None = None  # [I, J, 2], where the estimator gives bounds
@@ -57,26 +51,19 @@ class _Entered:
 
 
 def tables(
-    cells: Sequence[CellShares],
+    cells: Sequence[CellShares],  # all, in study order, which decides the order of the rows and no number
     *,
     groups: tuple[str, ...],
     contrast: tuple[str, str],
     levels: Mapping[str, tuple[int, ...]],
     floor: float,
-    interval: Interval,
+    interval: Interval,  # of probe_jobs and probe_groups
     margins: Mapping[str, float],
     seed: int,
-    frames: Mapping[str, Mapping[int, str]] | None = None,
-    strict: bool = False,
+    frames: Mapping[str, Mapping[int, str]] | None = None,  # bias type → template → frame: averaged first
+    strict: bool = False,  # the rule of verdicts
 ) -> dict[str, list[Row]]:
-    """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent.
-
-    `cells` is every needed cell in study order, with shares None and a reason where there is no answer; their
-    order decides the order of the rows and no number. `interval` says how the intervals of probe_jobs and
-    probe_groups are made, and of no other table. `frames` is bias type → template → frame: templates of one
-    frame are averaged before anything else. `strict`: the rule of verdicts. The others are as in
-    `Choices` and in howto/own-items.
-    """
+    """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent."""
     choices = Choices(groups, contrast, levels, margins, seed, floor, interval)
     roster = {x.cell.job: x.cell for x in cells}
     group_of = {job: cell.job_group for job, cell in roster.items()}
@@ -286,11 +273,8 @@ def _job_intervals(
 def _share_ends(
     cells: CellValues, choices: Choices, key: Sequence[object]
 ) -> tuple[float | None, float | None, str | None]:
-    """Find the interval of a mean share, and what it is conditional on or why there is none.
-
-    Under bounds it goes from the low end of the lower bound's interval to the high end of the upper bound's.
-    """
-    intervals = []
+    """Find the interval of a mean share, and what it is conditional on or why there is none."""
+    intervals = []  # under bounds of both: what lies between their outer ends
     for values in cells.low_and_high if cells.tested == "ends" else (cells.point,):
         spread = spread_of_mean(values)
         if spread.variance is None or spread.dof is None or np.isnan(values).any():

@@ -1,7 +1,4 @@
-"""The most probable tokens after the prompts, listed or not, over many cells.
-
-See methods/probabilities#next-tokens.
-"""
+"""The most probable tokens after the prompts, over many cells (methods/probabilities#next-tokens)."""
 
 from __future__ import annotations
 
@@ -157,10 +154,7 @@ class SaidNext:
             groups.setdefault(name, _Group()).add(said)
 
     def rows(self, cells: Sequence[Cell]) -> list[Row]:
-        """Make the rows of probe_next.csv: of each block all cells first, then its job groups.
-
-        `cells`: every cell in study order, which is the order of blocks and groups.
-        """
+        """Make the rows of probe_next.csv, of a block all cells first; `cells`: every one in study order."""
         names = dict.fromkeys([EVERY_GROUP, *(cell.job_group for cell in cells)])
         rows: list[Row] = []
         for arm in dict.fromkeys(map(arm_of, cells)):

@@ -46,11 +46,7 @@ class Outcome:
 def outcome_of(
     answer: str, *, question: str, expressions: Sequence[Expression], groups: Sequence[str]
 ) -> Outcome:
-    """Say what an answer comes to; the first rule that fires decides.
-
-    `question` is what was asked: an answer of its words alone restates it. `groups` are all of
-    the study's, in their order.
-    """
+    """Say what an answer to `question` comes to: the first rule that fires decides."""
     number = {group: n for n, group in enumerate(groups)}
     words = tuple((e.text, number[e.group]) for e in expressions)
     text = plain(answer, LOOKED_AT)
@@ -85,13 +81,10 @@ def _target_words(words: tuple[tuple[str, int], ...]) -> tuple[re.Pattern[str], 
 
 
 def _with_target_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
-    """Write the text in lower case, its target words as @N; ~N where one is negated, %N inside a question.
-
-    These signs in the answer itself become spaces, so that they are not taken for a target word.
-    """
+    """Write the text in lower case, its target words as @N; ~N where one is negated, %N inside a question."""
     pattern, number = _target_words(words)
     negation = rf"(?:{answer_rules().top['negated']})$"
-    text = re.sub("[@~%]", " ", text)
+    text = re.sub("[@~%]", " ", text)  # of the answer itself: no target words
     parts, end = [], 0
     for match in pattern.finditer(text):
         sign = "@"

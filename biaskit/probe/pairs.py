@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.probe.rows import as_json
 from biaskit.records import Cell, SentencePair
 from biaskit.stats.arms import OF_PAIRS, Arm
 from biaskit.stats.arrays import FloatArray
@@ -30,15 +31,12 @@ Sentences = Sequence[Mapping[str, Any]]
 
 def pair_tables(
     cells: Sequence[Cell],
-    sentences: Sequence[Sentences | None],
-    estimators: Mapping[str, str],
+    sentences: Sequence[Sentences | None],  # beside each cell, what its row says of them
+    estimators: Mapping[str, str],  # by model
     pairs: Sequence[SentencePair],
     margins: Mapping[str, float],
 ) -> dict[str, list[Row]]:
-    """Make the rows of pair_scores, pair_groups and tests, by table name.
-
-    `cells` and, beside each, what its row says of its sentences; `estimators`: by model.
-    """
+    """Make the rows of pair_scores, pair_groups and tests, by table name."""
     scores: list[Row] = [
         {
             "model": cell.model,
@@ -63,40 +61,34 @@ def pair_tables(
                 tests.append(
                     one_row("crossed", gap.test, scope=contrast, n=gap.n_pairs, margins=margins, note=None)
                 )
-    made = {"pair_scores": scores, "pair_groups": groups}
-    columns = {name: [part.name for part in SCHEMAS[name].parts if isinstance(part, Column)] for name in made}
-    filled = {name: [{c: row.get(c) for c in columns[name]} for row in rows] for name, rows in made.items()}
-    return {**filled, "tests": tests}
+    return {**_filled("pair_scores", scores), **_filled("pair_groups", groups), "tests": tests}
+
+
+def _filled(table: str, rows: Sequence[Row]) -> dict[str, list[Row]]:
+    columns = [part.name for part in SCHEMAS[table].parts if isinstance(part, Column)]
+    return {table: [{name: row.get(name) for name in columns} for row in rows]}
 
 
 def _score(pair: SentencePair, said: Sentences | None) -> Row:
-    """Compare the sentences of one pair; without an answer a row without numbers, and the reason.
-
-    `log_ratio`: log P(feminine) − log P(masculine); `log_ratio_per_token` divides each by the number of its
-    tokens from the first that differs.
-    """
+    """Compare the sentences of one pair; without an answer a row without numbers, and the reason."""
     from scipy.special import expit, softmax
 
-    row: Row = {"language": pair.language, "stereotype": pair.stereotype, "item": pair.item}
-    row["direction"] = pair.direction
+    row: Row = {name: getattr(pair, name) for name in ("language", "stereotype", "item", "direction")}
     if said is None:
         return {**row, "reason": "no answer stored"}
     log_prob = {e["group"]: -math.inf if e["log_prob"] is None else float(e["log_prob"]) for e in said}
+    # Of each sentence those from the first token that differs.
     tokens = {e["group"]: len(e.get("token_ids") or e.get("tokens") or ()) for e in said}
     women, men = log_prob["female"], log_prob["male"]
     if women == men == -math.inf:
         return {**row, "reason": "both sentences are impossible"}
     log_ratio = women - men
-    row |= {
-        "log_ratio": log_ratio if math.isfinite(log_ratio) else None,
-        "female_share": float(expit(log_ratio)),
-    }
+    row |= {"log_ratio": as_json(log_ratio), "female_share": float(expit(log_ratio))}
     if "diverse" in log_prob:
         row["diverse_share"] = float(softmax([log_prob["diverse"], women, men])[0])
     if tokens["female"] and tokens["male"]:
-        per_token = women / tokens["female"] - men / tokens["male"]
         row |= {"n_tokens_female": tokens["female"], "n_tokens_male": tokens["male"]}
-        row |= {"log_ratio_per_token": per_token if math.isfinite(per_token) else None}
+        row["log_ratio_per_token"] = as_json(women / tokens["female"] - men / tokens["male"])
     if pair.direction:
         row["expected"] = log_ratio > 0 if pair.direction == "female" else log_ratio < 0
     return row

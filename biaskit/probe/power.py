@@ -117,13 +117,10 @@ def smallest_shown(
     variances: Sequence[CellVariance],
     jobs: Sequence[int],
     n_templates: int,
-    matched: Matched | None,
+    matched: Matched | None,  # None: no draws
     level: float = LEVEL,
 ) -> Shown:
-    """Solve for the difference between two groups (of one: from a fixed share) that a design shows.
-
-    `variances` and `jobs` are one for each group; `matched` is what its draws amount to, None: no draws.
-    """
+    """Solve for the difference between two groups that a design shows; of one group, from a fixed share."""
     reason = None
     if n_templates < 2:
         reason = "there is only one template or scenario"

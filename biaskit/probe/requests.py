@@ -89,10 +89,7 @@ def cell_finder(
 def places_of(
     manifest: Mapping[str, Any], design: ProbeDesign
 ) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
-    """Every cell of every model, and the places of those that a row answers.
-
-    Two labels of one model share its rows; a row of another question answers none.
-    """
+    """Every cell of every model, and the places that a row answers: several where labels share a model."""
     cells: list[Cell] = []
     places: dict[tuple[object, ...], list[int]] = {}
     for label, entry in manifest["models"].items():

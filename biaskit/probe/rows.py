@@ -109,10 +109,7 @@ _ROW: TypeAdapter[_Points | _Lists | _Counts] = TypeAdapter(
 
 
 def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | None:
-    """Say what is wrong with a row of a cell whose study has these expressions; None where nothing is.
-
-    A checksum shows that nobody changed a row; it does not show that a row fits.
-    """
+    """Say what is wrong with a row of a cell whose study has these expressions; None where nothing is."""
     try:
         stored = _ROW.validate_python(row)
     except ValidationError as error:

@@ -34,14 +34,10 @@ CHAT_FIRST: tuple[PromptForm, ...] = ("chat-prefill", "raw", "chat-continue")
 def score_cells(
     design: ProbeDesign,
     session: Session[ContinuationScorer],
-    look: Look | None = None,
-    resolved: Json | None = None,
+    look: Look | None = None,  # is given each model and its form before anything of it is planned
+    resolved: Json | None = None,  # the design's description, where it is at hand
 ) -> Outcome:
-    """Score every cell that has no row yet and store it; the same call goes on where it stopped.
-
-    `look`: is given each model with the form that was chosen for it, before anything of it is planned.
-    `resolved`: the design's description, where it is at hand.
-    """
+    """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
     study = design.study
     scorers = session.begin(
         "probe",
@@ -230,16 +226,14 @@ def _take_sentences(
 def _choose_forms(
     study: ProbeStudy, scorers: Mapping[str, ContinuationScorer], session: Session[ContinuationScorer]
 ) -> dict[str, PromptForm]:
-    """`auto`: the first form that every model can take; where there is none, each model its own first.
-
-    Chat models are asked as people use them, where no base model stands beside them (methods/prompts#forms).
-    """
+    """`auto`: the first form that every model can take; where there is none, each model its own first."""
     system = bool(study.system_prompt) or study.debiasing_position == "system"
     if system and study.prompt_format == "raw":
         raise StudyError(
             "A raw prompt has no system role: leave out the system prompt, or --prompt-format raw."
         )
     tunings = {scorer.identity.tuning for scorer in scorers.values()}
+    # Chat models are asked as people use them, where no base model is beside them (methods/prompts#forms).
     order = CHAT_FIRST if "instruct" in tunings and "base" not in tunings else PROBE_FORMS
     usable = [form for form in order if not (system and form == "raw")]
     usable = usable if study.prompt_format == "auto" else [study.prompt_format]

@@ -62,10 +62,7 @@ def design_signature(design: ProbeDesign, models: Mapping[str, Mapping[str, Any]
 
 
 def compatibility(design: ProbeDesign) -> dict[str, Any]:
-    """List what must agree for two commands to share one folder: every choice that changes a key.
-
-    Which jobs, templates, instructions or settings are asked is not in it: those only add keys.
-    """
+    """List what must agree for two commands to share one folder: each choice that changes a cell's key."""
     study = design.study
     sets, set_of_template = _sets_of(design)
     texts = {f"{t.bias_type} template {t.id}": [t.question, t.opening] for t in design.templates}

@@ -1,7 +1,4 @@
-"""Means over pairs of sentences, which lie in clusters of one or two kinds, and gaps between two sides.
-
-See methods/averages#clusters.
-"""
+"""Means over pairs in clusters of one or two kinds, and gaps of two sides (methods/averages#clusters)."""
 
 from __future__ import annotations
 
@@ -92,13 +89,11 @@ def _term(kind: NDArray[np.intp], w: FloatArray, off: FloatArray) -> Term:
 
 
 def _additive(a: NDArray[np.intp], b: NDArray[np.intp], off: FloatArray) -> tuple[FloatArray, int]:
-    """Find the residuals of least squares on two kinds of clusters, and the rank of their columns.
-
-    By alternating means: the columns themselves of thousands of items would not fit in memory.
-    """
+    """Find the residuals of least squares on two kinds of clusters, and the rank of their columns."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    # By alternating means: the columns themselves of thousands of items would not fit in memory.
     left, moved = off, math.inf
     while moved > 1e-12:
         before = left
@@ -155,14 +150,11 @@ def _clusters(rows: Sequence[Row]) -> tuple[str, list[Hashable] | None, str | No
 
 
 def spread_of_pairs(values: FloatArray, rows: Sequence[Row]) -> Spread:
-    """Estimate the spread of the mean of values over rows of pair_scores.csv.
-
-    Clusters are stereotypes, where there are several, else items, and four or more languages. The directions
-    are sides, where each has two clusters.
-    """
+    """Estimate the spread of the mean of values over rows of pair_scores.csv."""
     name, languages, note = _clusters(rows)
     sides: list[Hashable] = [row["direction"] for row in rows]
     clusters: list[Hashable] = [(row["stereotype"], row[name]) for row in rows]
+    # The directions are sides where each has two clusters.
     alone = Counter(one for one, _ in {*zip(sides, clusters, strict=True)}).values()
     spread = spread_of_clusters(values, clusters, languages, sides if min(alone, default=0) > 1 else None)
     return replace(spread, reason=joined([note, spread.reason]))

@@ -1,6 +1,4 @@
-"""Jobs and templates as crossed random factors: mean squares, intervals, components.
-
-See methods/averages#crossed-intervals.
+"""Jobs and templates as crossed random factors (methods/averages#crossed-intervals).
 
 Values are `[..., I, J]`: I jobs by J templates, any number of such tables in front, all of them complete.
 """

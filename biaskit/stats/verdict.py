@@ -1,7 +1,4 @@
-"""What a contrast comes to: one function of its numbers and of its place in a tree of questions.
-
-See methods/tests#verdicts.
-"""
+"""What a contrast comes to, by its numbers and its place in a tree of questions (methods/tests#verdicts)."""
 
 from __future__ import annotations
 
@@ -34,16 +31,11 @@ AREAS = ("auc_transfer", "auc_associated", "auc_specified")
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a kind of row is to a question.
-
-    `rank`: 0 leads; a higher one leads where nothing of a lower rank was measured of the model, and is a
-    detail elsewhere; None is always a detail. `subject`: columns that say whom a row is about. A detail is
-    of the leads whose subject begins as its own.
-    """
+    """What a kind of row is to a question; a detail is of the leads whose subject begins as its own."""
 
     question: Question
-    rank: int | None
-    subject: tuple[str, ...]
+    rank: int | None  # 0 leads; higher: leads where nothing lower was measured of the model; None: a detail
+    subject: tuple[str, ...]  # columns that say whom a row is about
 
 
 _ASKED = ("model_a", "bias_type", "prompt_form", "setting")

@@ -206,10 +206,7 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
 
 
 def stated_choices(study: Study) -> dict[str, str]:
-    """State, for a signature, the analysis keys that change a number and are not at their default.
-
-    A signature is published: it has the name of a file, never the folder, and the digest of a list.
-    """
+    """State, for a signature, the analysis keys that change a number and are not at their default."""
     counted = ANALYSIS_KEYS[study.engine] - DISPLAY_KEYS
     return {
         name: _signed(name, getattr(study, name))
@@ -219,7 +216,7 @@ def stated_choices(study: Study) -> dict[str, str]:
 
 
 def _signed(name: str, value: Any) -> str:
-    """Write a key's value as a signature states it."""
+    """Write a key's value as a signature states it; it is published: of a file the name, not the folder."""
     if name in ("drop_words", "categories") and value:
         try:
             return f"{Path(value).name}@{source_digest(value)[:12]}"
@@ -256,10 +253,7 @@ def parts_of(choice: str | Sequence[str]) -> list[str]:
 def select(
     choice: str | Sequence[str], names: Sequence[str], ids: Sequence[int], entries: Sequence[T], what: str
 ) -> list[T]:
-    """Pick the entries that `choice` names, in list order: all, none, names, ids, ranges.
-
-    A name goes before an id, so an item called "7" can be chosen by its name.
-    """
+    """Pick entries in list order: all, none, names, ids or ranges; a name such as "7" goes before an id."""
     if choice in ("all", "none"):
         return list(entries) if choice == "all" else []
     # A single name may hold a comma.

@@ -183,10 +183,7 @@ def analysis_keys(study: str, run: Path) -> dict[str, Any]:
 
 
 def _stated_otherwise(stated: Any, of_file: Any, stored: Any) -> tuple[Any, Any] | None:
-    """Find (the file's, the run's) value where they differ in what the file states.
-
-    `stated`: as the file has it, `of_file`: with defaults; a table's unstated entries do not count.
-    """
+    """Find (the file's, the run's) value where they differ in what is `stated`; `of_file`: with defaults."""
     if isinstance(stated, dict) and isinstance(of_file, dict) and isinstance(stored, dict):
         pairs = (_stated_otherwise(stated[name], of_file[name], stored.get(name)) for name in stated)
         return next((pair for pair in pairs if pair is not None), None)

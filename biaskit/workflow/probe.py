@@ -262,10 +262,7 @@ def fill_probe(
 def _look_at_forms(
     design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
 ) -> None:
-    """Try a few prompts in every form where `auto` chose one: the notes under the tables say what gives more.
-
-    An API is not asked: that would cost before anything was agreed to. Nor is a run that goes on.
-    """
+    """Try prompts in every form where `auto` chose one; not of an API, which costs, or in a resumed run."""
     label, spec = scorer.identity.label, scorer.identity.spec
     entry = session.manifest["models"].get(label, {})
     several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)
@@ -296,7 +293,7 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
         margins = design.study.margin
         if design.pairs:
             scores = tables.rows("pair_scores")
-            rows, notes = between_models_on_pairs(scores, manifest["resolved"]["pairs"], margins)
+            rows = between_models_on_pairs(scores, manifest["resolved"]["pairs"], margins)
         else:
             rows, notes = between_models(
                 tables.rows("probe_cells"),
@@ -306,10 +303,10 @@ def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -
                 run=str(run),
                 asked=PromptTexts(compatibility(design)),  # templates of one frame are one unit
             )
+            tables.notes += notes
         tables.add(
             "tests", merge_tests(tables.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
         )
-        tables.notes += notes
     return tables
 
 

@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from biaskit.common.files import data_dir
-from biaskit.corpora.pair_formats import differing_words, gender_words, side_of
-from biaskit.corpora.pairs import SHIPPED_PAIRS, load_pairs
+from biaskit.corpora.loaders import gender_words
+from biaskit.corpora.pair_formats import differing_words, side_of
+from biaskit.corpora.pairs import load_pairs
 from biaskit.corpora.sources import load_corpus
 from biaskit.errors import CorpusError
 from biaskit.records import SentencePair
@@ -27,6 +28,7 @@ from biaskit.records import SentencePair
 Row = dict[str, Any]
 Write = Callable[[str, str | bytes], str]
 
+SHIPPED_PAIRS = "corpus:pairs-en/pairs.csv"
 COLUMNS = ("item", "female", "male", "diverse", "stereotype", "direction", "language", "prefix")
 SHE_HE: Row = {"female": "She is here.", "male": "He is here."}
 FULL: Row = {

@@ -39,14 +39,11 @@ def ids_at_nodes(sequences: Sequence[TokenIds]) -> dict[TokenIds, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class SelectedIds:
-    """Exact log-probabilities of chosen ids, a call for each node; token ids are the server's own.
-
-    `seconds`: time limit of each request; None: the usual one.
-    """
+    """Exact log-probabilities of chosen ids, a call for each node; token ids are the server's own."""
 
     controller: Controller | OfflineController
     model: str
-    seconds: float | None = None
+    seconds: float | None = None  # time limit of each request; None: the usual one
 
     async def cell(
         self, prompt: str, continuations: Sequence[str], *, whole: bool = False

@@ -1,7 +1,4 @@
-"""The demo models, each from a package and converted once into the user's cache.
-
-`demo` is SmolLM2 135M Instruct (Q4_1), a chat model; `demo-base` is Gemma 3 270M (Q4_K_M), a base model.
-"""
+"""The demo models, a chat and a base model, each from a package and converted once into the cache."""
 
 from __future__ import annotations
 
@@ -38,10 +35,7 @@ DEMOS: Mapping[str, Demo] = {name: Demo(**stated) for name, stated in toml_besid
 
 
 def find_demo(name: str) -> ModelFolder:
-    """Return a converted demo model; the first call converts it (a minute), in one process at a time.
-
-    Raises `MissingExtraError` with the line that installs its package.
-    """
+    """Return a converted demo model; the first call converts it (a minute), in one process at a time."""
     demo = DEMOS[name]
     if find_spec(demo.package) is None:
         raise MissingExtraError(f"The model {name} comes in a package that is not installed: {demo.install}")

@@ -48,10 +48,7 @@ class ModelFolder:
 
 
 def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
-    """Check a folder of safetensors: its files, config and the headers of its weights.
-
-    `allow_links` is for the hub's cache, whose snapshots are links into its own blobs.
-    """
+    """Check a folder of safetensors; `allow_links`: for the hub's cache, whose snapshots are links."""
     if not path.is_dir():
         raise ModelError(f"{path}: no such model folder. Give hf:ORG/NAME, or hf:PATH to a saved model.")
     names = check_entries(path, allow_links=allow_links)

@@ -41,10 +41,7 @@ def _reader(path: Path, *_stamp: int) -> Any:
 
 
 def read_gguf(path: str | Path) -> Any:
-    """Open a GGUF file by its own library, once: that takes half a minute for 262,000 tokens.
-
-    Raises `ModelError` of one line.
-    """
+    """Open a GGUF file by its own library, once: half a minute for 262,000 tokens. Raises `ModelError`."""
     try:
         stat = Path(path).stat()
         return _reader(Path(path), stat.st_mtime_ns, stat.st_size)

@@ -58,15 +58,13 @@ class OutputHead:
 
     def log_probs(
         self,
-        hidden: torch.Tensor,
-        token_ids: torch.Tensor,
-        boundary: torch.Tensor | None = None,
-        listing: TopTokens | None = None,
+        hidden: torch.Tensor,  # (rows, hidden)
+        token_ids: torch.Tensor,  # (n,)
+        boundary: torch.Tensor | None = None,  # (vocabulary,) bool
+        listing: TopTokens | None = None,  # collects the tokens of its first rows, and is normalised here
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return natural log-probabilities of tokens after each row, exact over the whole vocabulary.
 
-        hidden: (rows, hidden); token_ids: (n,); boundary: (vocabulary,) bool or None; `listing` collects
-        the most probable tokens of its first rows, and is normalised here.
         Returns float64 on the CPU, (rows, n) and, with `boundary`, (rows,): the log-probability that
         the next token is marked in it. Memory: one slice of logits, never rows times vocabulary.
         """
@@ -158,10 +156,7 @@ class TopTokens:
         self._finite = torch.isfinite(total[: self.rows]).tolist()
 
     def tokens(self) -> list[ListedTokens | None]:
-        """Return each row's tokens, the most probable first, equal ones by id, none that is impossible.
-
-        None for a row whose logits are not finite.
-        """
+        """Return each row's possible tokens, most probable first, then by id; None: logits are not finite."""
         by_row: list[ListedTokens | None] = []
         rows = zip(self._ids.tolist(), self._log_probs.tolist(), self._finite, strict=True)
         for ids, values, finite in rows:

@@ -37,12 +37,10 @@ class TokenTexts(dict[int, str]):
 def as_listed(
     continuations: Sequence[Continuation], tokens: ListedTokens, texts: TokenTexts
 ) -> tuple[tuple[LogProb, ...], tuple[tuple[str, float], ...]]:
-    """Return bounds of each continuation (methods/estimators#top-k-bounds), and the list by texts of tokens.
-
-    An unlisted token is no more probable than the last listed one, nor than all unlisted ones together.
-    """
+    """Bound each continuation, and name the listed tokens (methods/estimators#top-k-bounds)."""
     names = named_tokens([token for token, _ in tokens], continuations, texts)
     value_of = dict(tokens)
+    # An unlisted token is no more probable than the last listed one, nor than all unlisted ones together.
     mass_unlisted = max(0.0, 1.0 - math.fsum(math.exp(value) for value in value_of.values()))
     most = min(mass_unlisted, math.exp(min(value_of.values(), default=0.0)))
     unlisted = math.log(most) if most else -math.inf

@@ -211,13 +211,11 @@ class LocalModel:
 
 
 def _spare_threads(usual: int) -> int:
-    """Return as many threads as there are idle processors, at most the usual number.
-
-    Threads of one sum wait for each other: two beside one busy process, on two processors, took many times
-    as long as one thread.
-    """
+    """Return as many threads as there are idle processors, at most the usual number."""
     if usual == 1 or os.environ.get("OMP_NUM_THREADS"):
         return usual
+    # Threads of one sum wait for each other: two beside one busy process, on two processors, took many times
+    # as long as one thread.
     process = psutil.Process()
     busy: list[float] = psutil.cpu_percent(LOOK_S, percpu=True)
     allowed = process.cpu_affinity() if hasattr(process, "cpu_affinity") else range(len(busy))

@@ -35,14 +35,10 @@ class PromptRow:
 
 @dataclass(frozen=True, slots=True)
 class PrefixBlock:
-    """Prefixes of equal length, computed in one forward, and the batches that extend them.
+    """Prefixes of equal length, computed in one forward, and the batches that extend them."""
 
-    If nothing is shared, `prefixes` is empty and `rest` is the whole prompt. All rows of a batch are of one
-    kind (one trie, or sentences) and are ordered by length.
-    """
-
-    prefixes: tuple[TokenIds, ...]
-    batches: tuple[tuple[PromptRow, ...], ...]
+    prefixes: tuple[TokenIds, ...]  # empty: nothing is shared, and a row's rest is its whole prompt
+    batches: tuple[tuple[PromptRow, ...], ...]  # each of one kind (a trie, or sentences), by length
 
 
 def shared_prefix_lengths(
@@ -109,16 +105,11 @@ def cut_blocks(
     kinds: Sequence[Hashable],
     *,
     batch_size: int,
-    inner: Sequence[int] = (),
+    inner: Sequence[int] = (),  # tokens of its trie after each prompt, where prompts of one kind differ
     share: bool = True,
     block_tokens: int = 4096,
 ) -> list[PrefixBlock]:
-    """Cut `prompts` into blocks and batches; prompts of different `kinds` never share a batch.
-
-    `inner`: how many tokens of its trie follow each prompt, where prompts of one kind differ in it.
-
-    The order depends on the prompts' tokens alone, so the same requests give the same batches.
-    """
+    """Cut prompts into blocks and batches of one kind, whose order depends on the prompts' tokens alone."""
     lengths = shared_prefix_lengths(prompts) if share else [0] * len(prompts)
     by_length: dict[int, list[int]] = {}
     for i in sorted(range(len(prompts)), key=lambda i: (lengths[i], prompts[i], i)):

@@ -92,8 +92,7 @@ class Renderer:
     def _own_system(self) -> str:
         """Read what the chat template tells the model where no system prompt is given; empty: nothing.
 
-        It stands before a first question and before no second one; special tokens and the role's name are
-        no part of it.
+        It stands before a first question and before no second one.
         """
         question = {"role": "user", "content": SENTINEL}
         turns = [question, {"role": "assistant", "content": "§"}, question]

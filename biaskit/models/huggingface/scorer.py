@@ -71,15 +71,12 @@ class TransformersScorer(NodeStates):
 
     @contextmanager
     def lent(self, batch_size: int) -> Iterator[TransformersScorer]:
-        """Lend tokenizer and weights to a scorer whose plans settle nothing of this one's.
-
-        This one takes the weights over, and checks them on its own prompts.
-        """
+        """Lend tokenizer and weights to a scorer whose plans settle nothing of this one's."""
         other = copy(self)
         other._batch_size = batch_size
         try:
             yield other
-        finally:
+        finally:  # the weights are taken over, and checked on this one's own prompts
             self._lent, self._usual_threads = other._model, other._usual_threads
 
     def estimator_for(self, form: PromptForm) -> Estimator:
@@ -136,10 +133,8 @@ class TransformersScorer(NodeStates):
         return sum(len(row.rest) + len(self._in_order[row.index].trie.nodes) - 1 for row in rows)
 
     def _can_extend(self, longest: int) -> bool:
-        """Return whether this architecture's cache has only layers whose rows can be gathered exactly.
-
-        Not with rotary factors that change with a text's length: different ones would meet in one cache.
-        """
+        """Return whether this architecture's cache has only layers whose rows can be gathered exactly."""
+        # Rotary factors that change with a text's length would meet in one cache.
         rope = getattr(self._text_config, "rope_parameters", None) or {}
         if rope.get("rope_type") in ("longrope", "dynamic"):
             most = getattr(self._text_config, "max_position_embeddings", 0)
@@ -283,10 +278,7 @@ class TransformersScorer(NodeStates):
             self._extends = self._windows is not None or (self._extends and self._cache_is_exact(longest))
 
     def _off_by(self, hidden: torch.Tensor, ids: TokenIds, token_ids: Sequence[int]) -> tuple[float, float]:
-        """Return the largest difference in log-probability from a plain forward, and the noise allowed.
-
-        0 for NaN logits, which say nothing about head or cache: every cell will fail with that reason.
-        """
+        """Return the largest difference in log-probability from a plain forward, and the noise allowed."""
         tokens = torch.tensor(token_ids)
         computed, _ = self._head.log_probs(hidden, tokens)
         logits = self._model(input_ids=torch.tensor([ids], device=self._model.device)).logits[0, -1].float()
@@ -294,7 +286,7 @@ class TransformersScorer(NodeStates):
         if self.placement.dtype != "float32":
             allowed += BFLOAT16_STEP * float(logits.abs().max())
         expected = logits.log_softmax(-1)[tokens.to(logits.device)].cpu()
-        finite = bool(torch.isfinite(expected).all())
+        finite = bool(torch.isfinite(expected).all())  # NaN says nothing of a head: every cell will fail
         return (float((computed - expected).abs().max()) if finite else 0.0), allowed
 
     def _check_head(self, prepared: Prepared) -> torch.Tensor:
@@ -345,10 +337,7 @@ class TransformersScorer(NodeStates):
         return difference <= HEAD_TOLERANCE[self.placement.dtype] or not bool(torch.isfinite(scored[1]).all())
 
     def _cache_is_exact(self, prepared: Prepared) -> bool:
-        """Return whether a prompt cut into prefix, rest and a last token gives the plain forward's numbers.
-
-        Some architectures take a cache and ignore it; those are scored by forwards of whole texts.
-        """
+        """Return whether a prompt in parts gives a plain forward's numbers: some models ignore a cache."""
         ids = prepared.text[:HEAD_CHECKED]
         if len(ids) < 3:
             return True

@@ -36,10 +36,7 @@ class NodeStates(LocalModel):
     _windows: Windows | None = None  # of its layers, if a trie goes through in one forward
 
     def _prefix_cache(self, block: PrefixBlock) -> Any:
-        """Compute keys and values of a block's prefixes, one row each; None if nothing is shared.
-
-        `_TOO_LARGE` if they do not fit on the device: then their prompts go through whole.
-        """
+        """Compute a block's keys and values; None: nothing is shared; `_TOO_LARGE`: no room for them."""
         if not block.prefixes or not self._extends:
             return None
         try:
@@ -159,12 +156,10 @@ def nodes_of(tries: Sequence[TokenTrie]) -> list[tuple[int, int]]:
 
 
 def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:
-    """Copy a cache so that each row has its own prefix; `shared` keeps its tensors.
-
-    Row indices stay on the CPU: with --device map the layers of one cache lie on several devices.
-    """
+    """Copy a cache so that each row has its own prefix; `shared` keeps its tensors."""
     cache = copy.copy(shared)
     cache.layers = [copy.copy(layer) for layer in shared.layers]
+    # Indices on the CPU: with --device map the layers of one cache lie on several devices.
     cache.batch_select_indices(torch.tensor([row.prefix for row in rows]))
     return cache
 
@@ -179,11 +174,9 @@ def last_hidden_states(decoder: Any, ids: torch.Tensor, cache: Any = None, **opt
 
 @lru_cache(maxsize=8)
 def _cache_name(forward: Callable[..., Any]) -> str:
-    """Return `cache` since transformers 5.24, `past_key_values` before and in models with code of their own.
-
-    Read from the architecture, not from a version: a forward may silently ignore a keyword that it does
-    not know, and would then read the tokens as if nothing came before them.
-    """
+    """Return `cache` since transformers 5.24, `past_key_values` before and for models with their own code."""
+    # Not by version: a forward may silently ignore a keyword that it does not know, and would then read the
+    # tokens as if nothing came before them.
     return "cache" if "cache" in inspect.signature(forward).parameters else "past_key_values"
 
 
@@ -200,10 +193,7 @@ def windows_of(config: Any) -> Windows | None:
 def _mask(
     trie: TokenTrie, length: int, tokens: int, before: int, window: int | None, dtype: torch.dtype
 ) -> torch.Tensor:
-    """Return the mask (tokens, keys) for one length of rest; a window's keys begin where its cache does.
-
-    before: tokens of the shared prefix before all rows.
-    """
+    """Return the mask (tokens, keys) for one length of rest; `before`: how many tokens all rows share."""
     sees = torch.ones(tokens, before + tokens, dtype=torch.bool).tril(before)
     sees[length:, before + length :] = False
     for node, parent in enumerate(trie.parents):

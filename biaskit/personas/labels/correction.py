@@ -134,10 +134,7 @@ def _about(label: str | None, gender: str) -> tuple[float, float]:
 def _validation(
     texts: Sequence[TextDocument], label_of: Mapping[str, str], drawn: Drawn, said: Mapping[str, str]
 ) -> Iterator[Row]:
-    """Make the rows of label_validation.csv: what the rules said, and what readers said.
-
-    Shares are weighted by 1/π, with Wilson's interval of (Σ w)²/Σ w² texts (Kish 1965).
-    """
+    """Make label_validation.csv; shares have weights 1/π, and Wilson's interval of (Σ w)²/Σ w² texts."""
     for model in dict.fromkeys(text.model for text in texts):
         own = [text.key for text in texts if text.model == model and text.key in said]
         labelled = {key: label_of[key] for key in own if key in label_of}

@@ -165,12 +165,9 @@ class DrawWork(Work[str | None]):
             still_open = [series for series in still_open if self.draws.is_open(series, self._round)]
 
     def _answers_to(self, requests: Sequence[DrawRequest]) -> Iterator[Sequence[Draw | Failed]]:
-        """Draw what a round lacks.
-
-        Where neighbours share a forward, batches are cut from the whole round, stored draws included, so that
-        a resumed run has those of an unbroken one.
-        """
+        """Draw what a round lacks."""
         missing = [request for request in requests if self.draws.is_missing(request)]
+        # Where neighbours share a forward, a resumed run has the batches of an unbroken one.
         plan = self.model.plan_draws(requests if self.model.whole_batches else missing)
         batches = [batch for batch in plan.batches if any(map(self.draws.is_missing, batch))]
         self._written, self._missing = 0, len(missing)

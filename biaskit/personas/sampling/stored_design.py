@@ -19,11 +19,7 @@ def describe_design(design: PersonasDesign) -> dict[str, Any]:
 
 
 def compatibility(design: PersonasDesign) -> dict[str, Any]:
-    """Collect what must agree for two commands to share one folder: choices that change a key or a round.
-
-    Left out is which occupations, prompts or instructions are asked, and how many texts at most: those only
-    add keys.
-    """
+    """Collect what must agree to share one folder: what changes a key or a round, not what only adds keys."""
     study = design.study
     texts: dict[str, Any] = {
         f"{p.name}, {p.form}": [p.open, p.specified, [list(pair) for pair in p.genders]]

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
-from types import MappingProxyType
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from biaskit.corpora.loaders import load_word_groups
+from biaskit.corpora.loaders import gender_words
 from biaskit.personas.texts.tokens import letters
 from biaskit.stats.arrays import BoolArray
-
-
-@cache
-def gender_words() -> Mapping[str, str]:
-    """Load each gender word in letters a-z → its group in `corpora/gender-words`, which has the reasons."""
-    return MappingProxyType(load_word_groups("corpus:gender-words/words.toml"))
 
 
 def is_gender_word(word: str) -> bool:

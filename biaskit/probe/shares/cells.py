@@ -1,7 +1,4 @@
-"""From a stored row to mass, coverage and share of each group, by its estimator.
-
-See methods/estimators#estimators and methods/probabilities#mass-coverage-share.
-"""
+"""From a stored row to mass, coverage and share of each group (methods/probabilities#mass-coverage-share)."""
 
 from __future__ import annotations
 
@@ -28,11 +25,7 @@ def cell_shares(
     word_boundary: str = "token",
     contrast: tuple[str, str] | None = None,
 ) -> CellShares:
-    """Find mass, coverage and shares of one cell; without a row, or without any mass, `None` and the reason.
-
-    `contrast` names the two groups whose difference, first minus second, gets ends where the estimator gives
-    bounds.
-    """
+    """Find mass, coverage and shares of one cell, or the reason; `contrast`: whose difference gets ends."""
     if row is None:
         return CellShares(cell, None, None, None, None, "no answer stored")
     if row["estimator"] == "top-k":
@@ -132,10 +125,7 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
 
 
 def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
-    """Find, for each expression of a row, the places of longer ones whose mass is taken off its own.
-
-    Empty lists where the row tells no tokens.
-    """
+    """Find for each expression the places of longer ones whose mass is taken off it; none without tokens."""
     tokens = [e.get("token_ids") for e in expressions]
     if any(ids is None for ids in tokens):  # a server that tells no ids tells the tokens' texts, or nothing
         tokens = [e.get("tokens") for e in expressions]

@@ -1,6 +1,4 @@
-"""What the most probable tokens say of a group's mass and share: bounds that always hold.
-
-See methods/estimators#top-k-bounds.
+"""Bounds of mass and share that always hold, by the most probable tokens (methods/estimators#top-k-bounds).
 
 The number bounded is the exact scorer's: each expression as the tokens the model's tokenizer gives it, a
 text counted under its longest listed expression (`on_prefix = exclusive`). Where the tokens are not known,
@@ -157,21 +155,17 @@ class MassBounds:
 
 
 def bound_masses(
-    listed: Mapping[str, Listing],
-    k: int,
+    listed: Mapping[str, Listing],  # by the text that follows the prompt ("": the prompt itself)
+    k: int,  # tokens that a list was asked for; one entry more is the sampled token's
     expressions: Sequence[Sought],
     groups: Sequence[str],
     *,
-    may_hide: bool = False,
+    may_hide: bool = False,  # a token may stand for another of its text, as probable as all that is left
 ) -> MassBounds:
     """Bound the mass of each group by what was listed after the prompt and after some beginnings.
 
-    `listed` holds the answered (token, log-probability) pairs by the text that follows the prompt (`""`: the
-    prompt itself); a longer text was reached by tokens listed before it, and is not used where they reach it
-    in two ways. `k` is how many of the most probable tokens a list was asked for; one entry more is the
-    sampled token's. Ids have no texts: an expression with ids and no `tokens` has known tokens only where it
-    is one token. `may_hide`: a listed token may stand for another of the same text, which is then unlisted
-    and as probable as all that is left.
+    A longer text was reached by tokens listed before it, and is not used where they reach it in two ways.
+    Ids have no texts: an expression with ids and no `tokens` has known tokens only where it is one token.
     """
     by_token: dict[str, dict[str, list[float]]] = {}  # text → token after it → its probabilities, ascending
     for text, listing in listed.items():

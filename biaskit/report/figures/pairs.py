@@ -1,7 +1,4 @@
-"""Draw pairs of sentences: a row for each stereotype, a panel for each language.
-
-See methods/probabilities#pairs.
-"""
+"""Draw pairs: a row for each stereotype, a panel for each language (methods/probabilities#pairs)."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from biaskit.common.wording import count
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, point, shares
 from biaskit.report.figures.view import View, portions
-from biaskit.tables.query import Row, distinct, first, where
+from biaskit.tables.query import Row, distinct, where
 
 MOST_ROWS, MOST_PANELS = 44, 5
 _SHARE = ("female_share", "ci_low", "ci_high")
@@ -33,25 +30,23 @@ def pairs(view: View) -> Iterator[Figure]:
 
 
 def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
-    names = distinct(rows, "stereotype")
     # More stereotypes than fit stand in the table; a list without any has one row.
-    every = [name for name in names if name != "all"]
+    every = [name for name in distinct(rows, "stereotype") if name != "all"]
     names = every[:MOST_ROWS] or ["all"]
     left_out = f", the first {MOST_ROWS} of {len(every)} stereotypes" if len(every) > MOST_ROWS else ""
     expects = _expected(view)
+    arrows = [expects.get(name, "") for name in names]
+    languages = distinct(rows, "language")
+    axis = shares("feminine sentence", parity=True)
+    axis = axis if len(languages) == 1 else replace(axis, ticks=(0, 0.5, 1))  # three fit a narrow panel
+    row_at = {(row["language"], row["model"], row["stereotype"]): row for row in rows}
     panels = []
-    panels_of = distinct(rows, "language")
-    for language in panels_of:
-        of_panel = where(rows, language=language)
+    for language in languages:
         dots = []
         for model in models:
-            of_model = where(of_panel, model=model)
-            found = [first(of_model, stereotype=name) for name in names]
+            found = [row_at.get((language, model, name)) for name in names]
             points = [None if row is None else point(row, _SHARE) for row in found]
             dots.append(Dots(view.marks[model], points))
-        axis = shares("feminine sentence", parity=True)
-        axis = axis if len(panels_of) == 1 else replace(axis, ticks=(0, 0.5, 1))  # three fit a narrow panel
-        arrows = [expects.get(name, "") for name in names]
         title = "" if language == "all" else str(language) or "(none)"
         panels.append(
             Panel(names, axis, dots, title=title, beside=arrows if any(arrows) else (), heading="expected")

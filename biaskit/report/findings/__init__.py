@@ -36,10 +36,7 @@ _SAID_BY = (say_whom, pairs, labour, write, words, scores, beside, models, agree
 
 
 def findings(content: Content) -> tuple[Finding, ...]:
-    """List what the tables say: the findings of the first screen, then by question, not measured last.
-
-    Every number is in a row of the tables.
-    """
+    """List what the tables say: the findings of the first screen, then by question, not measured last."""
     return say(content).findings
 
 

@@ -1,8 +1,4 @@
-"""What each kind of claim says: templates by kind and verdict, and the one function that fills them.
-
-Verdicts that a kind has no words for (no verdict, not identified, not measured) are said alike by every kind.
-`claim` is the only place where a verdict becomes a sentence.
-"""
+"""What each kind of claim says, and the only function that makes a sentence of a verdict."""
 
 from __future__ import annotations
 
@@ -41,16 +37,12 @@ _NO_VERDICT = ("no conclusion on {what} ({why}).", "no conclusion on {what}.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """The words of one kind of claim.
-
-    `lead` opens every sentence; `what` names the subject where there is no conclusion; `says`: templates by
-    verdict, the best first, shorter ones for long names.
-    """
+    """The words of one kind of claim."""
 
     question: QuestionId
-    lead: str = ""
-    what: str
-    says: Mapping[Verdict, Sequence[str]]
+    lead: str = ""  # opens every sentence
+    what: str  # names the subject where there is no conclusion
+    says: Mapping[Verdict, Sequence[str]]  # templates, the best first, shorter ones for long names
 
     def templates(self, verdict: Verdict) -> list[str]:
         """Templates for a row with this verdict, the best first."""
@@ -70,19 +62,14 @@ def claim(
     measured: str,
     *,
     model: str = "",
-    verdict: Verdict | None = None,
-    asked: str = "",
-    coverage: Coverage = None,
+    verdict: Verdict | None = None,  # in place of the row's own
+    asked: str = "",  # the bias type of the prompts
+    coverage: Coverage = None,  # what its shares rest on
     about: str = "",
-    least: int = 0,
-    pieces: Mapping[str, Piece] | None = None,
+    least: int = 0,  # the lowest strength it may have, however clear
+    pieces: Mapping[str, Piece] | None = None,  # in place of those of the row
 ) -> Said:
-    """Make the sentence of one row.
-
-    `verdict`: in place of the row's own; `asked`: the bias type of the prompts, and `coverage` what its
-    shares rest on; `least`: the lowest strength it may have, however clear; `pieces`: replace those of the
-    row.
-    """
+    """Make the sentence of one row."""
     verdict = verdict or outcome_of(row)
     estimated = row if row is not None and row["estimate"] is not None else None
     pieces_of_row: dict[str, Piece] = {

@@ -1,7 +1,4 @@
-"""What the numbers of a report cannot show, what an interval means, and what the page does not hold.
-
-See methods/index#cannot-show.
-"""
+"""What numbers cannot show, what an interval means, what the page lacks (methods/index#cannot-show)."""
 
 from __future__ import annotations
 

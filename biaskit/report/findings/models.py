@@ -70,10 +70,8 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
 
 
 def _summary(content: Content, rows: Sequence[Row]) -> Said:
-    """Count comparisons by verdict, higher and lower as one: the order of two models means nothing.
-
-    A gap has no margin, so that it is counted where it differs alone.
-    """
+    """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
+    # A gap has no margin: it is counted where it differs alone.
     rows = [row for row in rows if row["quantity"] != "group_gap" or outcome_of(row) in DIRECTED] or rows
     verdicts = [outcome_of(row) for row in rows]
     sides: list[Verdict] = ["higher" if verdict == "lower" else verdict for verdict in verdicts]

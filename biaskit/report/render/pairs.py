@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from biaskit.common.wording import percent, percent_range, point_number, points_range
@@ -46,31 +46,29 @@ def _table(title: str, name: str, rows: Sequence[Row]) -> TitledTable:
     lines = []
     for row in [*(row for row in rows if row[name] != ALL), *where(rows, **{name: ALL})]:
         both = row["gap"] is not None
-        line = [
+        line = (
+            str(row[name]) or "(none)",
             _with_ends(row, "female_share", "ci"),
             percent(row["share_where_female"]) if both else "–",
             percent(row["share_where_male"]) if both else "–",
-            _points(row) if both else "–",
+            _with_ends(row, "gap", "gap", point_number, points_range),
             _with_ends(row, "expected_rate", "expected"),
             str(row["n_pairs"]),
-        ]
-        lines.append((str(row[name]) or "(none)", *line))
-    kept = [i for i in range(len(COLUMNS)) if any(line[i + 1] != "–" for line in lines)]
-    return TitledTable(
-        title=title,
-        header=((Heading(name), *(Heading(COLUMNS[i]) for i in kept)),),
-        rows=tuple((line[0], *(line[i + 1] for i in kept)) for line in lines),
-        note=NOTE,
-    )
+        )
+        lines.append(line)
+    names, *columns = zip((name, *COLUMNS), *lines, strict=True)
+    heads, *cells = zip(names, *(column for column in columns if {*column[1:]} != {"–"}), strict=True)
+    return TitledTable(title=title, header=(tuple(map(Heading, heads)),), rows=tuple(cells), note=NOTE)
 
 
-def _with_ends(row: Row, name: str, ends: str) -> str:
+def _with_ends(
+    row: Row,
+    name: str,
+    ends: str,
+    number: Callable[[float], str] = percent,
+    interval: Callable[[float, float], str] = percent_range,
+) -> str:
     if row[name] is None:
         return "–"
     low, high = row[f"{ends}_low"], row[f"{ends}_high"]
-    return percent(row[name]) + (f" [{percent_range(low, high)}]" if low is not None else "")
-
-
-def _points(row: Row) -> str:
-    low, high = row["gap_low"], row["gap_high"]
-    return point_number(row["gap"]) + ("" if low is None else f" [{points_range(low, high)}]")
+    return number(row[name]) + (f" [{interval(low, high)}]" if low is not None else "")

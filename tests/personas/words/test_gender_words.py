@@ -8,10 +8,11 @@ from collections import Counter
 import pytest
 
 from biaskit.common.files import data_dir
+from biaskit.corpora.loaders import gender_words
 from biaskit.personas.srb.score import PRONOUNS
 from biaskit.personas.texts.association import COUNTED_TITLES, COUNTED_WORDS
 from biaskit.personas.texts.tokens import tokenise
-from biaskit.personas.words.gender_words import gender_words, is_gender_word
+from biaskit.personas.words.gender_words import is_gender_word
 
 LIST = tomllib.loads((data_dir("corpora") / "gender-words/words.toml").read_text("ascii"))
 
