@@ -31,9 +31,9 @@ def pairs(content: Content) -> Iterator[Said]:
             for row in clear[:MOST_LANGUAGES]:
                 own = first(rows, language=row["group_a"], stereotype="all")
                 pieces = {"language": Foreign(row["group_a"], "“", "”")}
-                using = _measured(rows, own or whole, [row])
+                by = _measured(rows, own or whole, [row])
                 yield claim(
-                    IN_LANGUAGE, row, "pairs", using, model=model, about="pairs", least=DETAIL, pieces=pieces
+                    IN_LANGUAGE, row, "pairs", by, model=model, about="pairs", least=DETAIL, pieces=pieces
                 )
             if len(languages) > 1 and gap is not None and outcome_of(gap) in DIRECTED:
                 text = sentence(
