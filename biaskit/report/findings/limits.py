@@ -27,7 +27,8 @@ def cannot_show(content: Content) -> tuple[str, ...]:
     groups = [row for part in content.parts for row in part.tables.get("probe_groups", ())]
     tables = ("probe_jobs", "representation")
     items = [row for part in content.parts for name in tables for row in part.tables.get(name, ())]
-    limits = [*_SAID["always"]]
+    of_pairs = content.parts and all("pair_groups" in part.tables for part in content.parts)
+    limits = [*_SAID["of_pairs" if of_pairs else "always"]]
     limits += [_SAID["diverse"]] if "diverse" in distinct(groups, "gender") else []
     limits += [_SAID["labour"]] if any(row.get("labour_female_share") is not None for row in items) else []
     for part in probed:
