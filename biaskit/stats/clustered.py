@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import Statistic
 
 Row = Mapping[str, Any]
+MOST_STEPS = 10_000  # of alternating means; clusters that hang together by a thread take many
 
 
 def spread_of_clusters(
@@ -94,12 +94,13 @@ def _additive(a: NDArray[np.intp], b: NDArray[np.intp], off: FloatArray) -> tupl
     from scipy.sparse.csgraph import connected_components
 
     # By alternating means: the columns themselves of thousands of items would not fit in memory.
-    left, moved = off, math.inf
-    while moved > 1e-12:
+    left = off
+    for _ in range(MOST_STEPS):
         before = left
         for kind in (a, b):
             left = left - (np.bincount(kind, left) / np.bincount(kind))[kind]
-        moved = float(np.abs(left - before).max())
+        if float(np.abs(left - before).max()) < 1e-12:
+            break
     n_a, n_b = int(a.max()) + 1, int(b.max()) + 1
     graph = coo_array((np.ones(len(a)), (a, n_a + b)), shape=(n_a + n_b, n_a + n_b))
     return left, n_a + n_b - int(connected_components(graph, directed=False)[0])
