@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Annotated, Literal
@@ -68,9 +69,9 @@ _Bracketed = Annotated[Filled, _first(_without_brackets)]
 class PairRow(ListEntry):
     """A row of a list of pairs, in whatever columns."""
 
+    @abstractmethod
     def as_pair(self) -> SentencePair | str:
         """Make the pair, with an empty item where the row names none, or say which rows hold no pair."""
-        raise NotImplementedError
 
 
 class _EuroGest(PairRow):

@@ -82,8 +82,8 @@ class ApiScorer(ApiModel):
                 self._n_prompts[request.expressions] = self._count_prompts(request, name)
             n = self._n_prompts[request.expressions]
             prompts += n
-            longest = max(map(len, (e.text for e in request.expressions)))
-            added = longest if request.prompt.form == "sentence" else 2  # no tokenizer writes more tokens
+            longest = max(len(e.text.encode()) for e in request.expressions)  # a token is a byte or more
+            added = longest if request.prompt.form == "sentence" else 2
             tokens += n * (self._prompt_tokens(request.prompt) + (added if name == "echo" else 0))
             # selected-ids also asks for the token ids of the prompt, and of it with each expression.
             calls += n + (1 + len(request.expressions) if name == "selected-ids" else 0)

@@ -51,6 +51,14 @@ def test_a_pair_differs_by_what_the_model_says_of_both_sentences(estimator: str)
         assert (first.text, second.text) == tuple((" " if prefix else "") + text for text in (women, men))
 
 
+def test_the_plan_counts_a_token_for_each_byte_of_a_sentence() -> None:
+    with ApiServer(MODEL, Behaviour()) as server, scoring(server, "echo") as scorer:
+        plans = [
+            scorer.plan_scores(requests_of({"She left.": (text, text + "x")})) for text in ("aaaaaa", "她走")
+        ]
+    assert plans[0].prompt_tokens == plans[1].prompt_tokens
+
+
 def test_sentences_that_differ_in_a_first_token_without_a_value_fail_with_what_to_do() -> None:
     with ApiServer(MODEL, Behaviour()) as server, scoring(server, "echo") as scorer:
         plan = scorer.plan_scores(requests_of({"": ("She left.", "He left.")}))
