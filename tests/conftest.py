@@ -60,6 +60,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str | bytes], str]:
+    """Write a user's file and give its name, relative to the current directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_file(name: str, content: str | bytes) -> str:
+        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+        return name
+
+    return write_file
+
+
 @pytest.fixture(scope="session")
 def saved_models(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tiny]:
     """`saved_models(architecture, tokenizer, chat_template=...)`: a folder and its oracle, made once."""

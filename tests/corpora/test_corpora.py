@@ -34,18 +34,6 @@ TEMPLATES = [path.parent.name for path in sorted(data_dir("corpora").glob("*/tem
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write a user's file and give its name, relative to the current directory."""
-    monkeypatch.chdir(tmp_path)
-
-    def write_file(name: str, content: str | bytes) -> str:
-        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-        return name
-
-    return write_file
-
-
-@pytest.fixture
 def copy_of_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the shipped corpora, which the module takes for the real ones."""
     copy = tmp_path / "corpora"

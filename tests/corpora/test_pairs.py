@@ -42,18 +42,6 @@ FULL: Row = {
 }
 
 
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write a user's file and give its name, relative to the current directory."""
-    monkeypatch.chdir(tmp_path)
-
-    def write_file(name: str, content: str | bytes) -> str:
-        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-        return name
-
-    return write_file
-
-
 def as_csv(rows: list[Row], delimiter: str = ",", columns: tuple[str, ...] = COLUMNS) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, delimiter=delimiter, restval="", lineterminator="\n")

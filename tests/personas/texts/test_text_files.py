@@ -58,18 +58,6 @@ TEXTS = st.lists(st.text(st.characters(codec="utf-8"), max_size=20), min_size=1,
 ANY_TEXTS = st.lists(st.text(st.characters(codec=None, exclude_categories=())), min_size=1, max_size=8)
 
 
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write a user's file and give its name, relative to the current directory."""
-    monkeypatch.chdir(tmp_path)
-
-    def write_file(name: str, content: str | bytes) -> str:
-        Path(name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-        return name
-
-    return write_file
-
-
 def message_of(call: Callable[..., object], *args: Any, **options: Any) -> str:
     with pytest.raises(CorpusError) as caught:
         call(*args, **options)
