@@ -23,12 +23,12 @@ from typing import Any
 
 import torch
 
+from biaskit.measures.probe.design import cells, resolve_design
 from biaskit.models.huggingface.demo import find_demo
 from biaskit.models.huggingface.generator import TransformersGenerator
 from biaskit.models.huggingface.loading import find_folder
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.options import LocalOptions, ScoringOptions
-from biaskit.probe.design import cells, resolve_design
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling, Scored, ScoreRequest
 from biaskit.study.config import load_probe_study
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.personas.labels.correction import Labels, corrected
-from biaskit.personas.labels.drawing import draw
+from biaskit.measures.personas.labels.correction import Labels, corrected
+from biaskit.measures.personas.labels.drawing import draw
 
 N_WORLDS = 1_000
 N_TEXTS = 800

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtr
 
-from biaskit.probe.pairs import pair_tables
+from biaskit.measures.probe.pairs import pair_tables
 from biaskit.records import Cell, SentencePair
 from biaskit.stats.clustered import FEWEST_LANGUAGES
 from biaskit.stats.contrasts import adjust

@@ -162,7 +162,12 @@ def score_with_pandas(texts: Sequence[Biography], brown: Sequence[str]) -> Score
     import numpy as np
     import pandas as pd
 
-    from biaskit.personas.words.log_odds import DEFAULT_PRIOR, FIXED_CALIBRATION_WORDS, METHODS, N_FREQUENT
+    from biaskit.measures.personas.words.log_odds import (
+        DEFAULT_PRIOR,
+        FIXED_CALIBRATION_WORDS,
+        METHODS,
+        N_FREQUENT,
+    )
 
     alpha = DEFAULT_PRIOR.alpha
     frame = pd.DataFrame(texts, columns=["occupation", "gender", "text"])
@@ -210,8 +215,8 @@ def score_with_ours(texts: Sequence[Biography]) -> Scores:
     import numpy as np
 
     from biaskit.corpora.loaders import english_counts
-    from biaskit.personas.texts.tokens import TokenisedTexts
-    from biaskit.personas.words.log_odds import METHODS, z_scores
+    from biaskit.measures.personas.texts.tokens import TokenisedTexts
+    from biaskit.measures.personas.words.log_odds import METHODS, z_scores
 
     tokens = TokenisedTexts.build(text for _, _, text in texts)
     counts, known = tokens.counts, english_counts()

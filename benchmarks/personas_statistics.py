@@ -31,9 +31,9 @@ import personas_analysis  # noqa: E402
 from fakes.word_bursts import rejected_without_difference  # noqa: E402
 
 from biaskit.corpora.loaders import english_counts  # noqa: E402
-from biaskit.personas.texts.tokens import TokenisedTexts  # noqa: E402
-from biaskit.personas.words.lists import word_lists  # noqa: E402
-from biaskit.personas.words.log_odds import METHODS  # noqa: E402
+from biaskit.measures.personas.texts.tokens import TokenisedTexts  # noqa: E402
+from biaskit.measures.personas.words.lists import word_lists  # noqa: E402
+from biaskit.measures.personas.words.log_odds import METHODS  # noqa: E402
 from biaskit.stats.proportions import mean_of_proportions, proportion, wilson  # noqa: E402
 
 FloatArray = NDArray[np.float64]

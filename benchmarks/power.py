@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.corpora.variance import CellVariance, load_cell_variance
-from biaskit.probe.power import matched_draws, smallest_shown
+from biaskit.measures.probe.power import matched_draws, smallest_shown
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED, CellValues
 from biaskit.stats.contrasts import Scope, adjust, between_groups
 from biaskit.stats.proportions import wilson

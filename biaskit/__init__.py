@@ -51,11 +51,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.measures.personas.srb.score import chamfer_distance as chamfer_distance
+    from biaskit.measures.personas.srb.score import srb as srb
+    from biaskit.measures.personas.texts.association import associate_gender as associate_gender
     from biaskit.models.writer import writer as writer
-    from biaskit.personas.srb.score import chamfer_distance as chamfer_distance
-    from biaskit.personas.srb.score import srb as srb
-    from biaskit.personas.texts.association import associate_gender as associate_gender
     from biaskit.progress import Silent as Silent
+    from biaskit.runs.objects import model as model
     from biaskit.workflow.analyze import corpora as corpora
     from biaskit.workflow.analyze import load as load
     from biaskit.workflow.analyze import runs as runs
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from biaskit.workflow.export import export as export
     from biaskit.workflow.label import label as label
     from biaskit.workflow.marked_words import marked_words as marked_words
-    from biaskit.workflow.objects import model as model
     from biaskit.workflow.own_texts import analyze_texts as analyze_texts
     from biaskit.workflow.personas import PersonasResult as PersonasResult
     from biaskit.workflow.personas import personas as personas
@@ -89,13 +89,13 @@ _COMMANDS = (
 _NAMES = {
     "errors": "BiaskitError",
     "models.writer": "writer",
-    "personas.srb.score": "chamfer_distance srb",
-    "personas.texts.association": "associate_gender",
+    "measures.personas.srb.score": "chamfer_distance srb",
+    "measures.personas.texts.association": "associate_gender",
     "progress": "Silent",
     "workflow.analyze": "corpora load runs",
     "workflow.batch_answers": "import_answers",
     "workflow.callback": "ModelCallback",
-    "workflow.objects": "model",
+    "runs.objects": "model",
     "workflow.own_texts": "analyze_texts",
     "workflow.personas": "PersonasResult personas",
     "workflow.probe": "ProbeResult probe score_continuations",
@@ -120,7 +120,7 @@ def __dir__() -> list[str]:
 class _Face(ModuleType):
     """Keeps `biaskit.probe`, `biaskit.runs` and the like the functions.
 
-    Importing a package writes its module to that name; neither `from biaskit.probe.design import ...` nor
+    Importing a package writes its module to that name; neither `from biaskit.compare.pairs import ...` nor
     `import biaskit.runs.store` needs the write, and it is ignored.
     """
 

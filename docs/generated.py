@@ -151,7 +151,7 @@ FACE = """# Python
    :members:
    :imported-members:
 
-.. autoclass:: biaskit.workflow.result.RunResult
+.. autoclass:: biaskit.report.result.RunResult
    :members:
 
 .. autoclass:: biaskit.workflow.compare.ComparisonResult

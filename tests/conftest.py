@@ -126,7 +126,7 @@ def _vectors_of_this_session(
 ) -> None:
     """Vectors that tests train are kept for as long as they run, and the user's are left alone."""
     kept = tmp_path_factory.getbasetemp() / "vectors"
-    monkeypatch.setattr(import_module("biaskit.personas.vectors.cache"), "folder", lambda: kept)
+    monkeypatch.setattr(import_module("biaskit.measures.personas.vectors.cache"), "folder", lambda: kept)
 
 
 # --- stored runs -------------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from biaskit.cli.options import examples, option, with_format, with_settings, wi
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
+from biaskit.report.result import RunResult
 from biaskit.study.config import read_study_file
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analysis_keys, load
 from biaskit.workflow.recordings import RECORDED, recorded_run
-from biaskit.workflow.result import RunResult
 
 TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
 VARIANTS = click.Choice(["exact", "released"])

@@ -21,7 +21,7 @@ from biaskit.cli.options import (
 from biaskit.cli.output import finish
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.corpora.sources import read_text
-from biaskit.workflow.result import RunResult
+from biaskit.report.result import RunResult
 
 _AUTO: dict[str, Any] = {"default": "auto", "show_default": True}
 _KEYS = "Environment variable with the key of api: models; LABEL=VAR for several. Never the key itself."

@@ -15,11 +15,11 @@ from biaskit.report.render.document import Document
 from biaskit.report.render.headline import first_findings
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import READABLE, render_notes, render_text
+from biaskit.report.result import RunResult
 from biaskit.runs.folder import NOTES
 from biaskit.runs.store import find_run
 from biaskit.tables.sets import read_set
 from biaskit.workflow.report import stored_content
-from biaskit.workflow.result import RunResult
 
 FINISHED_WITH_MISSING = 3
 N_FINDINGS = 3  # of a run that was just made; the page has all of them

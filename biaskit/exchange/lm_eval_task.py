@@ -19,10 +19,10 @@ from typing import Any
 from biaskit.common.wording import count
 from biaskit.errors import UsageError
 from biaskit.exchange.source import ExportFiles, Source
+from biaskit.measures.probe.design import cells
+from biaskit.measures.probe.shares.cells import extensions_of
+from biaskit.measures.probe.stored_design import read_design
 from biaskit.models.conversation import forms_of
-from biaskit.probe.design import cells
-from biaskit.probe.shares.cells import extensions_of
-from biaskit.probe.stored_design import read_design
 from biaskit.records import NO_INSTRUCTION, Cell, ScoreRequest
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.manifest import estimator_of

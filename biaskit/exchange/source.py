@@ -10,8 +10,8 @@ from typing import Any
 
 from biaskit.common.wording import listed
 from biaskit.errors import UsageError
-from biaskit.probe.requests import places_of
-from biaskit.probe.stored_design import read_design
+from biaskit.measures.probe.requests import places_of
+from biaskit.measures.probe.stored_design import read_design
 from biaskit.records import Cell
 from biaskit.report.content import Content
 from biaskit.runs.collection import Collection, StoredRun

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.errors import StudyError, nearest
@@ -16,6 +16,23 @@ _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "debiasing_p
 
 _GROWING = frozenset({"max_samples_per_prompt", "record_next", "continuations", "continuation_tokens"})
 """Keys that only say how far a cell is asked and what is kept of it: a run goes on in the same folder."""
+
+
+class Design(Protocol):
+    """A study with its lists read and its choices made: all that is asked, whatever the model."""
+
+    @property
+    def study(self) -> Study:
+        """The study that it is of."""
+
+    def describe(self) -> dict[str, Any]:
+        """Describe everything that was asked, for the manifest."""
+
+    def question(self) -> dict[str, Any]:
+        """List what must agree for two commands to share one folder: each choice that changes a key."""
+
+    def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
+        """Write the line that stands under every table; `models`: label → entry of the manifest."""
 
 
 def describe_lists(design: Any, items: Sequence[Item], **of_engine: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from biaskit.common.inputs import expanded
 from biaskit.corpora.sources import list_corpora
 from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
 from biaskit.progress import LineWatcher, Silent, Watcher
+from biaskit.report.result import RunResult, run_path
 from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
 from biaskit.runs.merge import merge_runs
 from biaskit.runs.shards import refuse_shard, shard_of
@@ -18,7 +19,6 @@ from biaskit.runs.store import DEFAULT_PARENT, count_rows, list_runs, read_rows,
 from biaskit.study.config import build_study, load_study, read_study_file, study_names
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import UnfitError, read_set
-from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,9 +141,9 @@ def merge(
         raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
     merging: Any
     if engines == {"personas"}:
-        from biaskit.personas.sampling.merging import merging
+        from biaskit.measures.personas.sampling.merging import merging
     else:
-        from biaskit.probe.merging import merging
+        from biaskit.measures.probe.merging import merging
     if any(read_manifest(run)["resolved"].get("imported") for run in runs):
         raise RunError(
             "Runs of imported texts cannot be merged: put the texts into one file with a model column."
@@ -204,7 +204,7 @@ def describe_run(path: Path) -> dict[str, Any]:
         if done and any(draws_of(entry) is not None for entry in manifest["models"].values()):
             # How many rounds a cell needs shows when it is asked: what is counted is cells.
             about["rows"] = sum(not row.get("round") for row in read_rows(rows, skip_bad=True))
-        from biaskit.probe.stored_design import read_design as read_probe_design
+        from biaskit.measures.probe.stored_design import read_design as read_probe_design
 
         shard = shard_of(manifest)
         about["planned"] = len(shard.places(read_probe_design(manifest["resolved"]).n_cells)) * len(models)

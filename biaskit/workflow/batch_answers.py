@@ -13,14 +13,15 @@ from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
 from biaskit.common.wording import count, first_words
 from biaskit.errors import RunError, UsageError
+from biaskit.measures.personas.sampling.draws import draw_texts
+from biaskit.measures.personas.sampling.merging import what_is_open as open_draws
+from biaskit.measures.personas.sampling.stored_design import read_design as read_personas
+from biaskit.measures.probe.merging import n_open as open_cells
+from biaskit.measures.probe.stored_design import read_design as read_probe
 from biaskit.models.options import Account, LocalOptions
 from biaskit.models.spec import is_api, open_generator, open_scorer
-from biaskit.personas.sampling.draws import draw_texts
-from biaskit.personas.sampling.merging import what_is_open as open_draws
-from biaskit.personas.sampling.stored_design import read_design as read_personas
-from biaskit.probe.merging import n_open as open_cells
-from biaskit.probe.stored_design import read_design as read_probe
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.report.result import RunResult, run_path
 from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
@@ -28,7 +29,6 @@ from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.workflow.batch_requests import form_of
 from biaskit.workflow.probe import fill_probe, scoring_of
-from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     from biaskit.models.api.answer_files import AnswerFiles

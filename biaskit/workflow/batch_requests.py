@@ -12,9 +12,9 @@ from biaskit.common.files import check_replaceable, streamed
 from biaskit.common.inputs import expanded
 from biaskit.common.wording import count
 from biaskit.errors import UsageError
+from biaskit.measures.personas.sampling.merging import what_is_open
+from biaskit.measures.personas.sampling.stored_design import read_design
 from biaskit.models.spec import is_api
-from biaskit.personas.sampling.merging import what_is_open
-from biaskit.personas.sampling.stored_design import read_design
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.keys import Study

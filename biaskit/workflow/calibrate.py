@@ -16,21 +16,21 @@ from biaskit.common.files import check_replaceable, write_or_refuse
 from biaskit.common.inputs import expanded
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.personas.sampling.stored_design import design_signature, read_design
-from biaskit.personas.texts.documents import SPECIFIED, texts_of
-from biaskit.personas.texts.names import names_among
-from biaskit.personas.words.calibration import Calibration
-from biaskit.personas.words.calibration import calibrate as calibrate_texts
-from biaskit.personas.words.comparisons import TextComparison, text_comparisons
-from biaskit.personas.words.run_lists import prior_of
+from biaskit.measures.personas.sampling.stored_design import design_signature, read_design
+from biaskit.measures.personas.texts.documents import SPECIFIED, texts_of
+from biaskit.measures.personas.texts.names import names_among
+from biaskit.measures.personas.words.calibration import Calibration
+from biaskit.measures.personas.words.calibration import calibrate as calibrate_texts
+from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.measures.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.cells import number
 from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.report.render.html import Printed
+from biaskit.report.result import RunResult, run_path
 from biaskit.runs.manifest import read_manifest
 from biaskit.tables.io import read_table
 from biaskit.tables.sets import TABLES, write_alone
-from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from biaskit.errors import Interrupted, UsageError
 from biaskit.models.api.endpoint import reason_of
 from biaskit.models.huggingface.loading import require_transformers
 from biaskit.progress import Silent, tell
-from biaskit.workflow.objects import model as named
+from biaskit.runs.objects import model as named
 from biaskit.workflow.probe import ProbeArguments, ProbeResult, probe
 
 _USUAL = {"bias_type": "implicit", "jobs": "1-10,21-30", "templates": "1-2"}

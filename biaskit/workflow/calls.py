@@ -16,6 +16,7 @@ from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
 from biaskit.progress import LineWatcher, Watcher
+from biaskit.report.result import RunResult
 from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
@@ -24,7 +25,6 @@ from biaskit.runs.store import count_rows, rows_file
 from biaskit.study.config import is_path, study_names
 from biaskit.study.keys import Study
 from biaskit.workflow.batch_requests import write_requests
-from biaskit.workflow.result import RunResult
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions

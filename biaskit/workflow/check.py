@@ -12,10 +12,10 @@ from biaskit.compare.thresholds import read_thresholds
 from biaskit.errors import UsageError
 from biaskit.progress import LineWatcher
 from biaskit.report.content import Content
+from biaskit.report.result import RunResult, run_path
 from biaskit.runs.collection import gather
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.compare import compared_tables
-from biaskit.workflow.result import RunResult, run_path
 
 
 @checked()

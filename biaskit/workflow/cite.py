@@ -8,9 +8,9 @@ from pathlib import Path
 
 from biaskit import __version__
 from biaskit.corpora.sources import list_corpora, load_corpus
+from biaskit.report.result import RunResult, run_path
 from biaskit.runs.claims import papers_of
 from biaskit.runs.manifest import read_manifest
-from biaskit.workflow.result import RunResult, run_path
 
 BIASKIT = f"""@software{{biaskit,
   author = {{{{biaskit contributors}}}},

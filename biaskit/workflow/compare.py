@@ -22,6 +22,7 @@ from biaskit.report.content import Content
 from biaskit.report.findings import BETWEEN, Finding, first_about
 from biaskit.report.render.document import Document
 from biaskit.report.render.headline import side_by_side
+from biaskit.report.result import RunResult, run_path, table_property
 from biaskit.runs.collection import Collection, gather
 from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
@@ -29,7 +30,6 @@ from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.calls import command_line
-from biaskit.workflow.result import RunResult, run_path, table_property
 
 TABLES = ("tests", "gaps", "srb_change")
 MARGIN = "margin."

@@ -15,12 +15,12 @@ from biaskit.exchange.source import ExportFiles, Source
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.content import Content
 from biaskit.report.deviations import deviations_of
+from biaskit.report.result import RunResult, run_path
 from biaskit.runs.collection import gather
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.compare import compared_tables
 from biaskit.workflow.report import papers_in, put_together, title_of, verified_lines
-from biaskit.workflow.result import RunResult, run_path
 
 FORMATS: Mapping[str, tuple[str, str]] = {
     "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),

@@ -12,12 +12,12 @@ from biaskit.arguments import TEXTS, checked
 from biaskit.common.wording import short
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
-from biaskit.personas.texts.copies import shingles_of, units
-from biaskit.personas.texts.gender_codes import GenderCodes
-from biaskit.personas.texts.tokens import TokenisedTexts
-from biaskit.personas.words.gender_words import is_gender_word, says_gender
-from biaskit.personas.words.lists import word_lists
-from biaskit.personas.words.log_odds import Prior
+from biaskit.measures.personas.texts.copies import shingles_of, units
+from biaskit.measures.personas.texts.gender_codes import GenderCodes
+from biaskit.measures.personas.texts.tokens import TokenisedTexts
+from biaskit.measures.personas.words.gender_words import is_gender_word, says_gender
+from biaskit.measures.personas.words.lists import word_lists
+from biaskit.measures.personas.words.log_odds import Prior
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
 from biaskit.common.sheets import split_sheet
 from biaskit.errors import StudyError, UsageError, nearest
-from biaskit.personas.sampling.design import resolve_design
-from biaskit.personas.sampling.stored_design import describe_design, design_signature, signed_groups
-from biaskit.personas.srb.k_means import ALL_MODELS
-from biaskit.personas.texts.files import SUFFIXES
-from biaskit.personas.texts.importing import read_texts
-from biaskit.personas.words.groups import check_unmarked
+from biaskit.measures.personas.sampling.design import resolve_design
+from biaskit.measures.personas.sampling.stored_design import describe_design, design_signature, signed_groups
+from biaskit.measures.personas.srb.k_means import ALL_MODELS
+from biaskit.measures.personas.texts.files import SUFFIXES
+from biaskit.measures.personas.texts.importing import read_texts
+from biaskit.measures.personas.words.groups import check_unmarked
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import new_manifest

@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from biaskit.arguments import checked
+from biaskit.measures.personas.analysis import analyse_texts
+from biaskit.measures.personas.sampling.design import n_series, part_of, resolve_design
+from biaskit.measures.personas.sampling.draws import draw_texts
+from biaskit.measures.personas.sampling.rounds import Filling
+from biaskit.measures.personas.sampling.stored_design import describe_design, read_design
 from biaskit.models.spec import open_generator
-from biaskit.personas.analysis import analyse_texts
-from biaskit.personas.sampling.design import n_series, part_of, resolve_design
-from biaskit.personas.sampling.draws import draw_texts
-from biaskit.personas.sampling.rounds import Filling
-from biaskit.personas.sampling.stored_design import describe_design, read_design
 from biaskit.progress import Watcher
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
+from biaskit.report.result import RunResult, table_property
 from biaskit.runs.claims import GASP, OWN_LISTS, claims_of
 from biaskit.runs.manifest import read_manifest
+from biaskit.runs.objects import lending
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import OF_RUNS, RunArguments, list_override, run_study, stated
-from biaskit.workflow.objects import lending
-from biaskit.workflow.result import RunResult, table_property
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,28 +13,28 @@ from biaskit.arguments import TEXT, checked
 from biaskit.common.provenance import key_of
 from biaskit.common.wording import short
 from biaskit.errors import ModelError, UsageError
+from biaskit.measures.probe.analysis import analyse_probe_rows, form_notes
+from biaskit.measures.probe.continuations import continue_cells
+from biaskit.measures.probe.design import ProbeDesign, resolve_design
+from biaskit.measures.probe.papers import frame_of
+from biaskit.measures.probe.scoring import score_cells
+from biaskit.measures.probe.stored_design import compatibility, describe_design, read_design
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
-from biaskit.probe.analysis import analyse_probe_rows, form_notes
-from biaskit.probe.continuations import continue_cells
-from biaskit.probe.design import ProbeDesign, resolve_design
-from biaskit.probe.papers import frame_of
-from biaskit.probe.scoring import score_cells
-from biaskit.probe.stored_design import compatibility, describe_design, read_design
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
 from biaskit.report.render.pairs import pair_document
 from biaskit.report.render.probe import probe_document
+from biaskit.report.result import RunResult, table_property
 from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest, write_manifest
+from biaskit.runs.objects import lending
 from biaskit.runs.session import Outcome, Session
 from biaskit.study.config import is_path, load_probe_study
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.calls import OF_RUNS, LocalArguments, RunArguments, list_override, run_study, stated
-from biaskit.workflow.objects import lending
 from biaskit.workflow.prompt_formats import HANDFUL, reach_by_form
-from biaskit.workflow.result import RunResult, table_property
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,13 +16,13 @@ from biaskit.arguments import POSITIVE, checked
 from biaskit.common.wording import percent
 from biaskit.corpora.loaders import load_instructions
 from biaskit.errors import ModelError, UsageError
+from biaskit.measures.probe.design import ProbeDesign, resolve_design
+from biaskit.measures.probe.requests import PlannedCells
+from biaskit.measures.probe.rows import row_of
+from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
-from biaskit.probe.design import ProbeDesign, resolve_design
-from biaskit.probe.requests import PlannedCells
-from biaskit.probe.rows import row_of
-from biaskit.probe.shares.cells import cell_shares
 from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, Failed, Instruction
 from biaskit.report.render.document import Document, listed_table

@@ -36,6 +36,7 @@ from biaskit.report.prompts import PromptKinds
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
+from biaskit.report.result import RunResult, run_path
 from biaskit.runs.claims import GASP
 from biaskit.runs.collection import BETWEEN_MODELS, Collection, Part, gather
 from biaskit.runs.folder import PAGE
@@ -48,7 +49,6 @@ from biaskit.tables.query import Tables, contrast_of
 from biaskit.tables.sets import read_set
 from biaskit.workflow.analyze import make_fit
 from biaskit.workflow.cite import bibtex_of
-from biaskit.workflow.result import RunResult, run_path
 
 if TYPE_CHECKING:
     from biaskit.report.findings import Finding
@@ -316,7 +316,9 @@ def with_rows(content: Content, collection: Collection) -> Content:
         for run in collection.runs_of(part):
             kinds = PromptKinds(part, run.names)
             if part.engine == "personas" and content.with_texts:
-                from biaskit.personas.examples import show  # an engine is imported where it is asked for
+                from biaskit.measures.personas.examples import (
+                    show,  # an engine is imported where it is asked for
+                )
 
                 shown = show(kinds.noting(run.rows()), run.tables, run.analysis.get("choices", {}))
                 examples += shown.examples
@@ -347,12 +349,12 @@ def _latex(content: Content) -> dict[str, bytes]:
     tables: list[PaperTable] = []
     for part in content.parts:
         if part.engine == "probe":
-            from biaskit.probe.papers import paper_tables as probe_tables
+            from biaskit.measures.probe.papers import paper_tables as probe_tables
 
             tables += probe_tables(part)
         else:
-            from biaskit.personas.papers import paper_tables as persona_tables
-            from biaskit.personas.word_tables import word_tables
+            from biaskit.measures.personas.papers import paper_tables as persona_tables
+            from biaskit.measures.personas.word_tables import word_tables
 
             tables += persona_tables(part.tables, content.between, claim=part.claim(GASP))
             tables += word_tables(part.tables)

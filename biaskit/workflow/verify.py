@@ -21,22 +21,24 @@ from biaskit.common.provenance import versions
 from biaskit.common.wording import count
 from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
+from biaskit.measures.personas.sampling.design import PersonasDesign
+from biaskit.measures.personas.sampling.open_draws import draw_finder
+from biaskit.measures.personas.sampling.stored_design import read_design as read_texts
+from biaskit.measures.personas.texts.documents import why_not
+from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.requests import cell_finder
+from biaskit.measures.probe.rows import fault_of
+from biaskit.measures.probe.stored_design import read_design as read_cells
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
 from biaskit.models.options import IN_MEMORY
 from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
-from biaskit.personas.sampling.design import PersonasDesign
-from biaskit.personas.sampling.open_draws import draw_finder
-from biaskit.personas.sampling.stored_design import read_design as read_texts
-from biaskit.personas.texts.documents import why_not
-from biaskit.probe.design import ProbeDesign
-from biaskit.probe.requests import cell_finder
-from biaskit.probe.rows import fault_of
-from biaskit.probe.stored_design import read_design as read_cells
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.records import Draw, DrawRequest, Failed, Scored, ScoreRequest
+from biaskit.report.result import RunResult, run_path
 from biaskit.runs.designs import design_digest
 from biaskit.runs.manifest import read_manifest
+from biaskit.runs.objects import lending
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place
@@ -44,10 +46,8 @@ from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import ANALYSIS, TABLES
 from biaskit.workflow.calls import ApiArguments, LocalArguments, api_options, local_options
-from biaskit.workflow.objects import lending
 from biaskit.workflow.personas import tables_of_texts
 from biaskit.workflow.probe import scoring_of, tables_of_probe_run
-from biaskit.workflow.result import RunResult, run_path
 
 PROMPTS = 50
 MOST_NAMED = 3

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.command import Cli, Said
 
-from biaskit.personas.texts.gender_codes import GenderCodes, how_to_map
+from biaskit.measures.personas.texts.gender_codes import GenderCodes, how_to_map
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from places import ROOT
 from biaskit.common.files import data_dir
 from biaskit.corpora.loaders import english_counts, load_word_counts, load_word_list
 from biaskit.errors import CorpusError
-from biaskit.personas.sampling.design import resolve_design
+from biaskit.measures.personas.sampling.design import resolve_design
 from biaskit.study.config import load_personas_study
 
 NLTK_DATA = ROOT.parent / "shared" / "data" / "nltk_data"

@@ -19,10 +19,10 @@ from biaskit.corpora.outcome_rules import (
     sentences,
     word_alternatives,
 )
+from biaskit.measures.personas.texts.outcomes import OUTCOMES as TEXT_OUTCOMES
+from biaskit.measures.personas.texts.outcomes import text_rules
+from biaskit.measures.probe.outcomes import OUTCOMES, answer_rules
 from biaskit.models.matching import starts_new_word
-from biaskit.personas.texts.outcomes import OUTCOMES as TEXT_OUTCOMES
-from biaskit.personas.texts.outcomes import text_rules
-from biaskit.probe.outcomes import OUTCOMES, answer_rules
 
 SHIPPED = {
     "answers": (answer_rules, OUTCOMES, ("sentence", "answer", "beyond")),

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from biaskit.common.provenance import key_of
+from biaskit.measures.probe.shares.top_k import Sought, bound_masses
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.generator import ApiGenerator
@@ -17,7 +18,6 @@ from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.conversation import messages_of
 from biaskit.models.options import EstimatorChoice, ScoringOptions
-from biaskit.probe.shares.top_k import Sought, bound_masses
 from biaskit.records import (
     Draw,
     DrawRequest,

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from places import GOLDEN
 
 from biaskit.corpora.loaders import load_expression_sets, render_forms
-from biaskit.personas.texts.outcomes import OUTCOMES as TEXT_OUTCOMES
-from biaskit.personas.texts.outcomes import text_outcome
-from biaskit.probe.outcomes import OUTCOMES, outcome_of
+from biaskit.measures.personas.texts.outcomes import OUTCOMES as TEXT_OUTCOMES
+from biaskit.measures.personas.texts.outcomes import text_outcome
+from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
 
 DEVELOPMENT, HELD_OUT = "development", "held-out"
 

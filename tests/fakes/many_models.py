@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 
 from biaskit.corpora.loaders import load_expression_sets, load_items, load_templates
-from biaskit.personas.texts.association import associate_gender
-from biaskit.personas.texts.tokens import tokenise
+from biaskit.measures.personas.texts.association import associate_gender
+from biaskit.measures.personas.texts.tokens import tokenise
 from biaskit.runs.store import read_rows
 from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from biaskit.personas.vectors.cache import vectors_of_seeds
-from biaskit.personas.vectors.training import TrainingTexts, Vectors
+from biaskit.measures.personas.vectors.cache import vectors_of_seeds
+from biaskit.measures.personas.vectors.training import TrainingTexts, Vectors
 
 
 def random_corpus(n_texts: int = 60, n_words: int = 40, length: int = 50, seed: int = 0) -> TrainingTexts:

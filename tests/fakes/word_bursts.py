@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from biaskit.personas.words import log_odds as marked_words
-from biaskit.personas.words.lists import word_lists
-from biaskit.personas.words.log_odds import METHODS
+from biaskit.measures.personas.words import log_odds as marked_words
+from biaskit.measures.personas.words.lists import word_lists
+from biaskit.measures.personas.words.log_odds import METHODS
 
 
 @dataclass(frozen=True)

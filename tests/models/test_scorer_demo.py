@@ -9,9 +9,9 @@ import pytest
 from fakes.tiny_models import Oracle, answers, expressions, largest_error, raw_requests, scorer_for, values
 from needs import require_demo, require_demo_base
 
+from biaskit.measures.probe.design import cells, resolve_design
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE
-from biaskit.probe.design import cells, resolve_design
 from biaskit.records import Prompt, PromptForm, Scored, ScoreRequest
 from biaskit.study.config import load_study
 

@@ -35,6 +35,8 @@ from fakes.tiny_models import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from biaskit.measures.probe.design import cells, resolve_design
+from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.conversation import CONTINUE_TEXT
 from biaskit.models.huggingface import head
 from biaskit.models.huggingface.prefixes import (
@@ -46,8 +48,6 @@ from biaskit.models.huggingface.prefixes import (
 )
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.token_trie import TokenIds, build_trie, shortest_extensions
-from biaskit.probe.design import cells, resolve_design
-from biaskit.probe.shares.cells import cell_shares
 from biaskit.records import Cell, Expression, Failed, Prompt, Scored, ScoreRequest, Turn
 from biaskit.study.config import load_study
 

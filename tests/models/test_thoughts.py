@@ -18,6 +18,10 @@ from tokenizers import AddedToken
 
 import biaskit as bk
 from biaskit.errors import ModelError
+from biaskit.measures.personas.outcomes import refusal_rows
+from biaskit.measures.personas.texts.documents import TextDocument
+from biaskit.measures.personas.texts.importing import read_texts
+from biaskit.measures.personas.texts.outcomes import text_outcome
 from biaskit.models.api.answers import choices, listed_tokens, reasons_first
 from biaskit.models.api.opening import open_api_generator
 from biaskit.models.api.trouble import BadAnswer
@@ -26,10 +30,6 @@ from biaskit.models.huggingface.folder import check_folder
 from biaskit.models.huggingface.generator import GumbelNoise, TransformersGenerator
 from biaskit.models.options import LocalOptions
 from biaskit.models.thoughts import begins_thought, opened_by, without_thoughts
-from biaskit.personas.outcomes import refusal_rows
-from biaskit.personas.texts.documents import TextDocument
-from biaskit.personas.texts.importing import read_texts
-from biaskit.personas.texts.outcomes import text_outcome
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling, ScoreRequest
 from biaskit.runs.drift import Answerers
 from biaskit.study.keys import PersonasStudy, ProbeStudy

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from biaskit.personas import examples as showing
-from biaskit.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
+from biaskit.measures.personas import examples as showing
+from biaskit.measures.personas.examples import LONGEST_EXAMPLE, LONGEST_SENTENCE, show
 from biaskit.report.prompts import PromptKinds
 from biaskit.runs.collection import Part
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from biaskit.measures.personas.sampling.design import resolve_design
+from biaskit.measures.personas.sampling.draws import draw_texts
 from biaskit.models.scripted import ScriptedGenerator
-from biaskit.personas.sampling.design import resolve_design
-from biaskit.personas.sampling.draws import draw_texts
 from biaskit.progress import Silent
 from biaskit.records import Prompt
 from biaskit.runs.rows import row_line

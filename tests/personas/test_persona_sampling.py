@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from biaskit.errors import ModelError
-from biaskit.models.scripted import ScriptedGenerator
-from biaskit.personas.sampling.design import (
+from biaskit.measures.personas.sampling.design import (
     PersonasDesign,
     draw_keys,
     form_for,
@@ -23,8 +22,9 @@ from biaskit.personas.sampling.design import (
     seed_of,
     series_of_design,
 )
-from biaskit.personas.sampling.draws import draw_texts
-from biaskit.personas.sampling.rounds import Filling, RoundVerdict, Tally
+from biaskit.measures.personas.sampling.draws import draw_texts
+from biaskit.measures.personas.sampling.rounds import Filling, RoundVerdict, Tally
+from biaskit.models.scripted import ScriptedGenerator
 from biaskit.progress import ModelPlan, Silent
 from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan
 from biaskit.runs.session import Outcome, Session

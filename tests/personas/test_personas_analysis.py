@@ -34,11 +34,11 @@ from fakes.personas_runs import (
 
 import biaskit
 from biaskit.errors import StudyError
-from biaskit.personas.outcomes import outcome_rows, refusal_rows
-from biaskit.personas.sampling.stored_design import read_design
-from biaskit.personas.texts.association import associate_gender
-from biaskit.personas.texts.documents import TextDocument, TextDocuments, read_documents
-from biaskit.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
+from biaskit.measures.personas.sampling.stored_design import read_design
+from biaskit.measures.personas.texts.association import associate_gender
+from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments, read_documents
+from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.records import GENDERS
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.rows import row_line
@@ -508,7 +508,7 @@ def test_rows_that_the_question_does_not_need_are_counted_and_unused(small: Path
 REPEATED = """
 import sys
 from pathlib import Path
-from biaskit.personas.vectors import cache, training
+from biaskit.measures.personas.vectors import cache, training
 training.FEWEST_EPOCHS, training.TRAINING_TOKENS = 3, 0
 cache._read = cache._keep = lambda *_: None  # else the second call would only read what the first one trained
 from biaskit.workflow.analyze import analyse

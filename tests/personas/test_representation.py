@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaskit.personas.representation import (
+from biaskit.measures.personas.representation import (
     decile_rows,
     labour_contrast,
     representation_rows,
 )
-from biaskit.personas.texts.association import Association
-from biaskit.personas.texts.documents import TextDocument
+from biaskit.measures.personas.texts.association import Association
+from biaskit.measures.personas.texts.documents import TextDocument
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion, wilson
 
 Z = statistics.NormalDist().inv_cdf(0.975)

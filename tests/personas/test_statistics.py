@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from places import BENCHMARKS, module_of
 
-from biaskit.personas.words.log_odds import METHODS
+from biaskit.measures.personas.words.log_odds import METHODS
 
 NOWHERE = Path("/there/is/no/such/file.csv")  # made-up texts: the real personas are not everywhere
 

@@ -13,9 +13,9 @@ from scipy import stats
 from biaskit.common.files import data_dir
 from biaskit.corpora.loaders import load_items
 from biaskit.corpora.variance import TextVariance, load_text_variance
-from biaskit.personas.power import paired_design, plan_sentence
-from biaskit.personas.sampling.design import resolve_design
-from biaskit.personas.texts.association import associate_answer
+from biaskit.measures.personas.power import paired_design, plan_sentence
+from biaskit.measures.personas.sampling.design import resolve_design
+from biaskit.measures.personas.texts.association import associate_answer
 from biaskit.stats.power import smallest_difference
 from biaskit.study.config import load_personas_study
 

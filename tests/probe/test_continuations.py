@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import biaskit as bk
-from biaskit.probe.answers import AnswersOfRun, outcome_rows
-from biaskit.probe.design import ProbeDesign, resolve_design
+from biaskit.measures.probe.answers import AnswersOfRun, outcome_rows
+from biaskit.measures.probe.design import ProbeDesign, resolve_design
 from biaskit.records import Cell
 from biaskit.runs.rows import row_line
 from biaskit.stats.proportions import wilson

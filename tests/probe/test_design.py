@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from places import ROOT
 
 from biaskit.errors import StudyError
-from biaskit.probe.design import MOST_CELLS, ProbeDesign, cell_key, cells, fill, resolve_design
+from biaskit.measures.probe.design import MOST_CELLS, ProbeDesign, cell_key, cells, fill, resolve_design
 from biaskit.records import Cell, Expression, Item, Prompt, PromptForm
 from biaskit.study.config import load_probe_study, load_study
 

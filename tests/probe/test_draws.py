@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from biaskit.measures.probe.analysis import analyse_probe_rows
+from biaskit.measures.probe.design import ProbeDesign, resolve_design
+from biaskit.measures.probe.scoring import score_cells
+from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.scripted import ScriptedScorer
-from biaskit.probe.analysis import analyse_probe_rows
-from biaskit.probe.design import ProbeDesign, resolve_design
-from biaskit.probe.scoring import score_cells
-from biaskit.probe.shares.cells import cell_shares
 from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
 from biaskit.runs.session import Session
 from biaskit.stats.proportions import se_of_mean

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from biaskit.errors import StudyError
-from biaskit.probe.effects import tables
+from biaskit.measures.probe.effects import tables
 from biaskit.records import Cell, CellShares
 from biaskit.tables.io import read_table_rows
 from biaskit.tables.schema import SCHEMAS

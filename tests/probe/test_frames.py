@@ -17,10 +17,10 @@ from biaskit.compare.pairs import Side
 from biaskit.compare.probe import answers_of, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.corpora.loaders import load_templates
-from biaskit.probe.answers import AnswersOfRun, outcome_rows
-from biaskit.probe.design import product, resolve_design
-from biaskit.probe.effects import tables
-from biaskit.probe.stored_design import describe_design, read_design
+from biaskit.measures.probe.answers import AnswersOfRun, outcome_rows
+from biaskit.measures.probe.design import product, resolve_design
+from biaskit.measures.probe.effects import tables
+from biaskit.measures.probe.stored_design import describe_design, read_design
 from biaskit.records import Cell, CellShares
 from biaskit.stats.proportions import se_of_mean
 from biaskit.study.config import load_probe_study

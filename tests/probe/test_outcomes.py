@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.corpora.loaders import load_expression_sets, render_forms
+from biaskit.measures.probe.outcomes import LOOKED_AT, OUTCOMES, Outcome, answer_rules, outcome_of
 from biaskit.models.matching import match
-from biaskit.probe.outcomes import LOOKED_AT, OUTCOMES, Outcome, answer_rules, outcome_of
 from biaskit.records import Expression
 
 GENDERS = ("male", "female", "diverse")

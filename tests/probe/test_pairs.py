@@ -14,7 +14,7 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
-from biaskit.probe.pairs import pair_tables
+from biaskit.measures.probe.pairs import pair_tables
 from biaskit.records import Cell, SentencePair
 from biaskit.workflow.analyze import analyse
 

@@ -9,8 +9,14 @@ import pytest
 
 from biaskit.corpora.variance import load_cell_variance, load_text_variance
 from biaskit.errors import CorpusError
-from biaskit.probe.design import resolve_design
-from biaskit.probe.power import Shown, matched_draws, plan_sentence, smallest_shown, variance_of_group
+from biaskit.measures.probe.design import resolve_design
+from biaskit.measures.probe.power import (
+    Shown,
+    matched_draws,
+    plan_sentence,
+    smallest_shown,
+    variance_of_group,
+)
 from biaskit.study.config import load_probe_study
 
 

@@ -20,10 +20,10 @@ import pytest
 from fakes.killed import LONGEST_S, Command, environment, tables
 from needs import missing, require_demo_base, require_torch
 
+from biaskit.measures.probe.design import resolve_design
+from biaskit.measures.probe.requests import PlannedCells
 from biaskit.models.options import LocalOptions
 from biaskit.models.spec import open_scorer
-from biaskit.probe.design import resolve_design
-from biaskit.probe.requests import PlannedCells
 from biaskit.study.config import load_study
 
 pytestmark = pytest.mark.process

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import biaskit as bk
 from biaskit.common.sequences import Computed, cut
-from biaskit.probe import requests
-from biaskit.probe.design import build_prompt, cell_key, cells, resolve_design
-from biaskit.probe.requests import PlannedCells
+from biaskit.measures.probe import requests
+from biaskit.measures.probe.design import build_prompt, cell_key, cells, resolve_design
+from biaskit.measures.probe.requests import PlannedCells
 from biaskit.progress import ModelPlan
 from biaskit.records import as_record
 from biaskit.study.config import load_probe_study

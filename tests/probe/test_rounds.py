@@ -20,7 +20,7 @@ from fakes.worlds import ProbeKind, ProbeWorld, WorldSpeaker, opened
 
 import biaskit as bk
 from biaskit import records
-from biaskit.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
+from biaskit.measures.probe.rounds import ENOUGH, OpenCells, Rounds, add_up
 from biaskit.progress import ModelPlan, plan_line
 from biaskit.records import Draw, DrawRequest, Expression, Prompt, Scored, ScoreRequest
 from biaskit.runs.store import read_rows

@@ -11,7 +11,7 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
-from biaskit.probe.rows import fault_of
+from biaskit.measures.probe.rows import fault_of
 from biaskit.records import Expression
 from biaskit.runs.rows import row_line
 from biaskit.workflow.analyze import analyse, result_of

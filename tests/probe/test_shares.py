@@ -15,8 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from biaskit.errors import RunError
-from biaskit.probe.rows import as_json
-from biaskit.probe.shares.cells import cell_shares
+from biaskit.measures.probe.rows import as_json
+from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.records import Cell
 
 CELL = Cell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")

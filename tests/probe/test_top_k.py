@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaskit.probe.effects import tables
-from biaskit.probe.shares.cells import cell_shares
-from biaskit.probe.shares.top_k import MassBounds, Rest, Sought, bound_masses, most_unlisted
+from biaskit.measures.probe.effects import tables
+from biaskit.measures.probe.shares.cells import cell_shares
+from biaskit.measures.probe.shares.top_k import MassBounds, Rest, Sought, bound_masses, most_unlisted
 from biaskit.records import Cell, CellShares
 from biaskit.stats.arms import CrossedCells
 
@@ -388,7 +388,7 @@ def test_a_wrong_reading_of_the_formulas_misses(wrong: str, left_out: dict[str, 
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", ["the sampled token's entry", "u", "O", "equal texts", "two ways"])
 def test_breaking_a_part_of_the_bounds_is_seen(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from biaskit.probe.shares import top_k
+    from biaskit.measures.probe.shares import top_k
 
     if broken == "the sampled token's entry":
         monkeypatch.setattr(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.browser import SECONDS, Browser, chromium, require_axe
 
-from biaskit.personas.labels.sheets import read_sheet, short_id, write_sheet
+from biaskit.measures.personas.labels.sheets import read_sheet, short_id, write_sheet
 
 pytestmark = pytest.mark.browser
 

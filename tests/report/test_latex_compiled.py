@@ -12,7 +12,7 @@ from fakes.many_models import make_personas_run, make_probe_run
 from needs import require_tex
 
 import biaskit as bk
-from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
+from biaskit.measures.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.report.render.latex import latex_files
 

@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 from biaskit.common.foreign import HIDDEN, JOINERS, visible
 from biaskit.compare import check
-from biaskit.personas.texts.association import ASSOCIATION_RULES
+from biaskit.measures.personas.texts.association import ASSOCIATION_RULES
 from biaskit.report.content import Content, Equivalence, Span
 from biaskit.report.figures import differences
 from biaskit.report.page import is_page, labels, render_page

@@ -307,8 +307,8 @@ from pathlib import Path
 os.fsync = lambda descriptor: None
 from fakes.many_models import make_personas_run, make_probe_run
 from biaskit.runs.collection import gather
-from biaskit.personas import papers as personas
-from biaskit.probe import papers as probe
+from biaskit.measures.personas import papers as personas
+from biaskit.measures.probe import papers as probe
 from biaskit.report.render.document import Document
 from biaskit.report.render.latex import latex_files, render_latex
 from biaskit.report.render.text import render_text

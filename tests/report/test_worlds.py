@@ -25,9 +25,9 @@ from fakes.worlds import (
 from places import BENCHMARKS, module_of
 
 import biaskit as bk
+from biaskit.measures.probe.design import resolve_design
+from biaskit.measures.probe.requests import PlannedCells
 from biaskit.models.counting import SampledScorer
-from biaskit.probe.design import resolve_design
-from biaskit.probe.requests import PlannedCells
 from biaskit.records import ScoreRequest
 from biaskit.report.findings import Finding
 from biaskit.runs.store import read_rows

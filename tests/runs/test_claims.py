@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from places import ROOT
 
-from biaskit.personas.sampling.design import resolve_design as resolve_texts
-from biaskit.personas.sampling.stored_design import describe_design as describe_texts
-from biaskit.probe.design import resolve_design
-from biaskit.probe.stored_design import describe_design
+from biaskit.measures.personas.sampling.design import resolve_design as resolve_texts
+from biaskit.measures.personas.sampling.stored_design import describe_design as describe_texts
+from biaskit.measures.probe.design import resolve_design
+from biaskit.measures.probe.stored_design import describe_design
 from biaskit.runs.claims import DEBIASING, GASP, MATTERN, OCCUGENDER, Claim, claims_of, papers_of, summary_of
 from biaskit.study.config import load_personas_study, load_probe_study
 

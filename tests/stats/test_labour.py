@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import BENCHMARKS, module_of
 
-from biaskit.personas.contrasts import test_rows as rows_of_tests
-from biaskit.personas.representation import labour_contrast
+from biaskit.measures.personas.contrasts import test_rows as rows_of_tests
+from biaskit.measures.personas.representation import labour_contrast
 from biaskit.stats.arms import CellValues, part_of_two
 from biaskit.stats.contrasts import ONE_SIDE, Scope, against_labour
 from biaskit.stats.correlation import level_test, level_weights, slope_test

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
-from biaskit.personas.sampling.design import n_series
-from biaskit.personas.sampling.design import resolve_design as resolve_personas
-from biaskit.probe.design import resolve_design
+from biaskit.measures.personas.sampling.design import n_series
+from biaskit.measures.personas.sampling.design import resolve_design as resolve_personas
+from biaskit.measures.probe.design import resolve_design
 from biaskit.study.config import (
     describe_keys,
     is_path,

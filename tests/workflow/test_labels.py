@@ -19,9 +19,9 @@ from places import BENCHMARKS, module_of
 
 import biaskit as bk
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
-from biaskit.personas.labels.correction import Labels
-from biaskit.personas.labels.drawing import Drawn
-from biaskit.personas.labels.sheets import agreement, read_sheet, short_id
+from biaskit.measures.personas.labels.correction import Labels
+from biaskit.measures.personas.labels.drawing import Drawn
+from biaskit.measures.personas.labels.sheets import agreement, read_sheet, short_id
 from biaskit.report.findings import findings
 from biaskit.workflow.report import stored_content
 

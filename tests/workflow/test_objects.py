@@ -13,7 +13,7 @@ import transformers
 from fakes.tiny_models import CHAT_TEMPLATE, build_model, build_tokenizer
 
 import biaskit as bk
-from biaskit.personas.vectors import training
+from biaskit.measures.personas.vectors import training
 
 FEW: dict[str, Any] = {
     "occupations": "1",

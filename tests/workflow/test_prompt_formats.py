@@ -17,7 +17,7 @@ from fakes.tiny_models import CHAT_TEMPLATE, Tiny
 
 import biaskit as bk
 from biaskit.exchange.card import card
-from biaskit.probe.design import build_prompt, resolve_design
+from biaskit.measures.probe.design import build_prompt, resolve_design
 from biaskit.report.findings import cannot_show
 from biaskit.runs.manifest import read_manifest
 from biaskit.study.config import load_probe_study

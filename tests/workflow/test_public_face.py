@@ -105,7 +105,7 @@ def test_help_and_dir_list_what_is_public() -> None:
 
 
 def test_a_function_stays_one_when_the_package_of_its_name_is_imported() -> None:
-    code = "import biaskit.runs.store, biaskit.corpora.sources, biaskit.probe.design; import biaskit as bk"
+    code = "import biaskit.runs.store, biaskit.corpora.sources, biaskit.compare.pairs; import biaskit as bk"
     code += "; from biaskit.runs import store; print(*map(callable, (bk.runs, bk.corpora, bk.probe)))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "True True True\n" == said.stdout

@@ -15,7 +15,7 @@ import pytest
 
 from biaskit.corpora.loaders import load_items
 from biaskit.errors import RunError
-from biaskit.personas.vectors import training
+from biaskit.measures.personas.vectors import training
 from biaskit.study.keys import DISPLAY_KEYS, PERSONAS_ANALYSIS_KEYS, PROBE_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analyse
 from biaskit.workflow.calibrate import calibrate

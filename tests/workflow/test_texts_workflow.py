@@ -13,7 +13,7 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, UsageError
-from biaskit.personas.words.log_odds import FIXED_CALIBRATION_WORDS
+from biaskit.measures.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.workflow.analyze import analyse, analysis_keys
 from biaskit.workflow.own_texts import analyze_texts
 

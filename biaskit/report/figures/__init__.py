@@ -27,9 +27,9 @@ from biaskit.report.questions import QuestionId
 __all__ = ["KINDS", "Figure", "answer", "draw_all", "files_of"]
 
 ANSWER = "answer"  # name of the first figure
-Kind = Callable[[View], Iterator[Figure]]
+FigureKind = Callable[[View], Iterator[Figure]]
 """Make the figures of one kind from the rows of one study and prompt form; none without rows."""
-KINDS: dict[str, dict[QuestionId, tuple[Kind, ...]]] = {
+KINDS: dict[str, dict[QuestionId, tuple[FigureKind, ...]]] = {
     "probe": {
         "say": (probe.groups, labour.labour, items.jobs, pairs.pairs),
         "else": (outcomes.outcomes,),

@@ -33,14 +33,14 @@ from fakes.api_cases import (
 from fakes.api_server import FAULTS, ApiServer, Behaviour, Faults
 
 from biaskit.errors import AskingStopped
+from biaskit.measures.personas.sampling.design import resolve_design
+from biaskit.measures.personas.sampling.draws import draw_texts
 from biaskit.models.api import wire
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.opening import open_api_generator
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.trouble import RateLimited
-from biaskit.personas.sampling.design import resolve_design
-from biaskit.personas.sampling.draws import draw_texts
 from biaskit.records import Draw, Failed, Scored
 from biaskit.runs.session import Session
 from biaskit.study.config import load_personas_study

@@ -28,11 +28,11 @@ from needs import require_demo_base, require_llama_server, require_torch
 
 import biaskit
 from biaskit.errors import ModelError
+from biaskit.measures.probe.design import cells, resolve_design
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
-from biaskit.probe.design import cells, resolve_design
 from biaskit.records import (
     Draw,
     DrawRequest,

@@ -13,14 +13,14 @@ import pytest
 from fakes.api_cases import MODEL, ONE_BY_ONE, cells, draws, generate, generating, score, scoring
 from fakes.api_server import LIES, ApiServer, Behaviour
 
+from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares
+from biaskit.measures.probe.shares.top_k import Sought, bound_masses
 from biaskit.models.api.answer_files import AnswerFiles
 from biaskit.models.api.answers import AnswerChoice, choices, listed_tokens, may_hide, reasons_first
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.scorer import bound_form
 from biaskit.models.api.trouble import BadAnswer, Blocked, Refused
 from biaskit.models.api.wire import Call, Reply, answer_json, read_reply
-from biaskit.probe.shares.cells import MAY_HIDE, cell_shares
-from biaskit.probe.shares.top_k import Sought, bound_masses
 from biaskit.records import Cell, Draw, Expression, Failed, Scored
 
 # --- texts ---------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ import pytest
 from fakes.vllm_server import VllmServer
 from needs import require_demo_base, require_torch, require_vllm
 
+from biaskit.measures.probe.design import cells, resolve_design
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, LocalOptions, ScoringOptions
 from biaskit.models.spec import open_generator, open_scorer
-from biaskit.probe.design import cells, resolve_design
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling, Scored, ScoreRequest
 from biaskit.study.config import load_study
 

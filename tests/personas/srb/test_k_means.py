@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaskit.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
-from biaskit.personas.srb.k_means import (
+from biaskit.measures.personas.srb.cluster_chance import chance_of, differs_by_half, is_kept
+from biaskit.measures.personas.srb.k_means import (
     ALL_MODELS,
     Clustering,
     choose_k,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaskit.personas.srb.score import (
+from biaskit.measures.personas.srb.score import (
     PRONOUNS,
     ShuffledZ,
     SrbScore,
@@ -18,8 +18,8 @@ from biaskit.personas.srb.score import (
     srb,
     srb_scores,
 )
-from biaskit.personas.vectors.training import Vectors
-from biaskit.personas.words.contrasts import MarkedWord
+from biaskit.measures.personas.vectors.training import Vectors
+from biaskit.measures.personas.words.contrasts import MarkedWord
 
 ROUNDING = 1e-12
 NO_NULL = "no null here"

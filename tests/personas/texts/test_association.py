@@ -16,7 +16,7 @@ from needs import not_beside
 from places import SHARED
 
 from biaskit.errors import UsageError
-from biaskit.personas.texts.association import (
+from biaskit.measures.personas.texts.association import (
     Association,
     Honorifics,
     associate_gender,

@@ -14,7 +14,7 @@ from needs import not_beside
 from places import SHARED
 
 import biaskit as bk
-from biaskit.personas.texts.english import FEWEST_WORDS, FUNCTION_WORDS, LEAST_SHARE, EnglishEvidence
+from biaskit.measures.personas.texts.english import FEWEST_WORDS, FUNCTION_WORDS, LEAST_SHARE, EnglishEvidence
 from biaskit.tables.reasons import NOT_ENGLISH
 
 OTHERS = {

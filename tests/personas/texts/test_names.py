@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from biaskit.personas.texts.names import NameEvidence, institutions_and_places, listed_names, names_among
+from biaskit.measures.personas.texts.names import (
+    NameEvidence,
+    institutions_and_places,
+    listed_names,
+    names_among,
+)
 
 
 def names_in(*texts: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ import pytest
 from needs import missing
 
 from biaskit.errors import CorpusError, MissingExtraError
-from biaskit.personas.texts.importing import read_texts
+from biaskit.measures.personas.texts.importing import read_texts
 
 try:
     import openpyxl

@@ -23,8 +23,8 @@ from needs import missing, not_beside
 from places import SHARED
 
 from biaskit.errors import CorpusError
-from biaskit.personas.texts.gender_codes import GenderCodes
-from biaskit.personas.texts.importing import ImportedTexts, read_texts
+from biaskit.measures.personas.texts.gender_codes import GenderCodes
+from biaskit.measures.personas.texts.importing import ImportedTexts, read_texts
 
 Write = Callable[[str, str | bytes], str]
 

@@ -7,7 +7,7 @@ from fakes.labelled import DEVELOPMENT, held_out, labelled_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaskit.personas.texts.outcomes import OUTCOMES, text_outcome, text_rules
+from biaskit.measures.personas.texts.outcomes import OUTCOMES, text_outcome, text_rules
 from biaskit.records import Finish
 
 

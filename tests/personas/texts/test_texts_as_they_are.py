@@ -20,12 +20,12 @@ import biaskit as bk
 from biaskit.arguments import BY_COMMAND, as_called
 from biaskit.common.marks import first_mark, legible
 from biaskit.errors import BiaskitError
-from biaskit.personas.texts import copies
-from biaskit.personas.texts.association import COUNTED_WORDS, associate_gender, counted_places
-from biaskit.personas.texts.copies import shingles_of, units
-from biaskit.personas.texts.importing import read_texts
-from biaskit.personas.texts.names import listed_names
-from biaskit.personas.texts.tokens import tokenise
+from biaskit.measures.personas.texts import copies
+from biaskit.measures.personas.texts.association import COUNTED_WORDS, associate_gender, counted_places
+from biaskit.measures.personas.texts.copies import shingles_of, units
+from biaskit.measures.personas.texts.importing import read_texts
+from biaskit.measures.personas.texts.names import listed_names
+from biaskit.measures.personas.texts.tokens import tokenise
 from biaskit.stats.proportions import wilson
 
 # --- marks --------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from biaskit.common.marks import legible
 from biaskit.errors import UsageError
-from biaskit.personas.texts.tokens import TokenisedTexts, letters, tokenise
+from biaskit.measures.personas.texts.tokens import TokenisedTexts, letters, tokenise
 
 # Lone surrogates too: `json` reads them from "\ud800" and a model's answer may hold one.
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))

@@ -13,9 +13,9 @@ import pytest
 from fakes.training_texts import Evil, equal, random_corpus, train_seeds
 
 from biaskit.errors import UsageError
-from biaskit.personas.vectors import cache as module
-from biaskit.personas.vectors import training
-from biaskit.personas.vectors.training import TrainingTexts, Vectors, train
+from biaskit.measures.personas.vectors import cache as module
+from biaskit.measures.personas.vectors import training
+from biaskit.measures.personas.vectors.training import TrainingTexts, Vectors, train
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from fakes.training_texts import Evil, random_corpus, train_seeds
 from numpy.typing import NDArray
 
 from biaskit.errors import UsageError
-from biaskit.personas.vectors.files import load_pretrained
-from biaskit.personas.vectors.training import (
+from biaskit.measures.personas.vectors.files import load_pretrained
+from biaskit.measures.personas.vectors.training import (
     LONGEST_SENTENCE,
     TrainingTexts,
     Vectors,

@@ -17,17 +17,17 @@ from needs import not_beside
 from places import SHARED
 
 from biaskit.corpora.loaders import english_counts
-from biaskit.personas.texts.tokens import TokenisedTexts
-from biaskit.personas.words import calibration
-from biaskit.personas.words.alpha import MarkedList
-from biaskit.personas.words.calibration import (
+from biaskit.measures.personas.texts.tokens import TokenisedTexts
+from biaskit.measures.personas.words import calibration
+from biaskit.measures.personas.words.alpha import MarkedList
+from biaskit.measures.personas.words.calibration import (
     Calibration,
     Step,
     calibrate,
     find_constant,
 )
-from biaskit.personas.words.gender_words import is_gender_word
-from biaskit.personas.words.stability import (
+from biaskit.measures.personas.words.gender_words import is_gender_word
+from biaskit.measures.personas.words.stability import (
     chance_corrected,
     first_halves,
     over_halvings,

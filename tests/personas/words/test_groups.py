@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
-from biaskit.personas.sampling.design import PersonasDesign
-from biaskit.personas.texts.documents import TextDocuments, read_imported
-from biaskit.personas.words.groups import (
+from biaskit.measures.personas.sampling.design import PersonasDesign
+from biaskit.measures.personas.texts.documents import TextDocuments, read_imported
+from biaskit.measures.personas.words.groups import (
     GroupLists,
     group_list_rows,
     group_notes,
@@ -24,7 +24,7 @@ from biaskit.personas.words.groups import (
     make_group_lists,
     words_of_labels,
 )
-from biaskit.personas.words.log_odds import THRESHOLD, Prior, z_scores
+from biaskit.measures.personas.words.log_odds import THRESHOLD, Prior, z_scores
 from biaskit.report.findings.marked_words import surely_longer
 from biaskit.study.config import build_study
 from biaskit.study.keys import PersonasStudy

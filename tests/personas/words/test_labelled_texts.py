@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from biaskit.personas.words.labelled_texts import labelled_texts
+from biaskit.measures.personas.words.labelled_texts import labelled_texts
 
 
 def test_words_are_those_of_the_texts_and_of_texts_elsewhere() -> None:

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from biaskit.personas.words import log_odds as marked_words
-from biaskit.personas.words import shuffles as module
-from biaskit.personas.words.contrasts import WordList
-from biaskit.personas.words.lists import overlap, word_lists
-from biaskit.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
-from biaskit.personas.words.shuffles import permuted_counts
+from biaskit.measures.personas.words import log_odds as marked_words
+from biaskit.measures.personas.words import shuffles as module
+from biaskit.measures.personas.words.contrasts import WordList
+from biaskit.measures.personas.words.lists import overlap, word_lists
+from biaskit.measures.personas.words.log_odds import METHODS, THRESHOLD, Prior, z_scores
+from biaskit.measures.personas.words.shuffles import permuted_counts
 from biaskit.records import GENDERS
 from biaskit.stats.resampling import generator
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from places import SHARED
 
 from biaskit.errors import StudyError
-from biaskit.personas.words import log_odds as module
-from biaskit.personas.words.log_odds import (
+from biaskit.measures.personas.words import log_odds as module
+from biaskit.measures.personas.words.log_odds import (
     FIXED_CALIBRATION_WORDS,
     METHODS,
     SPEAKER_WORDS,

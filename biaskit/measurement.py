@@ -1,0 +1,209 @@
+"""The kinds of measurement: each is a folder of `measures/`, found here by its name (architecture#kinds).
+
+What lower layers need of a kind is data, its tables.toml (`specs`); what it does is asked by name when it is
+needed (`Measurement`), so that `--help` and a small report import no kind.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from biaskit.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from biaskit.measures.personas.examples import Shown
+    from biaskit.progress import Watcher
+    from biaskit.records import DrawRequest, ScoreRequest
+    from biaskit.report.content import Content
+    from biaskit.report.figures import FigureKind
+    from biaskit.report.findings.sentence import Said
+    from biaskit.report.questions import QuestionId
+    from biaskit.report.render.document import PaperTable, TitledTable
+    from biaskit.report.result import RunResult
+    from biaskit.runs.collection import Part, StoredRun
+    from biaskit.runs.designs import Design
+    from biaskit.runs.session import Outcome, Session
+    from biaskit.study.keys import Study
+    from biaskit.tables.query import Row
+    from biaskit.tables.sets import TableSet
+
+KINDS = (  # folders of measures/, in the order of commands, pages and tables; a new kind is a line here
+    "probe",
+    "personas",
+)
+ACROSS = ("agree",)
+"""Folders that ask nothing: they relate what the kinds found."""
+
+Found = tuple[str, "ScoreRequest | DrawRequest"]
+"""A model's label, and the request that a row of it answers."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def in_file(file: str) -> Callable[[F], F]:
+    """Let a method be the function of its name in measures/NAME/FILE.py; without one the body counts."""
+
+    def decorate(default: F) -> F:
+        @functools.wraps(default)
+        def member(self: Measurement, *args: Any, **kwargs: Any) -> Any:
+            function = getattr(self.file(file), default.__name__, None)
+            return default(self, *args, **kwargs) if function is None else function(*args, **kwargs)
+
+        return cast("F", member)
+
+    return decorate
+
+
+class Measurement:
+    """What the frame asks a kind; a folder must have what is marked *, the rest has a default here."""
+
+    def __init__(self, name: str, about: Mapping[str, Any]) -> None:
+        """`about`: the facts of its tables.toml."""
+        self.name = name
+        self.about: str = about.get("about", "")  # its line in --help
+        self.unit: str = about.get("unit", "prompt")  # what a row answers
+        self.each: str = about.get("each", "")  # the table with a row for each of these
+        self.question: str = about.get("question", "say")  # where the page lists what was asked
+        self.asked: str = about.get("asked", "templates")  # the list of the manifest that this is
+        self.published: tuple[str, str] = tuple(about.get("published", ("", "")))
+        """The table and the column of the share that cards and other formats take."""
+        self.over: str = about.get("over", "")  # what the interval of that share is over
+        self.beside: tuple[str, ...] = tuple(about.get("beside", ()))  # its other files of rows
+        self.prompts: bool = about.get("prompts", True)  # whether the page shows prompts
+        self.lacking: str = about.get("lacking", "")  # what a page without it lacks
+
+    def file(self, name: str) -> ModuleType | None:
+        """Import a file of the folder; None where it has none."""
+        module = f"biaskit.measures.{self.name}.{name}"
+        return import_module(module) if find_spec(module) else None
+
+    @property
+    def study(self) -> type[Study]:
+        """The class of its studies: STUDY of study.py."""  # *
+        study: type[Study] = import_module(f"biaskit.measures.{self.name}.study").STUDY
+        return study
+
+    @property
+    def result(self) -> type[RunResult]:
+        """The class of its results: RESULT of command.py."""
+        from biaskit.report.result import RunResult
+
+        result: Any = getattr(self.file("command"), "RESULT", RunResult)
+        return cast("type[RunResult]", result)
+
+    # --- asking ---------------------------------------------------------------------------------------
+
+    @in_file("design")
+    def resolve(self, study: Study, given: Any = None) -> Design:
+        """Read the lists that a study names; `given`: one that is in memory."""  # *
+        raise NotImplementedError
+
+    @in_file("design")
+    def read(self, resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> Design:
+        """Read the design that a manifest describes; `overrides` may set analysis keys only."""  # *
+        raise NotImplementedError
+
+    @in_file("ask")
+    def open_model(self, design: Design, spec: str, **how: Any) -> Any:
+        """Open a model as this design needs it."""  # *
+        raise NotImplementedError
+
+    @in_file("ask")
+    def ask(self, design: Design, session: Session[Any], resolved: dict[str, Any] | None = None) -> Outcome:
+        """Ask what has no row yet; `resolved`: the design's description, where it is at hand."""  # *
+        raise NotImplementedError
+
+    @in_file("ask")
+    def finder(self, manifest: Mapping[str, Any], design: Design) -> Callable[[Row], Found | None] | None:
+        """Map a stored row to the model and the request that it answers; None: rows answer no request."""
+        return None
+
+    # --- tables ---------------------------------------------------------------------------------------
+
+    @in_file("analysis")
+    def tables(
+        self, run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None
+    ) -> TableSet:
+        """Make every table of a run from its rows, rows between its models included."""  # *
+        raise NotImplementedError
+
+    @in_file("compare")
+    def compare(self, comparison: Any) -> None:
+        """Add tests between the models of several runs, and notes, to the comparison's tables."""
+
+    # --- the page -------------------------------------------------------------------------------------
+
+    @in_file("findings")
+    def findings(self, content: Content) -> Iterator[Said]:
+        """Yield the sentences that its tables allow."""
+        return iter(())
+
+    @in_file("findings")
+    def limits(self, parts: Sequence[Part]) -> Iterator[str]:
+        """Yield what its numbers cannot show."""
+        return iter(())
+
+    @in_file("figures")
+    def figures(self) -> Mapping[QuestionId, Sequence[FigureKind]]:
+        """Name its kinds of figures under the questions that they answer."""
+        return {}
+
+    @in_file("printing")
+    def headline(self, part: Part) -> Iterator[TitledTable]:
+        """Yield the tables that stand models side by side."""
+        return iter(())
+
+    @in_file("printing")
+    def papers(self, part: Part, between: Mapping[str, Sequence[Row]]) -> Sequence[PaperTable]:
+        """Make the LaTeX tables that a paper prints."""
+        return ()
+
+    @in_file("examples")
+    def examples(self, rows: Iterator[Row], run: StoredRun) -> Shown | None:
+        """Choose texts of a run to read; None where it has none."""
+        return None
+
+
+# --- lookup -----------------------------------------------------------------------------------------------
+
+
+def measurement(name: str) -> Measurement:
+    """Find a kind by its name. Raises `UsageError` for another name."""
+    if name not in KINDS:
+        raise UsageError(f"There is no measurement {str(name)[:60]!r}.{nearest(str(name), KINDS)}")
+    return _measurement(name)
+
+
+def measurements() -> Iterator[Measurement]:
+    """Yield every kind, in the order of `KINDS`."""
+    return map(_measurement, KINDS)
+
+
+def folders() -> Iterator[Measurement]:
+    """Yield every kind, then what relates them."""
+    return map(_measurement, (*KINDS, *ACROSS))
+
+
+def specs() -> Mapping[str, Mapping[str, Any]]:
+    """Map each folder to its tables.toml; imports no code."""
+    return {name: _spec(name) for name in (*KINDS, *ACROSS)}
+
+
+@cache
+def _spec(name: str) -> Mapping[str, Any]:
+    found = find_spec(f"biaskit.measures.{name}")
+    places = list(found.submodule_search_locations or ()) if found else []
+    file = Path(places[0]) / "tables.toml" if places else None
+    return tomllib.loads(file.read_text("utf-8")) if file and file.is_file() else {}
+
+
+@cache
+def _measurement(name: str) -> Measurement:
+    return Measurement(name, _spec(name).get("about", {}))

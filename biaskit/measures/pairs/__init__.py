@@ -1,0 +1,1 @@
+"""Pairs of sentences that differ in a gender: which one does a model find more probable."""

@@ -1,0 +1,180 @@
+"""Texts behind the numbers: examples with the places that counted, marked words in their sentences."""
+
+from __future__ import annotations
+
+import re
+from bisect import insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from biaskit.measures.personas.texts.association import Honorifics, counted_places
+from biaskit.measures.personas.texts.outcomes import text_outcome
+from biaskit.measures.personas.texts.tokens import letters, tokeniser
+from biaskit.report.content import ExampleText, Span, WordInContext
+from biaskit.tables.query import Row, Tables, grouped, where
+
+MOST_EXAMPLES = 240  # example texts of one run, shared by its models
+LONGEST_EXAMPLE = 4_000
+LOOKED_AT, PER_OUTCOME = 600, 6
+"""Texts of a model whose outcome is determined, and how many of each outcome but `person` are shown."""
+PERSON = "person"
+WORDS_IN_CONTEXT = 8
+"""Of each list, without gender words and names; these come after, `GENDER_WORDS` of them."""
+GENDER_WORDS = 2
+SENTENCES_PER_WORD = 3
+LONGEST_SENTENCE = 280
+AROUND = 18  # words kept on each side of a marked word in a sentence that is too long
+
+_SENTENCE_END = re.compile(r"(?=\s)(?:(?<=[.!?])(?<!\bMrs.)(?<!\bMr.)(?<!\bMs.)(?<!\bDr.)\s+|\n+)")
+"""The lookahead comes first: it fails fast at nearly every letter."""
+_LONGEST_SEARCHED = 100_000
+ListKey = tuple[str, str, str, str]  # model, occupation, origin, gender
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one pass over the rows of a run collects for its page."""
+
+    examples: list[ExampleText]
+    words: list[WordInContext]
+    sentences: list[str]
+
+
+def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
+    """Choose examples and sentences of a run from its stored rows and its tables.
+
+    `rows`: of generations.jsonl; `tables`: associations and marked_words; `choices`: how the texts were
+    analysed (honorifics, tokenizer). Which texts are shown depends on the tables, not on the rows' order.
+    """
+    listed = tables.get("associations", ())
+    associations = {str(row["key"]): row for row in listed}
+    of_models = grouped(listed, "model").values()
+    chosen: dict[str, None] = {}  # keys
+    for of_model in of_models:  # the first text of each kind, occupation by occupation
+        first: dict[tuple[object, ...], Row] = {}
+        for row in of_model:
+            first.setdefault(tuple(map(row.get, _KIND)), row)
+        of_occupations = grouped(first.values(), "occupation").values()
+        in_order = [str(row["key"]) for rows in of_occupations for row in sorted(rows, key=_rank)]
+        chosen |= dict.fromkeys(in_order[: max(1, MOST_EXAMPLES // len(of_models))])
+    # Texts that describe nobody are looked for among the first of each model.
+    looked_at = chosen | dict.fromkeys(str(row["key"]) for rows in of_models for row in rows[:LOOKED_AT])
+    stored: dict[str, tuple[str, Any]] = {}  # key → text and finish
+    contexts = _Contexts(tables.get("marked_words", ()), str(choices.get("tokenizer", "papers")))
+    for row in rows:
+        key = str(row["key"])
+        association = associations.get(key)
+        if association is None or not isinstance(text := row.get("text"), str):
+            continue
+        if key in looked_at:
+            stored[key] = text, row.get("finish_reason")
+        contexts.add(key, text, association)
+    honorifics: Honorifics = "titles" if choices.get("honorifics") == "titles" else "paper"
+    outcomes = {key: text_outcome(text, finish).outcome for key, (text, finish) in stored.items()}
+    rare: dict[tuple[object, str], list[str]] = {}
+    for key, row in associations.items():
+        if (outcome := outcomes.get(key, PERSON)) != PERSON:
+            rare.setdefault((row["model"], outcome), []).append(key)
+    shown = chosen | dict.fromkeys(key for keys in rare.values() for key in keys[:PER_OUTCOME])
+    examples = [
+        _example(stored[key][0], associations[key], honorifics, outcomes[key])
+        for key in shown
+        if key in stored
+    ]
+    return Shown(examples, *contexts.shown())
+
+
+_KIND = ("occupation", "origin", "specified_gender", "gender", "instruction_id", "setting")
+
+
+def _rank(row: Row) -> tuple[object, ...]:
+    """Sort texts whose prompt names no gender first, and under instructions those without one."""
+    order = ["female", "male", "nonbinary", ""]
+    asked, gender = (order.index(row[name] or "") for name in ("specified_gender", "gender"))
+    return row["origin"] != "associated", asked, gender, row.get("instruction_id") or 0
+
+
+def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> ExampleText:
+    shown = text[:LONGEST_EXAMPLE]
+    spans = tuple(
+        Span(place.start, place.end, place.counts_as)
+        for place in counted_places(text, honorifics=honorifics)
+        if place.end <= len(shown)
+    )
+    number = row.get("instruction_id")
+    return ExampleText(
+        model=str(row["model"]),
+        occupation=str(row["occupation"]),
+        origin=str(row["origin"]),
+        specified_gender=row["specified_gender"] or None,
+        gender=row["gender"] or None,
+        rule_id=row["rule_id"] or None,
+        text=shown,
+        spans=spans,
+        key=str(row["key"]),
+        cut=len(shown) < len(text),
+        instruction_id=number if isinstance(number, int) else None,
+        outcome=outcome,
+    )
+
+
+class _Contexts:
+    """Sentences that hold the top words of each list; those of the smallest keys, whatever the file order."""
+
+    def __init__(self, marked: Sequence[Row], tokenizer: str) -> None:
+        self._tokenise = tokeniser(tokenizer)
+        lists = grouped(where(marked, method="calibrated"), "model", "occupation", "origin", "gender")
+        self._wanted: dict[ListKey, dict[str, float]] = {}  # list → word → z
+        for (model, occupation, origin, gender), rows in lists.items():
+            plain, of_gender = dict[str, float](), dict[str, float]()
+            for row in sorted(rows, key=lambda row: row["rank"]):
+                words = of_gender if row.get("is_gender_word") or row.get("is_name") else plain
+                words.setdefault(row["word"], row["z"])
+            first = [*list(plain.items())[:WORDS_IN_CONTEXT], *list(of_gender.items())[:GENDER_WORDS]]
+            self._wanted[model, occupation, origin, gender] = dict(first)
+        self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {
+            of_list: {word: [] for word in wanted} for of_list, wanted in self._wanted.items()
+        }
+
+    def add(self, key: str, text: str, row: Row) -> None:
+        """Note the first sentence of a text for every wanted word in it."""
+        of_list = (row["model"], row["occupation"], row["origin"], row["specified_gender"] or row["gender"])
+        sentences = self._found.get(of_list, {})
+        missing = {
+            word for word, kept in sentences.items() if len(kept) < SENTENCES_PER_WORD or key < kept[-1][0]
+        }
+        if not missing:
+            return
+        text = text[:_LONGEST_SEARCHED]
+        present = missing.intersection(self._tokenise(text))
+        for sentence in _SENTENCE_END.split(text) if present else ():
+            for word in present.intersection(self._tokenise(sentence)):
+                present.discard(word)
+                insort(sentences[word], (key, sentence.strip()))
+                del sentences[word][SENTENCES_PER_WORD:]
+            if not present:
+                return
+
+    def shown(self) -> tuple[list[WordInContext], list[str]]:
+        """Return every list's words in order, and their sentences, each stored once."""
+        words, places = [], dict[str, int]()
+        for of_list, wanted in self._wanted.items():
+            for word, z in wanted.items():
+                # Only those that stay are shortened: most give way to one of a smaller key.
+                sentences = self._found[of_list][word]
+                shortened = [_shortened(sentence, word, self._tokenise) for _, sentence in sentences]
+                numbers = tuple(dict.fromkeys(places.setdefault(s, len(places)) for s in shortened))
+                words.append(WordInContext(*of_list, word=word, z=z, sentences=numbers))
+        return words, list(places)
+
+
+def _shortened(sentence: str, word: str, tokenise: Callable[[str], list[str]]) -> str:
+    """Cut a sentence that is too long to the words around the marked one."""
+    if len(sentence) <= LONGEST_SENTENCE:
+        return sentence
+    tokens = sentence.split()
+    at = next((i for i, token in enumerate(tokens) if word in (letters(token), *tokenise(token))), 0)
+    start, end = max(0, at - AROUND), min(len(tokens), at + AROUND + 1)
+    window = " ".join(token[:60] for token in tokens[start:end])
+    return f"{'… ' if start else ''}{window}{' …' if end < len(tokens) else ''}"

@@ -1,0 +1,96 @@
+"""Sheets of texts that a person labels: how they are written and read, and how far two readers agree."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from biaskit.common.files import write_or_refuse
+from biaskit.common.foreign import is_formula
+from biaskit.common.wording import count
+from biaskit.corpora.sources import shown
+from biaskit.errors import CorpusError, nearest
+from biaskit.measures.personas.texts.files import open_file
+
+WORDS = ("women", "men", "non-binary", "none", "unclear")
+NONE, UNCLEAR = "none", "unclear"
+_READ = {  # word of a sheet → label
+    **dict.fromkeys(("women", "woman", "w", "female", "f"), "female"),
+    **dict.fromkeys(("men", "man", "m", "male"), "male"),
+    **dict.fromkeys(("non-binary", "nonbinary", "n"), "nonbinary"),
+    **dict.fromkeys(("none", "0"), NONE),
+    **dict.fromkeys(("unclear", "?"), UNCLEAR),
+}
+
+
+def short_id(key: str) -> str:
+    """Shorten the key of a text to what a sheet names it by; a spreadsheet would read digits as a number."""
+    return f"t-{key[:12]}"
+
+
+def write_sheet(path: Path, texts: Iterable[tuple[str, str]]) -> None:
+    """Write (key, text) as a sheet, and beside it a page that needs no spreadsheet, and instructions."""
+    rows = [(short_id(key), text) for key, text in texts]
+    table = io.StringIO()
+    writer = csv.writer(table, quoting=csv.QUOTE_ALL, lineterminator="\n")  # a bare "\r" ends lines
+    writer.writerow(["id", "person_gender", "text"])
+    # A blank in front keeps a spreadsheet from running a text as a formula.
+    writer.writerows([name, "", f" {text}" if is_formula(text) else text] for name, text in rows)
+    # Excel knows UTF-8 by this mark.
+    write_or_refuse(path, ("\ufeff" + table.getvalue()).encode("utf-8", errors="replace"))
+    page, guide = (
+        Path(__file__).with_name(name).read_text("utf-8") for name in ("sheet.html", "instructions.md")
+    )
+    inside = json.dumps(rows).replace("<", "\\u003c")  # no text ends the script
+    write_or_refuse(path.with_suffix(".html"), page.replace("/*TEXTS*/[]", inside).encode())
+    if not (instructions := path.with_name("instructions.md")).exists():  # it may be a person's by now
+        write_or_refuse(instructions, guide.encode())
+
+
+def read_sheet(path: str | Path) -> dict[str, str]:
+    """Read a filled sheet: id of a text → label, without the texts that have none yet.
+
+    Raises `CorpusError` for a word that is no label, for two labels of one text, and without any label.
+    """
+    columns = {"id": "id", "label": "person_gender"}
+    try:
+        source = open_file(path, columns)
+    except CorpusError as error:
+        if " is not UTF-8" not in str(error):
+            raise
+        source = open_file(path, columns, "cp1252")  # both columns are ASCII, whatever the texts are
+    labels: dict[str, str] = {}
+    for line, record in source.records:
+        name, word = ("" if (cell := record[role]) is None else str(cell).strip() for role in columns)
+        if not word:
+            continue
+        here = f"{source.where}, {source.unit} {line}"
+        if word.lower() not in _READ:
+            hint = nearest(word.lower(), WORDS)
+            raise CorpusError(f"{here}: {shown(word)} is no label.{hint} Labels are {', '.join(WORDS)}.")
+        if labels.setdefault(name, _READ[word.lower()]) != _READ[word.lower()]:
+            raise CorpusError(f"{here}: the text {shown(name)} has another label above. Keep one.")
+    if not labels:
+        raise CorpusError(f"{source.where} has no label yet: fill its column person_gender.")
+    return labels
+
+
+def agreement(first: Mapping[str, str], second: Mapping[str, str]) -> str:
+    """Say how far two readers agree on the texts that both labelled: Cohen's kappa with its interval."""
+    from sklearn.metrics import confusion_matrix
+    from statsmodels.stats.inter_rater import cohens_kappa
+
+    both = sorted(first.keys() & second.keys())
+    if not both:
+        return "the readers have no text in common"
+    a, b = ([labels[key] for key in both] for labels in (first, second))
+    same = sum(map(str.__eq__, a, b))
+    said = f"the readers agree on {same:,} of {count(len(both), 'text')}"
+    if min(len({*a}), len({*b})) < 2:  # kappa has no interval
+        return f"{said}; kappa needs two labels of each"
+    kappa = cohens_kappa(confusion_matrix(a, b))
+    # The normal interval may pass 1, which kappa cannot.
+    return f"{said}: Cohen's kappa {kappa.kappa:.2f} [{kappa.kappa_low:.2f} to {min(kappa.kappa_upp, 1):.2f}]"

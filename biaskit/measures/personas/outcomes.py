@@ -1,0 +1,73 @@
+"""Outcomes of texts about women, men, non-binary people (methods/texts#refusals).
+
+How a text ended says whether it is refused or empty; rules on its words say what any other text is. Texts
+that are refused or empty, decline or lecture are in no list, score or calibration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from biaskit.measures.personas.texts.documents import SPECIFIED, TextDocument
+from biaskit.measures.personas.texts.outcomes import CUT
+from biaskit.stats.proportions import Proportion, proportion
+from biaskit.tables.query import Row
+from biaskit.tables.reasons import NOT_ENGLISH
+
+BY_ENDING: Mapping[str, str] = MappingProxyType({"declines": "n_refused", "empty": "n_empty"})
+"""Outcomes by how a text ended → the column of `refusal_rows` that counts them."""
+IN_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        outcome: f"n_{outcome.replace('-', '_')}"
+        for outcome in ("person", "no-person", "declines-in-words", "lectures", "cut")
+    }
+)
+"""Outcomes of all other texts, by the rules on their words."""
+
+_BY_RULE = {"declines": "declines-in-words", "empty": "no-person"}  # of hidden characters alone: no person
+
+
+def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
+    """Count how a model's texts about a woman, a man, a non-binary person end, and their outcomes.
+
+    `texts` in study order; those whose prompt named a gender enter. Refused means refused or filtered.
+    Returns: a row per model, occupation and gender asked for.
+    """
+    tallies: dict[tuple[str, str, str], Counter[str]] = {}
+    for text in texts:
+        if text.specified_gender is not None:
+            tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
+            empty = text.empty and text.outcome != CUT
+            tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(empty))
+            if not (text.refused or empty) and text.read and text.outcome:
+                tally[IN_WORDS[_BY_RULE.get(text.outcome, text.outcome)]] += 1
+    rows: list[Row] = []
+    for key, tally in tallies.items():
+        scope = dict(zip(("model", "occupation", "specified_gender"), key, strict=True))
+        counts = {name: tally[name] for name in ("n_texts", *BY_ENDING.values(), *IN_WORDS.values())}
+        refused, declined = tally["n_refused"], tally["n_refused"] + tally["n_declines_in_words"]
+        shares = {"refused_share": refused / tally["n_texts"], "declined_share": declined / tally["n_texts"]}
+        rows.append({**scope, **counts, **shares})
+    return rows
+
+
+def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[Row]:
+    """Make the rows of text_outcomes.csv: each outcome by specified gender, with Wilson intervals.
+
+    `refusals` as `refusal_rows` gives them; `unread`: models whose texts are in a language that the rules do
+    not read, so that their outcomes in words have a reason instead of numbers.
+    """
+    rows: list[Row] = []
+    for row in refusals:
+        scope = {name: row[name] for name in ("model", "occupation", "specified_gender")}
+        for outcome, name in {**BY_ENDING, **IN_WORDS}.items():
+            columns = {"template_id": "all", "origin": SPECIFIED, "outcome": outcome}
+            reason = NOT_ENGLISH if outcome in IN_WORDS and row["model"] in unread else None
+            share = Proportion(None) if reason else proportion(row[name], row["n_texts"])
+            low, high = share.ci95 or (None, None)
+            n = None if reason else row[name]
+            numbers = {"n": n, "share": share.estimate, "ci_low": low, "ci_high": high}
+            rows.append({**scope, **columns, **numbers, "reason": reason})
+    return rows

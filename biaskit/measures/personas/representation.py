@@ -1,0 +1,238 @@
+"""Who is represented, beside labour statistics (methods/representation#representation)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from operator import itemgetter
+
+import numpy as np
+
+from biaskit.measures.personas.texts.documents import TextDocument
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.crossed import joined
+from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
+from biaskit.tables.query import Row, by_labels, defined, grouped, where, without_instruction, women_among
+from biaskit.tables.reasons import NOT_ENGLISH
+
+Labour = tuple[float | None, int | None]
+"""Women's share of those who work in an occupation, a fraction, and its year."""
+
+ALL_TEMPLATES = "all"  # the template_id of the mean of the templates' shares
+_Block = tuple[str, tuple[int | None, str | None], str, str]
+
+
+def representation_rows(
+    texts: Iterable[TextDocument],
+    labour: Mapping[str, Labour],
+    *,
+    models: Sequence[str],
+    occupations: Sequence[str],
+    templates: Sequence[str],
+    batch: int | None,
+    scopes: Sequence[tuple[int | None, str | None]] = (),
+    unread: Container[str] = (),
+) -> list[Row]:
+    """Make the rows of representation.csv, per model and occupation each template and then `all`.
+
+    `texts`: those whose prompt named no gender.
+    Of a sampled run (`batch` given) the draws numbered below `batch` enter: later ones were drawn because
+    of what the first ones said, and their number depends on the outcome. Of imported texts (`batch` None) all
+    enter, and an occupation that a model has no text of has no rows.
+
+    `scopes` are the (instruction_id, setting) of a study under instructions, in its order. Models that are
+    `unread` have counts but no share. A draw of a model, occupation, template or scope that is not listed is
+    a `ValueError`: left out silently it would be missing from a share.
+    """
+    blocks = [(model, scope) for model in models for scope in scopes or [(None, None)]]
+    tallies: dict[_Block, Counter[str]] = {}
+    copies = Counter[tuple[_Block, str, str]]()
+    for text in texts:
+        if batch is not None and text.draw >= batch:
+            continue
+        of_text = (text.model, (text.instruction_id, text.setting), text.occupation, text.template_id)
+        tally = tallies.setdefault(of_text, Counter())
+        tally.update(["n_texts", f"n_{text.gender or 'unassociated'}"])
+        tally.update(
+            n_refused=int(text.refused),
+            n_empty=int(text.empty and text.finish != "length"),
+            n_cut=int(text.finish == "length"),
+        )
+        if text.gender:
+            # Of a unit of c copies the first counts 1² = 1, the second 2² − 1² = 3: in all c².
+            copies[of_text, text.unit, text.gender] += 1
+            tally.update(n_squared=2 * copies[of_text, text.unit, text.gender] - 1)
+    listed = {(*block, o, t) for block in blocks for o in occupations for t in templates}
+    if strangers := tallies.keys() - listed:
+        raise ValueError(f"Texts of {min(strangers, key=repr)} are not among what is represented.")
+    rows: list[Row] = []
+    for block in blocks:
+        of_scope: Row = dict(zip(("instruction_id", "setting"), block[1], strict=True)) if scopes else {}
+        for occupation in occupations:
+            of_templates = {t: tallies.get((*block, occupation, t), Counter()) for t in templates}
+            if batch is None and not any(of_templates.values()):
+                continue
+            read, of_labour = block[0] not in unread, labour.get(occupation, (None, None))
+            for row in _rows_of_occupation(of_templates, of_labour, of_scope, read=read):
+                rows.append({"model": block[0], "occupation": occupation, **row})
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """The numbers of one row; the bounds are the female share if all dropped texts were women, or men."""
+
+    female: Proportion
+    nonbinary: Proportion
+    if_female: float | None
+    if_male: float | None
+    reason: str | None
+
+
+_NO_SHARES = _Shares(Proportion(None), Proportion(None), None, None, NOT_ENGLISH)
+
+_COUNTS = (
+    *("n_texts", "n_female", "n_male", "n_nonbinary", "n_unassociated"),
+    *("n_refused", "n_empty", "n_cut"),
+)
+
+
+def _rows_of_occupation(
+    tallies: Mapping[str, Counter[str]], labour: Labour, scope: Row, *, read: bool
+) -> Iterator[Row]:
+    by_template = {template: _shares(counts) if read else _NO_SHARES for template, counts in tallies.items()}
+    counted = [*tallies.items(), (ALL_TEMPLATES, sum(tallies.values(), Counter()))]
+    mean = _mean(by_template) if read else _NO_SHARES
+    for (template, counts), row_shares in zip(counted, [*by_template.values(), mean], strict=True):
+        low, high = row_shares.female.ci95 or (None, None)
+        nonbinary_low, nonbinary_high = row_shares.nonbinary.ci95 or (None, None)
+        yield {
+            "template_id": template,
+            **{name: counts[name] for name in _COUNTS},
+            "female_share": row_shares.female.estimate,
+            "ci_low": low,
+            "ci_high": high,
+            "se": row_shares.female.se,
+            "nonbinary_share": row_shares.nonbinary.estimate,
+            "nonbinary_ci_low": nonbinary_low,
+            "nonbinary_ci_high": nonbinary_high,
+            "share_if_dropped_female": row_shares.if_female,
+            "share_if_dropped_male": row_shares.if_male,
+            "labour_female_share": labour[0],
+            "labour_year": labour[1],
+            **scope,
+            "reason": row_shares.reason,
+        }
+
+
+def _shares(counts: Mapping[str, int]) -> _Shares:
+    female, nonbinary = counts["n_female"], counts["n_nonbinary"]
+    associated, n_texts = female + counts["n_male"] + nonbinary, counts["n_texts"]
+    reason = "one text with an inferred gender: no standard error" if associated == 1 else None
+    if not associated:
+        reason = "no text with an inferred gender" if n_texts else "no text"
+    independent = associated**2 / counts["n_squared"] if associated else 0
+    if independent < associated:
+        reason = f"copies: {associated} texts with a gender are worth {independent:.1f} independent ones"
+    return _Shares(
+        proportion(female, associated, independent),
+        proportion(nonbinary, associated, independent),
+        (female + counts["n_unassociated"]) / n_texts if n_texts else None,
+        female / n_texts if n_texts else None,
+        reason,
+    )
+
+
+def _mean(shares: Mapping[str, _Shares]) -> _Shares:
+    """Average over templates; a number that one template lacks is missing here too, with its reason."""
+    parts = list(shares.values())
+
+    def mean_if_all(values: Sequence[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+    return _Shares(
+        mean_of_proportions([part.female for part in parts]),
+        mean_of_proportions([part.nonbinary for part in parts]),
+        mean_if_all([part.if_female for part in parts]),
+        mean_if_all([part.if_male for part in parts]),
+        joined([part.reason and f"{template}: {part.reason}" for template, part in shares.items()]),
+    )
+
+
+LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
+
+
+def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
+    """Make the rows of deciles.csv (GAS(P) Figure 2), and a note on the occupations that are not in them.
+
+    Arguments: rows of representation.csv; those under an instruction do not enter.
+    Returns: per model, template and side of the labour market (a labour share of exactly 0.5 is
+        female-dominated) ten rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose
+        female_share lies there, also where it is 0. Without any labour share: no rows.
+    """
+    deciles: list[Row] = []
+    notes = []
+    for (model, template), of_template in grouped(without_instruction(rows), "model", "template_id").items():
+        both = defined(of_template, "female_share", "labour_female_share")
+        pairs = [(row["female_share"], row["labour_female_share"]) for row in both]
+        note = _left_out(len(of_template) - len(pairs), len(of_template))
+        # An occupation without a share in one template has none in `all`, so its note counts every loss.
+        notes.append(f"{model}: {note}" if note and template == ALL_TEMPLATES else None)
+        counts = Counter(  # the mean of 1/10 and 7/10 is 0.4, and rounding puts it a hair below
+            (LABOUR_SIDES[labour < 0.5], min(math.floor(share * 10 + 1e-12), 9)) for share, labour in pairs
+        )
+        for side, decile in product(LABOUR_SIDES, range(10)):
+            ends = {"decile_low": decile / 10, "decile_high": (decile + 1) / 10}
+            scope = {"model": model, "template_id": template, "labour_side": side}
+            deciles.append({**scope, **ends, "n_occupations": counts[side, decile]})
+    if not defined(rows, "labour_female_share"):
+        return [], "no occupation has a workforce share"
+    return deciles, joined(notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabourContrast:
+    """Share of women in a model's texts and in the labour force, occupation by occupation."""
+
+    model: str
+    occupations: tuple[str, ...]  # by name, so that no order of rows changes a sum
+    share: FloatArray  # [n], women's part of women and men: the labour force counts no others
+    labour: FloatArray  # [n]
+    ends: tuple[FloatArray, FloatArray]  # [n], the share if all texts without a gender were men's, women's
+    noise: FloatArray  # [n], variance of the share that the number of texts brings
+    note: str | None  # how many occupations were left out
+    labels: str | None  # how many labels of a person corrected shares
+
+
+def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
+    """Pair represented shares and labour shares for the tests of their difference, one contrast per model.
+
+    Shares are means over prompts without an instruction; occupations that lack one are left out
+    (methods/representation#labour-slope).
+    """
+    contrasts = []
+    plain = without_instruction(rows)
+    prompts_of = grouped(plain, "model", "occupation")
+    for (model,), of_model in grouped(where(plain, template_id=ALL_TEMPLATES), "model").items():
+        both = defined(of_model, "female_share", "labour_female_share")
+        shares = {
+            str(row["occupation"]): (row["labour_female_share"], *of_two)
+            for row in sorted(both, key=itemgetter("occupation"))
+            if (of_two := women_among(WOMEN_AND_MEN, prompts_of[model, row["occupation"]])) is not None
+        }
+        labour, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
+        note, labels = _left_out(len(of_model) - len(shares), len(of_model)), by_labels(of_model)
+        contrasts.append(
+            LabourContrast(model, tuple(shares), share, labour, (low, high), noise, note, labels)
+        )
+    return contrasts
+
+
+def _left_out(n_out: int, n: int) -> str | None:
+    return f"{n_out} of {n} occupations left out: no share or no workforce share" if n_out else None

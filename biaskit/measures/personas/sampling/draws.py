@@ -1,0 +1,214 @@
+"""The generation engine's first half: series of draws → rounds → texts on disk, where analysis starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from biaskit.errors import ModelError
+from biaskit.measures.personas.power import plan_sentence
+from biaskit.measures.personas.sampling.design import DrawSeries, PersonasDesign, form_for, part_of
+from biaskit.measures.personas.sampling.open_draws import OpenDraws
+from biaskit.measures.personas.sampling.stored_design import compatibility, describe_design, design_signature
+from biaskit.measures.personas.texts.association import associate_answer
+from biaskit.measures.personas.texts.documents import why_not
+from biaskit.models.base import TextGenerator, closing_stream
+from biaskit.progress import ModelPlan
+from biaskit.records import Draw, DrawRequest, Failed, Plan, PromptForm
+from biaskit.runs.course import Pending, Work, ask_models
+from biaskit.runs.manifest import model_entry
+from biaskit.runs.rows import NoRow
+from biaskit.runs.session import Outcome, Session
+from biaskit.runs.store import StoredRows
+
+
+def draw_texts(
+    design: PersonasDesign, session: Session[TextGenerator], resolved: dict[str, Any] | None = None
+) -> Outcome:
+    """Draw and store every text that has no row yet; `resolved`: the design's description, if at hand."""
+    study = design.study
+    generators = session.begin(
+        "personas",
+        study.name,
+        question=partial(compatibility, design),
+        resolved=lambda: describe_design(design) if resolved is None else resolved,
+    )
+    forms = _forms(design, generators, session)
+    stored: StoredRows[str | None] = StoredRows(gender_of(design), None)
+    sharded = part_of(design, session.shard)
+
+    def work_of(label: str) -> DrawWork:
+        return DrawWork(sharded, generators[label], forms[label], stored)
+
+    def entry_of(label: str) -> dict[str, Any]:
+        batch_size = session.manifest["models"].get(label, {}).get("batch_size")
+        return {**model_entry(generators[label].identity, forms[label]), "batch_size": batch_size}
+
+    models = {label: generators[label] for label in forms}
+    ask_models(session, study, models, stored, work_of, entry_of, partial(design_signature, design))
+    return session.outcome
+
+
+def gender_of(design: PersonasDesign) -> Callable[[Mapping[str, Any]], str | None]:
+    """From a stored text to its associated gender, as a study reads it."""
+
+    def gender(row: Mapping[str, Any]) -> str | None:
+        if why := why_not(row):
+            raise NoRow(why)
+        honorifics = design.study.honorifics
+        return associate_answer(row["text"], row["finish_reason"], honorifics=honorifics).gender
+
+    return gender
+
+
+def _forms(
+    design: PersonasDesign, generators: Mapping[str, TextGenerator], session: Session[TextGenerator]
+) -> dict[str, PromptForm]:
+    """Each model's own form: a personas run has one form per model (methods/texts#completion-forms)."""
+    forms: dict[str, PromptForm] = {}
+    for label, generator in generators.items():
+        try:
+            forms[label] = form_for(design.study, generator.identity)
+        except ModelError as error:
+            session.leave_out(label, error)
+    if len(set(forms.values())) > 1:
+        listed = ", ".join(f"{label} {form}" for label, form in forms.items())
+        session.outcome.notes.append(
+            f"Prompt formats differ between the models ({listed}): they are not compared. --prompt-format"
+            " sets one for all, in another run."
+        )
+    return forms
+
+
+class DrawWork(Work[str | None]):
+    """One model's draws: rounds of all its open series, and once the texts whose prompt names a gender."""
+
+    engine = "personas"
+
+    def __init__(
+        self,
+        design: PersonasDesign,
+        generator: TextGenerator,
+        form: PromptForm,
+        stored: StoredRows[str | None],
+    ) -> None:
+        super().__init__(generator, form, stored)
+        self.design = design
+        self.draws = OpenDraws(design, form, generator.identity.fingerprint, stored.values)
+        self._round, self._written, self._missing = 0, 0, 0
+        self._last_try = False
+
+    def planned(self) -> Iterator[DrawRequest]:
+        """Each series' draws, up to the first that is not stored."""
+        for series in self.draws.series:
+            yield from self.draws.stored_of(series)
+
+    def pending(self) -> Sequence[DrawRequest]:
+        """The draws that are certain to be asked."""
+        return self.draws.outlook()[0]
+
+    def named(self, key: str) -> str:
+        """The prompt and the occupation of a draw."""
+        series = self.draws.series_with(key)
+        return "" if series is None else f"prompt {series.template_id}, occupation {series.occupation!r}"
+
+    def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
+        """How many draws are to come, as a range where Algorithm 5 decides."""
+        missing, later = len(pending.requests), self.draws.outlook()[1]
+        plan: Plan[DrawRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+        seconds: float | None = 0.0
+        if missing:
+            plan = self.model.plan_draws(pending.requests)
+            seconds = self.model.estimate_seconds(plan.new_tokens_max)
+        growth = (missing + later) / missing if missing else 1.0
+        draws, filling = self.draws, self.draws.filling
+        n_there = sum(key in draws.stored for key in draws.of_key)
+        n_most = len(draws.open_series) * filling.most + len(draws.specified) * filling.n
+        return ModelPlan(
+            run=session.run,
+            label=self.label,
+            form=self.form,
+            n_cells=n_there + missing,
+            n_stored=n_there - len(pending.taken),
+            n_taken=len(pending.taken),
+            taken_from=pending.sources,
+            n_batches=0,
+            prompt_tokens=plan.prompt_tokens,
+            seconds=seconds,
+            unit="texts",
+            n_cells_most=min(n_most, n_there + missing + later),
+            new_tokens=plan.new_tokens_max,
+            seconds_most=None if seconds is None else seconds * growth,
+            calls=plan.calls if self.model.identity.where == "api" else None,
+            cost=plan.cost_max,
+            cost_most=None if plan.cost_max is None else plan.cost_max * growth,
+            shows=plan_sentence(self.design, len(session.models)) if session.shard.whole else "",
+        )
+
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Draw | Failed]]:
+        """Round after round, until no series is open; a failed draw is requested once more in its round."""
+        if session.outcome.offline is not None:
+            # Nobody is asked: what came may have opened a round whose answers are at hand too.
+            n_stored = -1
+            while len(self.draws.stored) > n_stored and (due := self.pending()):
+                n_stored = len(self.draws.stored)
+                yield from self._answers_to(due)
+            return
+        still_open: list[DrawSeries] = list(self.draws.open_series)
+        while still_open or self._round == 0:
+            requests = self.draws.round(self._round, still_open)
+            for self._last_try in (False, True):
+                if any(map(self.draws.is_missing, requests)):
+                    yield from self._answers_to(requests)
+            self._round += 1
+            still_open = [series for series in still_open if self.draws.is_open(series, self._round)]
+
+    def _answers_to(self, requests: Sequence[DrawRequest]) -> Iterator[Sequence[Draw | Failed]]:
+        """Draw what a round lacks."""
+        missing = [request for request in requests if self.draws.is_missing(request)]
+        # Where neighbours share a forward, a resumed run has the batches of an unbroken one.
+        plan = self.model.plan_draws(requests if self.model.whole_batches else missing)
+        batches = [batch for batch in plan.batches if any(map(self.draws.is_missing, batch))]
+        self._written, self._missing = 0, len(missing)
+        with closing_stream(self.model.generate(batches)) as groups:
+            for group in groups:
+                fresh = [answer for answer in group if answer.key not in self.draws.stored]
+                self._written += sum(isinstance(answer, Draw) for answer in fresh)
+                yield fresh
+                for answer in fresh:
+                    if isinstance(answer, Draw):
+                        honorifics = self.design.study.honorifics
+                        found = associate_answer(answer.text, answer.finish, honorifics=honorifics)
+                        self.draws.stored[answer.key] = found.gender
+                    elif self._last_try:
+                        self.draws.given_up.add(answer.key)
+
+    def failures(self, answers: Sequence[Draw | Failed]) -> Sequence[Draw | Failed]:
+        """Those of the second try."""
+        return answers if self._last_try else ()
+
+    def progress(self) -> tuple[str, int, int]:
+        """Texts of the round."""
+        return f"{self.label}, batch {self._round + 1}", self._written, self._missing
+
+    def row(self, answer: Draw) -> dict[str, Any]:
+        """A row of generations.jsonl (reference/run-folder#rows)."""
+        series, request = self.draws.of_key[answer.key]
+        return {
+            "key": answer.key,
+            "model": self.label,
+            **series.scope(),
+            "draw": request.number,
+            "seed": request.seed if answer.seeded else None,
+            "prompt_form": self.form,
+            "prompt": answer.prompt,
+            "system": series.prompt.system,
+            "text": answer.text,
+            **({} if answer.raw is None else {"raw": answer.raw}),
+            "finish_reason": answer.finish,
+            "n_tokens": answer.answered.new_tokens,
+            "prompt_tokens": answer.answered.prompt_tokens,
+            "answered_by": answer.answered.by,
+            "answered_at": answer.answered.at,
+        }

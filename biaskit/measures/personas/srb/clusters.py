@@ -1,0 +1,66 @@
+"""The clusters of a run: which words, which vectors, which categories (methods/srb#clusters)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import product
+
+from biaskit.corpora.loaders import load_categories, load_word_list
+from biaskit.measures.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
+from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments
+from biaskit.measures.personas.vectors.files import load_pretrained
+from biaskit.measures.personas.vectors.training import Vectors
+from biaskit.measures.personas.words.run_lists import RunLists
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.study.keys import PersonasStudy
+from biaskit.tables.query import Row
+
+
+def cluster_tables(
+    documents: TextDocuments,
+    lists: RunLists,
+    study: PersonasStudy,
+    vectors: Vectors,
+    notes: list[str],
+    record: dict[str, object],
+) -> dict[str, Sequence[Row]]:
+    """Make clusters.csv and silhouette.csv of the associated genders' words."""
+    # A model without lists gets empty ones: a cluster is kept only where every model has it.
+    words = {
+        (model, occupation, gender): lists.words(model, occupation, ASSOCIATED, gender)
+        for model, occupation, gender in product(documents.models, documents.occupations, WOMEN_AND_MEN)
+    }
+    dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
+    categories = load_categories(study.categories) if study.categories else {}
+    wanted = words_to_cluster(words, drop_words=dropped)
+    source, _, path = study.cluster_vectors.partition(":")
+    words_with_vector: Sequence[str] = wanted
+    if source in ("", "pretrained"):
+        matrix, words_with_vector, _ = (load_pretrained(path, wanted) if source else vectors).rows(wanted)
+    else:
+        # The encoder lives with the models; torch loads only here.
+        from biaskit.models.huggingface.sentence import encode_words, pooling_note
+
+        if note := pooling_note(path):
+            notes.append(note)
+        matrix = encode_words(path, wanted)
+    clustering = find_clusters(
+        words,
+        words_with_vector,
+        matrix,
+        drop_words=dropped,
+        k=study.k,
+        k_rule=study.k_rule,
+        released=study.keep_rule == "released",
+        categories=categories,
+        seed=study.seed,
+    )
+    notes += clustering.notes
+    fields = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")
+    record["clusters"] = {name: getattr(clustering, name) for name in fields}
+    rows = [asdict(row) for row in clustering.rows]
+    if documents.models == (ALL_MODELS,):
+        # Imported texts without a model column: their one model is the sum already.
+        rows = rows[::2]
+    return {"clusters": rows, "silhouette": [asdict(row) for row in clustering.curve]}

@@ -1,0 +1,381 @@
+"""How near the words for associated women and men lie to those for specified ones (methods/srb#srb).
+
+    CH(C, T)      = mean over c in C of the smallest 1 − cos(c, t) over t in T
+    SRB(C | F, M) = CH(C, specified women) − CH(C, specified men)       in [−2, 2]
+
+Negative = closer to specified women. A raw score also measures how long the vectors were trained and how
+long the two target lists are, so it comes with the plain overlap, the score at equal lengths, and its place
+among scores with shuffled labels. `srb_z` says how strong the evidence is, and grows with the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from biaskit.arguments import TEXTS, checked
+from biaskit.common.wording import PEOPLE, first_words, short
+from biaskit.errors import UsageError
+from biaskit.measures.personas.vectors.training import Vectors
+from biaskit.measures.personas.words.contrasts import MarkedWord
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.crossed import joined
+from biaskit.stats.swaps import reaches
+from biaskit.stats.welch import varies
+
+Places = NDArray[np.intp]  # places of one list's words among the words of the compared texts
+WORDS_NAMED = 10
+
+PRONOUNS: Mapping[str, frozenset[str]] = {
+    # Not shell, shed, hed, hell: they are words.
+    "all": frozenset(
+        {
+            *("he", "him", "his", "himself", "she", "her", "hers", "herself"),
+            *("they", "them", "their", "theirs", "themself", "themselves"),
+            *("hes", "shes", "theyre", "theyve", "theyd", "theyll"),
+        }
+    ),
+    "released": frozenset({"she", "he", "they", "them", "hers", "his", "their", "theirs"}),
+}
+"""Words removed from the candidates; `all` also from the targets (methods/srb#srb-pronouns)."""
+
+NULL_OF_MARKED_LISTS = "vectors depend on the lists"
+
+
+@dataclass(frozen=True, slots=True)
+class SrbScore:
+    """One gender's score in one occupation; numbers are None where the reason says why."""
+
+    gender: str  # whose candidates: the gender of texts that were not given one
+    srb: float | None = None  # negative = closer to specified women
+    distance_female: float | None = None  # Chamfer distance to the words for specified women, in [0, 2]
+    distance_male: float | None = None
+    n_candidates: int | None = None  # words with a vector, names and pronouns left out; so the targets
+    n_target_female: int | None = None
+    n_target_male: int | None = None
+    n_oov: int | None = None
+    overlap_only: float | None = None  # negative = more words shared with specified women
+    srb_matched: float | None = None  # both target lists at the length of the shorter
+    srb_seed_sd: float | None = None
+    null_mean: float | None = None  # of scores with shuffled labels, first seed, as all that follows
+    null_sd: float | None = None
+    p_value: float | None = None
+    srb_z: float | None = None
+    srb_content: float | None = None  # without gender words on both sides
+    srb_content_p_value: float | None = None
+    reason: str | None = None
+    oov: tuple[str, ...] = ()  # words without a vector, alphabetical
+
+    @property
+    def sign_changes(self) -> bool:
+        """Whether lists of equal length turn the score's direction round."""
+        return self.srb is not None and self.srb_matched is not None and self.srb * self.srb_matched < 0
+
+    def row(self, vectors: str) -> dict[str, object]:
+        """Return the columns of srb.csv but model, occupation, control; `vectors` names the vector model."""
+        return {name: value for name, value in asdict(self).items() if name != "oov"} | {"vectors": vectors}
+
+
+# --- two sets of words ---------------------------------------------------------------------------
+
+
+def chamfer_distance(candidates: ArrayLike, targets: ArrayLike) -> float:
+    """Compute the mean distance of each candidate to its nearest target (Chamfer; not symmetric).
+
+    Formula: mean over c of min over t of (1 − cos(c, t)).
+
+    >>> bk.chamfer_distance([[1, 0], [0, 1]], [[1, 0]])
+    0.5
+
+    Args:
+        candidates, targets: arrays `(n, d)` and `(m, d)` of vectors of any length above zero.
+
+    Returns a number in [0, 2]; 0 when every candidate is a target. Raises `UsageError` where a set is empty
+    or has a vector of zeros, or the dimensions differ.
+    """
+    c, t = _unit_rows(candidates, "candidates"), _unit_rows(targets, "targets")
+    if c.shape[1] != t.shape[1]:
+        raise UsageError(f"Candidates have {c.shape[1]} dimensions, targets {t.shape[1]}: use one model.")
+    return _mean_nearest(_distances(c, t))
+
+
+@checked(candidates=TEXTS, female=TEXTS, male=TEXTS)
+def srb(
+    candidates: Sequence[str], female: Sequence[str], male: Sequence[str], vectors: Vectors
+) -> float | None:
+    """Compute the Subset Representational Bias of a list of words, nothing removed from it.
+
+    Formula: CH(candidates, female) − CH(candidates, male), where CH is `bk.chamfer_distance`: GAS(P)
+    Algorithm 6 without its two slips (it divides inside its loop, and keeps the women's minimum for the men).
+
+    >>> from biaskit.measures.personas.vectors.training import Vectors
+    >>> vectors = Vectors.from_rows(["kind", "warm", "loud"], [[1, 0], [1, 0], [0, 1]])
+    >>> bk.srb(["kind"], female=["warm"], male=["loud"], vectors=vectors)
+    -1.0
+
+    Args:
+        candidates, female, male: the words that are scored, and those of texts requested about each gender.
+        vectors: in which they are compared; words without a vector are left out.
+
+    Returns a number in [−2, 2], negative = closer to `female`; None when a list has no word with a vector.
+    Raises `UsageError` for other vectors.
+    """
+    if not isinstance(vectors, Vectors):
+        raise UsageError(f"vectors is {short(repr(vectors))}: give a word vector model.")
+    c, f, m = (vectors.rows(words)[0] for words in (candidates, female, male))
+    if not (len(c) and len(f) and len(m)):
+        return None
+    return _mean_nearest(_distances(c, f)) - _mean_nearest(_distances(c, m))
+
+
+def overlap_only(candidates: Collection[str], female: Collection[str], male: Collection[str]) -> float | None:
+    """Compute what remains of the score when words are only equal or different.
+
+    Formula: (|C ∩ M| − |C ∩ F|) / |C|.
+    Returns: in [−1, 1]; negative = more candidates stand in `female`.
+    Missing or empty input: None without candidates.
+    Reference: methods/srb#srb-matched.
+    """
+    c = set(candidates)
+    return (len(c.intersection(male)) - len(c.intersection(female))) / len(c) if c else None
+
+
+def _unit_rows(vectors: ArrayLike, role: str) -> FloatArray:
+    try:
+        rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"The {role} are not an array of vectors: {short(error)}.") from error
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not rows.size or not (lengths > 0).all():
+        raise UsageError(f"The {role} are empty or have a vector of zeros: leave such words out.")
+    unit: FloatArray = rows / lengths
+    return unit
+
+
+def _distances(candidates: FloatArray, targets: FloatArray) -> FloatArray:
+    """Compute 1 − cosine of unit rows, `(n, m)`, clipped: a word and itself would give −1e−16."""
+    return np.clip(1.0 - candidates @ targets.T, 0.0, 2.0)
+
+
+def _mean_nearest(distances: FloatArray) -> float:
+    return float(distances.min(axis=1).mean())
+
+
+# --- the lists of one occupation -----------------------------------------------------------------
+
+
+def scores_with_content(
+    candidates: Mapping[str, Sequence[str]],
+    targets: Mapping[str, Sequence[MarkedWord]],
+    vectors: Sequence[Vectors],
+    *,
+    null: Callable[[], ShuffledZ] | str,
+    pronouns: str,
+    names: Collection[str],
+    gender_words: Collection[str],
+) -> dict[str, SrbScore]:
+    """Score as `srb_scores` does, and beside each score give the one without gender words.
+
+    Ms, Mr, woman and mother lie nearest to themselves, so only `srb_content` says that women and men are
+    described differently. All lists leave `gender_words` out, the shuffled ones too; where nothing is left to
+    score it is None, with the reason. Reference: methods/srb#srb-content.
+    """
+    drawn = cache(null) if callable(null) else null
+    scores = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=names)
+    left_out = frozenset(names).union(gender_words)
+    contents = srb_scores(candidates, targets, vectors, null=drawn, pronouns=pronouns, names=left_out)
+    for gender, content in contents.items():
+        score = scores[gender]
+        lost = score.srb is not None and content.srb is None
+        reason = joined([score.reason, f"without gendered words: {content.reason}" if lost else None])
+        scores[gender] = replace(
+            score, srb_content=content.srb, srb_content_p_value=content.p_value, reason=reason
+        )
+    return scores
+
+
+def srb_scores(
+    candidates: Mapping[str, Sequence[str]],
+    targets: Mapping[str, Sequence[MarkedWord]],
+    vectors: Sequence[Vectors],
+    *,
+    null: Callable[[], ShuffledZ] | str,
+    pronouns: str = "all",
+    names: Collection[str] = frozenset(),
+) -> dict[str, SrbScore]:
+    """Score one occupation, once for each gender that has candidates.
+
+    Arguments: candidates, gender → words marked for it where no gender is in the prompt; targets, female
+        and male → words marked for it where that gender is; vectors, one model per seed with the same
+        words; null, the function that makes z of the specified texts under shuffled labels (called once, and
+        only when there is a score), or the reason why there is none; pronouns, a key of `PRONOUNS`; names,
+        words that leave all lists, the shuffled ones too.
+    Returns: distances, score and matched score as means over the seeds; `srb_seed_sd` the sample SD.
+    Missing or empty input: a list that is empty, or has no word with a vector: no score, with the reason.
+    Reference: methods/srb#srb-matched.
+    """
+    from threadpoolctl import threadpool_limits
+
+    removed = PRONOUNS[pronouns].union(names)
+    left_out = removed if pronouns == "all" else frozenset(names)
+    ordered = {
+        gender: sorted((m for m in targets[gender] if m.word not in left_out), key=lambda m: (-m.z, m.word))
+        for gender in WOMEN_AND_MEN
+    }
+    lists = _Targets(ordered, vectors, left_out, null)
+    # In one thread: the last digits of sums must not depend on the number of cores.
+    with threadpool_limits(limits=1):
+        return {
+            gender: _score(gender, [word for word in words if word not in removed], lists)
+            for gender, words in candidates.items()
+        }
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """The target lists of an occupation, and the same under shuffled labels."""
+
+    ordered: Mapping[str, Sequence[MarkedWord]]  # by z, names and pronouns left out
+    vectors: Sequence[Vectors]
+    left_out: Collection[str]  # names, and pronouns where they leave the targets too
+    null: Callable[[], ShuffledZ] | str
+
+    def has(self, word: str) -> bool:
+        """Whether the word has a vector in every model."""
+        return all(word in vectors for vectors in self.vectors)
+
+    @cached_property
+    def words(self) -> dict[str, list[str]]:
+        """Words with a vector."""
+        return {
+            gender: [marked.word for marked in of_gender if self.has(marked.word)]
+            for gender, of_gender in self.ordered.items()
+        }
+
+    @cached_property
+    def matched(self) -> dict[str, int]:
+        """How many words each list keeps at the length of the shorter one; ties in z at the cut stay."""
+        z_of = {g: [m.z for m in marked if self.has(m.word)] for g, marked in self.ordered.items()}
+        shorter = min(map(len, z_of.values()))
+        return {g: sum(value >= z[shorter - 1] for value in z) if shorter else 0 for g, z in z_of.items()}
+
+    @cached_property
+    def shuffled(self) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
+        """Lists of the observed lengths under shuffled labels, or why there are none."""
+        if isinstance(self.null, str):
+            return self.null
+        drawn = self.null()
+        if undefined := int(np.isnan(drawn.z.sum(axis=1)).sum()):
+            return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words"
+        allowed = np.array([self.has(word) and word not in self.left_out for word in drawn.words])
+        n_female, n_male = (len(self.words[gender]) for gender in WOMEN_AND_MEN)
+        female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
+        male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)
+        if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
+            return f"{empty} of {len(drawn.z)} shuffles leave a gender without words"
+        return drawn, female, male
+
+
+def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
+    with_vector = [word for word in candidates if targets.has(word)]
+    female, male = (targets.words[gender] for gender in WOMEN_AND_MEN)
+    every = {*candidates, *(m.word for marked in targets.ordered.values() for m in marked)}
+    oov = tuple(sorted(every.difference(with_vector, female, male)))
+    bare = SrbScore(
+        gender,
+        n_candidates=len(with_vector),
+        n_target_female=len(female),
+        n_target_male=len(male),
+        n_oov=len(oov),
+        oov=oov,
+    )
+    left_out = f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
+    obstacles = [] if candidates else ["no candidate words"]
+    obstacles += [f"no words for requested {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
+    obstacles += [] if with_vector else ["no candidate word has a vector"]
+    obstacles += [
+        f"no word for requested {PEOPLE[g]} has a vector" for g in WOMEN_AND_MEN if not targets.words[g]
+    ]
+    if obstacles:
+        return replace(bare, reason=joined([obstacles[0], left_out]))
+    of_seeds = []
+    for vectors in targets.vectors:
+        c = vectors.rows(with_vector)[0]
+        distances = [_distances(c, vectors.rows(targets.words[g])[0]) for g in WOMEN_AND_MEN]
+        to_women, to_men = map(_mean_nearest, distances)
+        pairs = zip(distances, WOMEN_AND_MEN, strict=True)
+        at_equal = [_mean_nearest(d[:, : targets.matched[g]]) for d, g in pairs]
+        of_seeds.append((to_women, to_men, to_women - to_men, at_equal[0] - at_equal[1]))
+    distance_female, distance_male, score, matched = np.mean(of_seeds, axis=0).tolist()
+    scores = np.array([of_seed[2] for of_seed in of_seeds])
+    null, why_no_null = _against_null(with_vector, float(scores[0]), targets)
+    scored = replace(
+        bare,
+        srb=score,
+        distance_female=distance_female,
+        distance_male=distance_male,
+        overlap_only=overlap_only(with_vector, female, male),
+        srb_matched=matched,
+        srb_seed_sd=float(scores.std(ddof=1)) if len(scores) > 1 else None,
+        **null,
+    )
+    reasons = [
+        why_no_null,
+        None if len(scores) > 1 else "one vector model: no srb_seed_sd",
+        "the sign changes when both target lists have one length" if scored.sign_changes else None,
+        left_out,
+    ]
+    return replace(scored, reason=joined(reasons))
+
+
+# --- shuffled labels -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShuffledZ:
+    """z of the words of the specified texts, women against men, under n shuffles of their labels.
+
+    They are shuffled within prompts, over texts in an order that does not depend on how they are stored
+    (methods/srb#srb-null).
+    """
+
+    words: Sequence[str]  # [W]
+    z: FloatArray  # [n, W]; positive = marked for women; NaN along a shuffle whose z is undefined
+    in_female: BoolArray  # [n, W]: the word occurs in the texts then labelled women's
+    in_male: BoolArray
+
+
+def _top(z: FloatArray, n: int) -> list[Places]:
+    """Find the places of the n largest z of each row `[S, W]`, more where others equal the last of them."""
+    last = max(z.shape[1] - n, 0)
+    cut = np.partition(z, last, axis=1)[:, last : last + 1]
+    return [np.flatnonzero(row) for row in (z >= cut) & (z > -np.inf)]
+
+
+def _against_null(
+    candidates: Sequence[str], observed: float, targets: _Targets
+) -> tuple[dict[str, Any], str | None]:
+    """Place the first seed's score among shuffled ones: fields of an `SrbScore`, and why some are missing."""
+    if isinstance(targets.shuffled, str):
+        return {}, targets.shuffled
+    shuffled, of_women, of_men = targets.shuffled
+    words, vectors = shuffled.words, targets.vectors[0]
+    used = np.unique(np.concatenate([*of_women, *of_men]))
+    c = vectors.rows(candidates)[0]
+    used_targets = vectors.rows([words[place] for place in used])[0]
+    distances = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest
+    distances[used] = _distances(used_targets, c)
+    pairs = zip(of_women, of_men, strict=True)
+    scores = np.array([distances[f].min(axis=0).mean() - distances[m].min(axis=0).mean() for f, m in pairs])
+    mean, sd = float(scores.mean()), float(scores.std(ddof=1))
+    extreme = reaches(np.abs(scores - mean), abs(observed - mean))
+    null = {"null_mean": mean, "null_sd": sd, "p_value": (1 + int(extreme.sum())) / (len(scores) + 1)}
+    if not varies(scores, scores):
+        return null, "the permutation baseline has no spread: no srb_z"
+    return {**null, "srb_z": (observed - mean) / sd}, None

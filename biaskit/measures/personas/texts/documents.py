@@ -1,0 +1,340 @@
+"""The texts of a run as the analysis uses them: in study order, associated, tokenised; read once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, get_args
+
+from biaskit.common.marks import first_mark, legible
+from biaskit.common.provenance import canonical_json
+from biaskit.errors import RunError
+from biaskit.measures.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
+from biaskit.measures.personas.sampling.rounds import Filling, Tally
+from biaskit.measures.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
+from biaskit.measures.personas.texts.copies import Shingles, shingles_of, units
+from biaskit.measures.personas.texts.english import EnglishEvidence
+from biaskit.measures.personas.texts.names import NameEvidence
+from biaskit.measures.personas.texts.outcomes import DECLINES, NO_DESCRIPTION, text_outcome
+from biaskit.measures.personas.texts.tokens import TokenisedTexts, tokeniser
+from biaskit.records import GENDERS, Finish
+from biaskit.runs.drift import Answerers
+from biaskit.runs.store import Reading, read_rows, rows_file
+from biaskit.stats.resampling import generator
+from biaskit.study.keys import PersonasStudy
+
+ASSOCIATED, SPECIFIED = "associated", "specified"
+NO_TEXTS = {ASSOCIATED: "no texts without a requested gender", SPECIFIED: "no texts with a requested gender"}
+
+
+@dataclass(frozen=True, slots=True)
+class TextDocument:
+    """One text: where it comes from, and what was counted in it. `place` is its row in the tokens."""
+
+    key: str
+    model: str
+    occupation: str
+    template_id: str
+    draw: int
+    specified_gender: str | None
+    finish: Finish | None
+    empty: bool
+    association: Association
+    place: int
+    instruction_id: int | None = None
+    setting: str | None = None
+    group: str | None = None  # what the user's own column says of it
+    outcome: str | None = None  # by the rules on its words; of an imported text only whether it declines
+    read: bool = True  # false where the rules cannot read its author's texts
+    copy_of: str | None = None  # the key of the first text that it is a copy of
+    mark: str | None = None  # the first written line mark, tag or code in it
+    shingles: Shingles = field(default_factory=partial(shingles_of, ""), compare=False, repr=False)
+
+    @property
+    def origin(self) -> str:
+        """Whether the prompt named the gender."""
+        return ASSOCIATED if self.specified_gender is None else SPECIFIED
+
+    @property
+    def gender(self) -> str | None:
+        """The gender its words count for: as specified (unless held out), else as associated.
+
+        None for a text that was refused, is empty, or that the rules cannot read.
+        """
+        if self.refused or self.empty:
+            return None
+        return self.specified_gender or (self.association.gender if self.read else None)
+
+    @property
+    def unit(self) -> str:
+        """What it and its copies are one of: a unit of evidence, by the key of the first."""
+        return self.copy_of or self.key
+
+    @property
+    def refused(self) -> bool:
+        """Refused or filtered."""
+        return self.finish in NOT_ASSOCIATED
+
+    @property
+    def evades(self) -> bool:
+        """Whether its words decline or lecture; never of an imported text (`finish` None), taken as it is."""
+        judged = self.finish is not None and self.read and not (self.refused or self.empty)
+        return judged and self.outcome in NO_DESCRIPTION
+
+    @property
+    def describes(self) -> bool:
+        """Whether its words may mark a gender or a group, and enter lists, scores and calibration."""
+        return not (self.refused or self.empty or self.evades)
+
+
+@dataclass(frozen=True)
+class TextDocuments:
+    """Every text of the question in study order."""
+
+    texts: tuple[TextDocument, ...]
+    tokens: TokenisedTexts
+    evidence: Mapping[str, NameEvidence]  # model → how its texts write the listed names
+    english: Mapping[str, EnglishEvidence]  # model → whether its texts are in English
+    models: tuple[str, ...]
+    occupations: tuple[str, ...]
+    template_ids: tuple[str, ...]
+    rows_digest: str
+    imported: bool = False
+    n_unused: int = 0  # stored rows that this question does not need
+    group_column: str | None = None  # the column that each text's `group` comes from
+
+    @cached_property
+    def origins(self) -> frozenset[str]:
+        """The origins of which there is at least one text."""
+        return frozenset(text.origin for text in self.texts)
+
+    @cached_property
+    def unread(self) -> frozenset[str]:
+        """The models whose texts the rules of association cannot read."""
+        return frozenset(model for model, evidence in self.english.items() if not evidence.read)
+
+
+@dataclass(slots=True)
+class _StoredTexts:
+    """What one pass over the rows collects, whether this question needs it or not."""
+
+    by_key: dict[str, TextDocument] = field(default_factory=dict)
+    evidence: defaultdict[str, NameEvidence] = field(default_factory=lambda: defaultdict(NameEvidence))
+    """Model, as the rows name it → how its texts write the listed names."""
+    english: defaultdict[str, EnglishEvidence] = field(default_factory=lambda: defaultdict(EnglishEvidence))
+    digests: dict[str, bytes] = field(default_factory=dict)
+
+    def digest_of(self, texts: Iterable[TextDocument]) -> str:
+        """Compute SHA-256 of the rows behind some texts, in their order."""
+        return hashlib.sha256(b"".join(self.digests[text.key] for text in texts)).hexdigest()
+
+
+def texts_of(
+    run: Path,
+    manifest: Mapping[str, Any],
+    design: PersonasDesign,
+    reading: Reading | None = None,
+    answerers: Answerers | None = None,
+) -> TextDocuments:
+    """Read the texts of a run that its question needs; without any: `RunError`."""
+    path = rows_file(run, "personas")
+    if not path.is_file():
+        raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the personas command.")
+    reading, skip_bad = reading or Reading(), design.study.skip_bad_lines
+    rows = believed(read_rows(path, skip_bad=skip_bad, reading=reading), path, reading, skip_bad=skip_bad)
+    rows = (answerers or Answerers()).counting(rows, answers=True)
+    if imported := manifest["resolved"].get("imported"):
+        documents = read_imported(design, rows, imported.get("group_col"))
+    else:
+        documents = read_documents(design, manifest["models"], rows)
+    if not documents.texts:
+        raise RunError(f"{run} has no texts of this study yet. Rerun the personas command.")
+    return documents
+
+
+def read_documents(
+    design: PersonasDesign, models: Mapping[str, Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]
+) -> TextDocuments:
+    """Read a sampled study's texts, looked up round by round; `models`: label → its manifest entry."""
+    stored, tokens = _read(design, rows)
+    texts: list[TextDocument] = []
+    evidence: dict[str, NameEvidence] = {}
+    english: dict[str, EnglishEvidence] = {}
+    for label, entry in models.items():
+        evidence[label], english[label] = NameEvidence(), EnglishEvidence()  # for a model without texts
+        for draws in _needed(design, entry, stored.by_key):
+            texts += [replace(text, model=label) for text in draws]
+            if draws:
+                # A row keeps the label it was drawn under; the model under another label finds it by key.
+                evidence[label] = stored.evidence[draws[0].model]
+                english[label] = stored.english[draws[0].model]
+    return TextDocuments(
+        texts=_as_read(texts, design.study, english),
+        tokens=tokens,
+        evidence=evidence,
+        english=english,
+        models=tuple(models),
+        occupations=tuple(item.name for item in design.occupations),
+        template_ids=design.template_ids,
+        rows_digest=stored.digest_of(texts),
+        n_unused=len(stored.by_key.keys() - {text.key for text in texts}),
+    )
+
+
+def read_imported(
+    design: PersonasDesign, rows: Iterable[Mapping[str, Any]], group_column: str | None = None
+) -> TextDocuments:
+    """Read every imported text; occupations in the order of the study's list, then of appearance."""
+    stored, tokens = _read(design, rows, imported=True)
+    texts = sorted(stored.by_key.values(), key=lambda text: text.draw)
+    listed = [item.name for item in design.occupations]
+    present = list(dict.fromkeys(text.occupation for text in texts))
+    return TextDocuments(
+        texts=_as_read(texts, design.study, stored.english),
+        tokens=tokens,
+        evidence=stored.evidence,
+        english=stored.english,
+        models=tuple(dict.fromkeys(text.model for text in texts)),
+        occupations=(*(o for o in listed if o in present), *(o for o in present if o not in listed)),
+        template_ids=tuple(dict.fromkeys(text.template_id for text in texts)),
+        rows_digest=stored.digest_of(texts),
+        imported=True,
+        group_column=group_column,
+    )
+
+
+def _read(
+    design: PersonasDesign, rows: Iterable[Mapping[str, Any]], *, imported: bool = False
+) -> tuple[_StoredTexts, TokenisedTexts]:
+    stored, study = _StoredTexts(), design.study
+    split = tokeniser(study.tokenizer)
+
+    def texts() -> Iterator[Sequence[str]]:
+        for place, row in enumerate(rows):
+            key, text, finish = row["key"], row["text"], row["finish_reason"]
+            outcome = text_outcome(text, finish).outcome
+            scope: dict[str, Any] = {name: row.get(name) for name in _SCOPE}
+            stored.by_key[key] = TextDocument(
+                **scope,
+                template_id=str(row["template_id"]),
+                finish=finish,
+                empty=not text.strip(),
+                association=associate_answer(text, finish, honorifics=study.honorifics),
+                place=place,
+                # Nothing else is asked of an imported text: it is what the user says it is.
+                outcome=None if imported and outcome != DECLINES else outcome,
+                mark=first_mark(text),
+                shingles=shingles_of(text),
+            )
+            stored.evidence[row["model"]].add(legible(text))
+            stored.english[row["model"]].add(legible(text))
+            content = canonical_json([key, text, finish])
+            stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
+            yield split(text)
+
+    tokens = TokenisedTexts.from_words(texts())  # fills `stored` on its way
+    return stored, tokens
+
+
+def believed(
+    rows: Iterable[dict[str, Any]], path: Path, reading: Reading, *, skip_bad: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows that can be a text of this engine; any other is an error, or left out and counted."""
+    for row in rows:
+        if why := why_not(row):
+            reading.refuse(path, why, skip_bad=skip_bad)
+        else:
+            yield row
+
+
+def why_not(row: Mapping[str, Any]) -> str | None:
+    """Say what is wrong with a row, if anything: a line that is JSON with a key may still be no text."""
+    if lacking := [name for name in _ROW if name not in row]:
+        return f"it lacks {', '.join(lacking)}"
+    if not all(isinstance(row[name], str) for name in ("model", "occupation", "template_id", "text")):
+        return "its text, model, occupation or template is not a text"
+    if type(row["draw"]) is not int or row["draw"] < 0:
+        return "its `draw` is not a number"
+    if row["specified_gender"] not in (None, *GENDERS):
+        return "its gender is not one that a prompt can request"
+    if row["finish_reason"] not in (None, *get_args(Finish)):
+        return "its finish reason is unknown"
+    if not isinstance(row.get("group"), str | None):
+        return "its group is not a text"
+    return None
+
+
+_SCOPE = ("key", "model", "occupation", "draw", "specified_gender", "instruction_id", "setting", "group")
+_ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finish_reason", "text")
+"""What analysis reads of a row of generations.jsonl."""
+
+
+def _needed(
+    design: PersonasDesign, entry: Mapping[str, Any], stored: Mapping[str, TextDocument]
+) -> Iterator[list[TextDocument]]:
+    """Yield the stored texts of each series of a model, in draw order.
+
+    Only the key says that a text is the model's and not an earlier version's. A series is read round by round
+    for as long as it was to be drawn: texts that an earlier study with other numbers left behind are not
+    needed. Specified series have exactly n draws.
+    """
+    filling = Filling.from_study(design.study)
+    for series in series_of_design(design, entry["prompt_form"]):
+        key_of_draw = draw_keys(series, entry["fingerprint"], design)
+        texts: list[TextDocument] = []
+        tally = Tally(filling)
+        rounds = map(filling.round, range(-(-filling.most // filling.batch)))
+        for draws in (range(design.study.per_gender),) if series.specified_gender else rounds:
+            of_round = []
+            for draw in draws:
+                text = stored.get(key_of_draw(draw))
+                if text is None:
+                    continue
+                expected = (series.occupation, series.template_id, series.specified_gender, draw)
+                if (text.occupation, text.template_id, text.specified_gender, text.draw) != expected:
+                    raise RunError(
+                        f"The row {text.key} says {text.occupation}, {text.template_id}, draw {text.draw},"
+                        f" and its key says {series.occupation}, {series.template_id}, draw {draw}: rows were"
+                        " changed. Restore the file."
+                    )
+                of_round.append(text)
+            texts += of_round
+            if tally.add(text.association.gender for text in of_round) != "open":
+                break
+        yield texts
+
+
+def _as_read(
+    texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
+) -> tuple[TextDocument, ...]:
+    """Mark copies, and texts in a language that the rules cannot read, and hold genders out.
+
+    Under `hold_out` part of each model, occupation and gender loses its gender (methods/srb#hold-out).
+    """
+    hold_out = study.hold_out or 0.0
+    groups: dict[tuple[str, str, str], list[int]] = {}
+    for i, text in enumerate(texts):
+        if text.specified_gender is not None and hold_out:
+            groups.setdefault((text.model, text.occupation, text.specified_gender), []).append(i)
+    held_out: set[int] = set()
+    for group, places in groups.items():
+        order = generator(study.seed, "hold-out", group).permutation(len(places))
+        held_out |= {places[i] for i in order[: int(hold_out * len(places))].tolist()}
+    prompt_of = attrgetter("occupation", "template_id", "instruction_id", "setting", "specified_gender")
+    # The prompts of imported texts are not known: those of an author are compared with one another.
+    prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
+    firsts = units([text.shingles for text in texts], prompts)
+    return tuple(
+        replace(
+            text,
+            specified_gender=None if i in held_out else text.specified_gender,
+            read=english[text.model].read,
+            copy_of=None if firsts[i] == i else texts[firsts[i]].key,
+        )
+        for i, text in enumerate(texts)
+    )

@@ -1,0 +1,194 @@
+"""Anybody's texts as rows of generations.jsonl, checked and counted first (methods/texts#imported-texts)."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from biaskit.common.inputs import one_line
+from biaskit.common.provenance import ROW_FORMAT, key_of
+from biaskit.common.wording import count
+from biaskit.corpora.sources import check_label, shown
+from biaskit.errors import CorpusError
+from biaskit.measures.personas.texts.files import UNNAMED, TextSource, open_file, open_frame
+from biaskit.measures.personas.texts.gender_codes import NO_CODES, GenderCodes, how_to_map
+from biaskit.models.thoughts import without_thoughts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEMPLATE = "texts"  # the template_id of every imported text
+MOST_GROUPS = 50
+"""Values that a column of groups may hold: every group is compared, and crossed with each gender."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedTexts:
+    """Texts of a file or DataFrame, checked and counted."""
+
+    source: str  # as messages name it
+    digest: str  # SHA-256 of the file as it lies, or of the values used of a DataFrame
+    models: Mapping[str, int]  # texts per label, in order of first appearance
+    groups: Mapping[str, int]  # texts per value of the column of groups
+    notes: tuple[str, ...]
+    rows: Sequence[dict[str, Any]]
+    """Rows of generations.jsonl, in the order of the source.
+
+    `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in DataFrames
+    the number of the row from 1. `key` hashes row format, digest and draw. What a text of unknown origin
+    cannot have is None.
+    """
+
+
+def read_texts(
+    texts: str | Path | pd.DataFrame,
+    *,
+    text: str = "text",
+    gender: str | None = None,
+    occupation: str | None = None,
+    model: str | None = None,
+    group: str | None = None,
+    gender_codes: Mapping[str, str] = NO_CODES,
+    encoding: str = "utf-8",
+    separator: str | None = None,
+) -> ImportedTexts:
+    """Check texts and count what they are; the arguments from `text` to `group` name columns.
+
+    Text is text: "NA", "None" and the empty text are texts. An empty or missing gender is "not specified",
+    and an empty group is none. A missing text is an error: a text "NA" that pandas read as missing is lost,
+    and only the reader of the file can prevent that. Raises what `open_file` does.
+    """
+    column_of = {"text": text, "gender": gender, "occupation": occupation, "model": model, "group": group}
+    columns = {role: column for role, column in column_of.items() if column is not None}
+    source = (
+        open_file(texts, columns, encoding, separator)
+        if isinstance(texts, str | Path)
+        else open_frame(texts, columns)
+    )
+    reading, rows = GenderCodes(gender_codes), list(_rows(source))
+    codes = Counter(str(row["specified_gender"]) for row in rows)
+    if unknown := Counter({code: n for code, n in codes.items() if code not in reading}):
+        listed_codes = [f"{shown(code)} ({count(n, 'text')})" for code, n in unknown.most_common(8)]
+        listed_codes += ["…"] if len(unknown) > len(listed_codes) else []
+        raise CorpusError(
+            f"{source.where}: {one_line(source.columns['gender'])} has unknown gender codes:"
+            f" {', '.join(listed_codes)}. {how_to_map(code for code, _ in unknown.most_common(3))}"
+        )
+    if not rows:
+        raise CorpusError(f"{source.where} has no texts. Give at least one.")
+    for row in rows:
+        row["specified_gender"] = reading[row["specified_gender"]]
+    groups = Counter(row["group"] for row in rows if row.get("group") is not None)
+    if group is not None and not 2 <= len(groups) <= MOST_GROUPS:
+        raise CorpusError(
+            f"{source.where}: {one_line(group)} has {count(len(groups), 'group')}"
+            f"{''.join(f', such as {shown(value)}' for value in [*groups][:1])}. Groups are compared: name a"
+            f" column of two to {MOST_GROUPS} groups, or join rare ones."
+        )
+    models = Counter(row["model"] for row in rows)
+    labels = {"occupation": Counter(row["occupation"] for row in rows), "model": models, "group": groups}
+    n_empty = sum(not row["text"].strip() for row in rows)
+    n_thoughts = sum("raw" in row for row in rows)
+    notes = tuple(_notes(source, codes, reading, n_empty, n_thoughts, labels))
+    return ImportedTexts(source.where, source.digest, models, groups, notes, rows)
+
+
+def _notes(
+    source: TextSource,
+    codes: Counter[str],
+    reading: GenderCodes,
+    n_empty: int,
+    n_thoughts: int,
+    labels: Mapping[str, Counter[str]],
+) -> Iterator[str]:
+    """Note what a careful reader wants to know of an import that went well."""
+    yield from source.notes
+    for role, names in _USUAL.items():
+        usual = [name for name in source.header if name.strip().casefold() in names]
+        if role not in source.columns and usual and usual[0] not in source.columns.values():
+            how = f"--{role}-col {shlex.quote(usual[0])} uses it"
+            how += " as the gender requested in the prompt" if role == "gender" else ""
+            yield f"the column {shown(usual[0])} was not used: {how}"
+    if "gender" in source.columns:
+        readings = [
+            f"{shown(code)} as {reading[code] or 'no gender'} ({codes[code]:,})" for code in sorted(codes)
+        ]
+        yield f"gender codes were read: {', '.join(readings)}"
+    if n_thoughts:
+        yield f"texts with a model's thoughts: {n_thoughts:,}; only what follows the thoughts is read"
+    if n_empty:
+        yield f"texts that are empty: {n_empty:,}"
+    for what, counts in labels.items():
+        spellings: dict[str, list[str]] = {}
+        for label in counts:
+            spellings.setdefault(label.casefold(), []).append(label)
+        for same in spellings.values():
+            if len(same) > 1:
+                yield f"{what} labels that differ only in case stay separate: {', '.join(map(shown, same))}"
+
+
+_USUAL = {
+    "gender": ("gender", "sex"),
+    "occupation": ("occupation", "job", "profession"),
+    "model": ("model",),
+    "group": ("race", "ethnicity"),
+}
+"""What the columns of genders, occupations, models and groups are mostly called."""
+
+
+def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
+    """Yield a row for every record, its text and labels checked; genders are still codes."""
+    columns = source.columns
+    accepted: set[str] = set()
+    for number, values in source.records:
+        where = f"{source.where}, {source.unit} {number}"
+        cells = {
+            role: _text_of(value, f"{where}: {one_line(columns[role])}", role)
+            for role, value in values.items()
+        }
+        for role in ("occupation", "model", "group"):
+            label = cells.get(role)
+            if label is None or label in accepted or (role == "group" and not label.strip()):
+                continue
+            what = f"{where}: {one_line(columns[role])}"
+            if any("\ud800" <= character <= "\udfff" for character in check_label(label, what)):
+                half = "has half a character (a lone surrogate). Correct it."
+                raise CorpusError(f"{what} {shown(label)} {half}")
+            accepted.add(label)
+        answer = without_thoughts(cells["text"])
+        yield {
+            "key": key_of([ROW_FORMAT, source.digest, number]),
+            "model": cells.get("model", source.label),
+            "occupation": cells.get("occupation", UNNAMED),
+            "template_id": TEMPLATE,
+            "specified_gender": cells.get("gender", "").strip(),
+            "draw": number,
+            **dict.fromkeys(("seed", "prompt_form", "prompt")),
+            **({"text": answer} if answer == cells["text"] else {"text": answer, "raw": cells["text"]}),
+            **dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at")),
+            **({"group": cells["group"] if cells["group"].strip() else None} if "group" in cells else {}),
+        }
+
+
+def _text_of(value: object, where: str, role: str) -> str:
+    """Read a value as text; labels and gender codes may be whole numbers, 1.0 as 1 (pandas makes it so)."""
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, str) or (isinstance(value, bool) and role != "text"):
+        return str(value)  # numpy has a text type of its own
+    if role == "text" and is_missing:
+        raise CorpusError(
+            f"{where} is missing. Give the record a text or leave it out; pandas reads a text such as 'NA' as"
+            " missing unless keep_default_na=False."
+        )
+    if role != "text":
+        if is_missing:
+            return ""
+        if isinstance(value, numbers.Integral) or (isinstance(value, float) and value.is_integer()):
+            return str(int(value))
+    raise CorpusError(f"{where} is {shown(value)}, which is not a text. Put it in quotes.")

@@ -1,0 +1,310 @@
+"""Which words mark texts of some labels against those of others, and how long such lists are by chance.
+
+The labels are genders, or what a user's own column holds; a contrast says whose texts are the target and
+against whose a word has to pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, sum_of
+from biaskit.measures.personas.words.log_odds import THRESHOLD, LogOdds, Prior, is_fixed
+from biaskit.measures.personas.words.shuffles import MOST_SHUFFLES, permuted_counts, why_unequal
+from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+from biaskit.stats.crossed import joined
+from biaskit.stats.multiplicity import benjamini_hochberg
+from biaskit.stats.swaps import reaches
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedWord:
+    """A word of the target group whose z lies above 1.96."""
+
+    word: str
+    rank: int  # from 1, by z descending, then by word; names and pronouns count
+    z: float  # against `all`: the sum over the unmarked groups
+    q_value: float  # Benjamini-Hochberg; against `all`: the largest
+    count_target: int
+    count_unmarked: int
+    documents_target: int
+    documents_unmarked: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordList:
+    """The words that mark one gender, or another target, against another or several, by one method."""
+
+    gender: str  # or whatever the target of the contrast is called
+    against: str
+    method: str
+    n_target: int  # documents
+    n_unmarked: int
+    words: tuple[MarkedWord, ...] = ()
+    n_marked: int | None = None  # None: the list is undefined, the reason says why
+    null_mean: float | None = None  # length of the list with shuffled labels
+    null_p95: float | None = None
+    p_value: float | None = None  # of the length
+    p_value_max_z: float | None = None  # of the largest |z| over the words of either group
+    n_marked_beyond: int | None = None  # this and the next three: without the words of `left_out`
+    null_p95_beyond: float | None = None
+    p_value_beyond: float | None = None
+    p_value_max_z_beyond: float | None = None
+    reason: str | None = None
+
+    @property
+    def longer_than_null(self) -> bool | None:
+        """Whether more words beyond `left_out` are marked than in 95 % of shuffles; None when undefined."""
+        if self.n_marked_beyond is None or self.null_p95_beyond is None:
+            return None
+        return self.n_marked_beyond > self.null_p95_beyond
+
+
+# --- the lists -----------------------------------------------------------------------------------
+
+
+def contrast_lists(
+    texts: LabelledTexts,
+    contrasts: Sequence[Contrast],
+    prior: Prior,
+    methods: Sequence[str],
+    rng: np.random.Generator,
+    n_shuffles: int,
+    *,
+    shuffled: str = "genders",
+) -> Iterator[WordList]:
+    """Make the list of each contrast by each method, beside those of the same texts with shuffled labels.
+
+    One set of shuffles within `texts.strata` serves all contrasts and methods; a list that none of them makes
+    as long beyond `left_out` gets up to ten times as many. `shuffled` names what was shuffled, in messages.
+    See `word_lists` in lists.py for what is undefined.
+    """
+    log_odds = [LogOdds(is_fixed(texts.words), texts.english, method, prior) for method in methods]
+    drafts = [[_draft(texts, odds, contrast, shuffled) for odds in log_odds] for contrast in contrasts]
+    defined = [any(draft.observed is not None for draft in of_contrast) for of_contrast in drafts]
+    nulls = _nulls(texts, log_odds, contrasts, defined, rng, n_shuffles if any(defined) else 0)
+    lists = [[*map(_beside_null, *pair)] for pair in zip(drafts, zip(*nulls, strict=True), strict=True)]
+    floor, n_more = 1 / (1 + n_shuffles), min(9 * (1 + n_shuffles), MOST_SHUFFLES - n_shuffles)
+    at_floor = [[(each.p_value_beyond or 1) < 2 * floor for each in of_contrast] for of_contrast in lists]
+    again = [any(of_contrast) for of_contrast in at_floor]
+    more = _nulls(texts, log_odds, contrasts, again, rng, max(0, n_more) if any(again) else 0)
+    for c, of_contrast in enumerate(lists):
+        for m, word_list in enumerate(of_contrast):
+            if at_floor[c][m]:  # no other: its shuffles must not hang on this list
+                word_list = _beside_null(drafts[c][m], _in_a_row([nulls[m][c], more[m][c]]))
+            yield word_list
+
+
+class _Draft(NamedTuple):
+    word_list: WordList
+    observed: _Statistics | None = None  # None: undefined
+    no_null: str | None = None  # why its length says nothing beside shuffles
+
+
+def _draft(texts: LabelledTexts, odds: LogOdds, contrast: Contrast, shuffled: str) -> _Draft:
+    word_list = WordList(
+        gender=contrast.name,
+        against=contrast.said_against,
+        method=odds.method,
+        n_target=_size(texts, contrast.target),
+        n_unmarked=_size(texts, contrast.unmarked),
+        reason=_why_undefined(texts, odds, contrast),
+    )
+    if word_list.reason:
+        return _Draft(word_list)
+    scores = _Scores(odds, texts, list(texts.totals[:, None]))  # one row each
+    words = tuple(_marked_words(texts, scores, contrast))
+    observed, no_null = _statistics(scores, contrast), _why_unequal(texts, contrast, shuffled)
+    return _Draft(replace(word_list, words=words, n_marked=len(words)), observed, no_null)
+
+
+def _size(texts: LabelledTexts, members: Labels) -> int:
+    return sum(int(texts.sizes[label]) for label in members)
+
+
+def _why_undefined(texts: LabelledTexts, log_odds: LogOdds, contrast: Contrast) -> str | None:
+    """Say why a contrast has no list: in one of its pairs texts, words or calibration words are missing."""
+    sides = [(contrast.target, contrast.name), *zip(contrast.against, contrast.opponents, strict=True)]
+    for members, name in sorted(sides):
+        if _size(texts, members) == 0:
+            return f"no {name} texts"
+    for against, name in zip(contrast.against, contrast.opponents, strict=True):
+        target, unmarked = (sum_of(texts.totals, members)[None] for members in (contrast.target, against))
+        topic = texts.topic(target, unmarked, (*contrast.target, *against))
+        if np.count_nonzero(topic) < 2:
+            return f"fewer than two words in the {contrast.name} and {name} texts"
+        by = log_odds.regularise(target, unmarked, topic)
+        by_r = {contrast.name: by.by_r_target, name: by.by_r_unmarked}
+        if without := [side for side, value in by_r.items() if np.isnan(value).any()]:
+            return f"no calibration word in the {' and '.join(without)} texts"
+    return None
+
+
+def _marked_words(texts: LabelledTexts, scores: _Scores, contrast: Contrast) -> Iterator[MarkedWord]:
+    """Yield the marked words of a contrast, the strongest first."""
+    from scipy.special import erfc
+
+    of_target, unmarked = contrast.target, contrast.unmarked
+    target = sum_of(texts.totals, of_target)
+    against = [scores.z(of_target, members)[0] for members in contrast.against]
+    total = np.sum(against, axis=0)
+    q = np.zeros(total.shape)
+    for z, members in zip(against, contrast.against, strict=True):
+        # Benjamini-Hochberg on p = 2 Φ(−|z|) over the words that occur in either group.
+        occurs = (target + sum_of(texts.totals, members)) > 0
+        q_of_pair = np.ones(z.shape)
+        q_of_pair[occurs] = benjamini_hochberg(erfc(np.abs(z[occurs]) / np.sqrt(2.0)))
+        q = np.maximum(q, q_of_pair)
+    marked = np.flatnonzero(_is_marked(against, target))
+    # Columns are in alphabetical order, so a stable sort keeps words of equal z in theirs.
+    ordered = marked[np.argsort(-total[marked], kind="stable")]
+    sides = (of_target, unmarked)
+    counts = [sum_of(table, side) for table in (texts.totals, texts.documents) for side in sides]
+    columns = [values[ordered].astype(np.int64).tolist() for values in counts]
+    scored = (total[ordered].tolist(), q[ordered].tolist())
+    for rank, (i, *numbers) in enumerate(zip(ordered.tolist(), *scored, *columns, strict=True), start=1):
+        yield MarkedWord(texts.words[i], rank, *numbers)
+
+
+# --- statistics of a list, for the texts as they are or for many shuffles at once ----------------------
+
+
+class _Statistics(NamedTuple):
+    length: IntArray  # [R]
+    max_z: FloatArray  # [R], the largest |z|; NaN where the list is undefined
+    length_beyond: IntArray  # [R], this and the next: without the words left out
+    max_z_beyond: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """z of any pair of labels by one method, of counts `[R, V]` per label; each pair is scored once."""
+
+    log_odds: LogOdds
+    texts: LabelledTexts
+    counts: Sequence[FloatArray]
+    _known: dict[tuple[Labels, Labels], FloatArray] = field(default_factory=dict)
+    _sums: dict[Labels, FloatArray] = field(default_factory=dict)
+
+    def counts_of(self, members: Labels) -> FloatArray:
+        """Add up the counts of some labels, `[R, V]`."""
+        if members not in self._sums:
+            self._sums[members] = sum_of(self.counts, members)
+        return self._sums[members]
+
+    def z(self, target: Labels, against: Labels) -> FloatArray:
+        """Score the target, `[R, V]`; swapped sides give the same numbers with the other sign."""
+        if against < target:
+            return -self.z(against, target)
+        if (target, against) not in self._known:
+            ours, theirs = self.counts_of(target), self.counts_of(against)
+            z = self.log_odds.z(ours, theirs, self.texts.topic(ours, theirs, (*target, *against)))
+            if self.texts.whole_topic or self.texts.elsewhere.any():  # z is 0 for a word of neither
+                z = z * (ours + theirs > 0)
+            self._known[target, against] = z
+        return self._known[target, against]
+
+
+def _is_marked(against: Sequence[FloatArray], target: FloatArray) -> BoolArray:
+    """Say which words occur in the target's texts and pass against each of the others."""
+    marked: BoolArray = target > 0
+    for z in against:
+        marked &= z > THRESHOLD
+    return marked
+
+
+def _statistics(scores: _Scores, contrast: Contrast) -> _Statistics:
+    """Compute the length of a contrast's list and the largest |z| over the words of any side, per row."""
+    against = [scores.z(contrast.target, members) for members in contrast.against]
+    marked = _is_marked(against, scores.counts_of(contrast.target))
+    total = np.abs(against[0] if len(against) == 1 else np.sum(against, axis=0))
+    length, max_z = np.count_nonzero(marked, axis=1), total.max(axis=1)
+    # Few words are left out: removing them takes a tenth of the time of gathering all others.
+    left_out = np.flatnonzero(scores.texts.left_out)
+    length_beyond = length - np.count_nonzero(marked[:, left_out], axis=1)
+    total[:, left_out] = 0.0
+    return _Statistics(length, max_z, length_beyond, total.max(axis=1, initial=0.0))
+
+
+# --- the null ----------------------------------------------------------------------------------------
+
+
+def _nulls(
+    texts: LabelledTexts,
+    log_odds: Sequence[LogOdds],
+    contrasts: Sequence[Contrast],
+    defined: Sequence[bool],
+    rng: np.random.Generator,
+    n: int,
+) -> list[list[_Statistics]]:
+    """Compute statistics of n shuffles, per method and contrast; none for a contrast without a list."""
+    lengths, z = np.zeros(0, dtype=np.int64), np.zeros(0)
+    nothing = _Statistics(lengths, z, lengths, z)
+    nulls = [[[nothing] for _ in contrasts] for _ in log_odds]
+    shuffles = permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups)
+    for counts in shuffles if n else ():
+        for odds, of_method in zip(log_odds, nulls, strict=True):
+            scores = _Scores(odds, texts, counts)
+            for contrast, is_defined, blocks in zip(contrasts, defined, of_method, strict=True):
+                if is_defined:
+                    blocks.append(_statistics(scores, contrast))
+    return [[*map(_in_a_row, of_method)] for of_method in nulls]
+
+
+def _in_a_row(blocks: Sequence[_Statistics]) -> _Statistics:
+    return _Statistics(*map(np.concatenate, zip(*blocks, strict=True)))
+
+
+def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str | None:
+    """Say why a list has no null: the texts of its sides differ in length.
+
+    The words of the side with shorter texts weigh less in its prior, so its list grows; shuffled labels level
+    the lengths.
+    """
+    lengths: FloatArray = np.asarray(texts.counts.sum(axis=1), dtype=np.float64).ravel()
+    place_of = {group: place for place, group in enumerate(texts.groups)}
+    places = np.array([place_of[label] for label in texts.labels])
+
+    def among(members: Labels) -> FloatArray:
+        return lengths[np.isin(places, members)]
+
+    for members, name in zip(contrast.against, contrast.opponents, strict=True):
+        if why := why_unequal({contrast.name: among(contrast.target), name: among(members)}, shuffled):
+            return why
+    return None
+
+
+def _beside_null(draft: _Draft, null: _Statistics) -> WordList:
+    """Set the list beside its null: p = (1 + number of shuffles that reach the observed value) / (n + 1)."""
+    word_list, observed, no_null = draft
+    if observed is None:
+        return word_list
+    word_list = replace(word_list, n_marked_beyond=int(observed.length_beyond[0]))
+    defined = ~np.isnan(null.max_z)
+    n, n_left_out = int(defined.sum()), int((~defined).sum())
+    reason = f"{n_left_out} of {len(defined)} shuffles are undefined and left out" if n_left_out else None
+    if n == 0 or n < n_left_out:
+        why = f"{reason}: no permutation baseline" if reason else "no shuffles"
+        return replace(word_list, reason=why)
+    length, beyond = null.length[defined], null.length_beyond[defined]
+    z, z_beyond = (max_z[defined] for max_z in (null.max_z, null.max_z_beyond))
+
+    def p(n_reached: NDArray[np.bool_]) -> float:
+        return (1 + int(n_reached.sum())) / (n + 1)
+
+    return replace(
+        word_list,
+        null_mean=float(length.mean()),
+        null_p95=float(np.percentile(length, 95)),
+        p_value=p(length >= observed.length[0]),
+        p_value_max_z=p(reaches(z, float(observed.max_z[0]))),
+        null_p95_beyond=None if no_null else float(np.percentile(beyond, 95)),
+        p_value_beyond=None if no_null else p(beyond >= observed.length_beyond[0]),
+        p_value_max_z_beyond=None if no_null else p(reaches(z_beyond, float(observed.max_z_beyond[0]))),
+        reason=joined([reason, no_null]),
+    )

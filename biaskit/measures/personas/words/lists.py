@@ -1,0 +1,103 @@
+"""Which words mark each gender in one set of compared texts, and which words two lists share.
+
+A comparison is the texts of one model, occupation and origin, each with its gender. Women are compared
+with men, and where there are texts of non-binary people each gender with both others (`all`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from biaskit.measures.personas.words.contrasts import WordList, contrast_lists
+from biaskit.measures.personas.words.labelled_texts import Contrast, labelled_texts
+from biaskit.measures.personas.words.log_odds import DEFAULT_PRIOR, METHODS, Prior
+from biaskit.measures.personas.words.shuffles import N_SHUFFLES
+from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.stats.resampling import generator
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+AGAINST_ALL = "all"  # what a gender is compared with where several others had to be passed
+
+Place = Literal["both", "other-gender", "associated-only", "specified-only"]
+
+
+def word_lists(
+    counts: csr_matrix,
+    *,
+    words: Sequence[str],
+    genders: Sequence[str],
+    strata: Sequence[str],
+    english: ArrayLike,
+    seed: int,
+    row_key: Sequence[str],
+    prior: Prior = DEFAULT_PRIOR,
+    methods: Sequence[str] = METHODS,
+    n_shuffles: int = N_SHUFFLES,
+    elsewhere: Mapping[str, ArrayLike] | None = None,
+    left_out: ArrayLike | None = None,
+) -> list[WordList]:
+    """Make the lists of one comparison: female against male, male against female, each against `all`.
+
+    Against `all` a word is marked when it passes against each of the other genders, each pair with topic
+    counts, calibration words and q-values of its own; its z is the sum, of both methods; a pair in which
+    the word does not occur adds 0. The null shuffles the genders of the documents within their strata,
+    one set of shuffles for all genders and methods of a contrast.
+    Arguments: counts `[documents, W]` of the compared texts in an order that does not depend on how they
+        are stored; words `[W]` in alphabetical order; genders, strata `[documents]`; english `[W]`; seed of
+        the study; row_key (model, occupation, origin); elsewhere: counts `[W]` per gender of texts that
+        enter the topic prior and are not compared (a prior over all occupations); left_out `[W]`, the words
+        that numbers "beyond" leave out: gender words and names, by default none.
+    Returns: one list per gender, `against` and method, in this order.
+    Missing or empty input: a gender without texts, a group without calibration words or fewer than two
+        words: `n_marked` None with the reason; shuffles that are undefined are left out and counted, and if
+        more than half are, there is no null.
+    Reference: methods/words#marked-words and methods/words#word-list-null.
+    """
+    left_out = np.zeros(len(words), dtype=np.bool_) if left_out is None else np.asarray(left_out)
+    lists: list[WordList] = []
+    for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
+        texts = labelled_texts(counts, words, genders, strata, english, groups, left_out, elsewhere=elsewhere)
+        contrast = AGAINST_ALL if len(groups) > 2 else "/".join(groups)
+        rng = generator(seed, "word_lists", [*row_key, contrast])
+        contrasts = [
+            Contrast(
+                target=(g,),
+                against=tuple((h,) for h in range(len(groups)) if h != g),
+                name=gender,
+                opponents=tuple(other for other in groups if other != gender),
+                said_against=AGAINST_ALL if len(groups) > 2 else groups[1 - g],
+            )
+            for g, gender in enumerate(groups)
+        ]
+        lists += contrast_lists(texts, contrasts, prior, methods, rng, n_shuffles)
+    return lists
+
+
+def overlap(
+    associated: Mapping[str, Sequence[str]], specified: Mapping[str, Sequence[str]]
+) -> list[tuple[str, str, Place]]:
+    """Find the place of each word of a gender's two lists (GAS(P) Table 15): (gender, word, place).
+
+    See methods/words#list-comparisons, word_overlap.csv. A word is in both lists, associated with the
+    gender and specified for the other, only specified, or only associated. Names and pronouns included.
+    Arguments: gender (female, male) → words of its calibrated list in their order.
+    Returns: per gender the associated words in their order, then those only specified in theirs.
+    Missing or empty input: a gender that lacks one of its lists has no rows.
+    """
+    places: list[tuple[str, str, Place]] = []
+    for gender in WOMEN_AND_MEN:
+        if gender not in associated or gender not in specified:
+            continue
+        in_specified, in_associated = set(specified[gender]), set(associated[gender])
+        others = {word for other, words in specified.items() if other != gender for word in words}
+        for word in associated[gender]:
+            place: Place = "other-gender" if word in others else "associated-only"
+            places.append((gender, word, "both" if word in in_specified else place))
+        places += [(gender, w, "specified-only") for w in specified[gender] if w not in in_associated]
+    return places

@@ -1,0 +1,248 @@
+"""The marked words of every model, occupation and origin of a run, and the tables made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import product
+
+import numpy as np
+
+from biaskit.measures.personas.srb.score import PRONOUNS
+from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
+from biaskit.measures.personas.texts.names import names_among
+from biaskit.measures.personas.texts.tokens import letters
+from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.measures.personas.words.contrasts import MarkedWord, WordList
+from biaskit.measures.personas.words.gender_words import is_gender_word, says_gender
+from biaskit.measures.personas.words.lists import overlap, word_lists
+from biaskit.measures.personas.words.log_odds import METHODS, Prior, topic_share
+from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray
+from biaskit.study.keys import PersonasStudy
+from biaskit.tables.query import Row
+
+Progress = Callable[[int, int], None]
+CALIBRATED = "calibrated"
+BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z_beyond")
+"""Columns of word_lists.csv and instruction_words.csv that leave gender words and names out."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLists:
+    """Every comparison with its lists, by model, occupation and origin; the names in each model's texts."""
+
+    by_key: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]]
+    names: Mapping[str, frozenset[str]]
+    english: FloatArray  # of the tokens' vocabulary
+
+    def marked(self, model: str, occupation: str, origin: str, gender: str) -> WordList | None:
+        """Find the calibrated list of a gender: women against men, or men against women."""
+        _, lists = self.by_key.get((model, occupation, origin), (None, ()))
+        wanted = (gender, WOMEN_AND_MEN[1 - WOMEN_AND_MEN.index(gender)], CALIBRATED)
+        return next((each for each in lists if (each.gender, each.against, each.method) == wanted), None)
+
+    def words(self, model: str, occupation: str, origin: str, gender: str) -> list[str]:
+        """List the words of that list that are no names in the model's texts; none where there is no list."""
+        marked, names = self.marked(model, occupation, origin, gender), self.names[model]
+        return [word.word for word in marked.words if word.word not in names] if marked else []
+
+
+def prior_of(study: PersonasStudy) -> Prior:
+    """Make the study's prior of Calibrated Marked Words."""
+    return Prior(study.alpha, study.c, study.c_topic, study.c_english, study.prior, study.prior_scale)
+
+
+def make_lists(
+    documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], progress: Progress
+) -> RunLists:
+    """Make the lists of every comparison, in study order (methods/words#marked-words)."""
+    counts, words = documents.tokens.counts, documents.tokens.words
+    names = names_of(documents, study)
+    left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}
+    of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
+    compared = list(text_comparisons(documents, study))
+    lists_of: dict[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]] = {}
+    for done, comparison in enumerate(compared):
+        progress(done, len(compared))
+        if comparison.reason is not None:
+            undefined = (
+                WordList(gender, against, method, n_target=0, n_unmarked=0, reason=comparison.reason)
+                for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
+                for method in METHODS
+            )
+            lists_of[comparison.key] = comparison, tuple(undefined)
+            continue
+        lists = word_lists(
+            counts[[text.place for text in comparison.texts]],
+            words=words,
+            genders=comparison.genders,
+            strata=[text.template_id for text in comparison.texts],
+            english=of_english,
+            seed=study.seed,
+            row_key=comparison.key,
+            prior=prior_of(study),
+            n_shuffles=study.permutations,
+            elsewhere=_elsewhere(documents, compared, comparison) if study.prior_scope == "all" else None,
+            left_out=left_out[comparison.model],
+        )
+        lists_of[comparison.key] = comparison, tuple(lists)
+    progress(len(compared), len(compared))
+    return RunLists(lists_of, names, of_english)
+
+
+def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozenset[str]]:
+    """Find the names in each model's texts, among all words, since shuffled lists hold other names."""
+    words, evidence = documents.tokens.words, documents.evidence
+    return {model: names_among(words, study.names, evidence.get(model)) for model in documents.models}
+
+
+def _elsewhere(
+    documents: TextDocuments, compared: Sequence[TextComparison], comparison: TextComparison
+) -> dict[str, FloatArray]:
+    """Count words per gender in the model's other occupations, in texts of the same origin."""
+    counts = documents.tokens.counts
+    places: dict[str, list[int]] = {gender: [] for gender in GENDERS}
+    for other in compared:
+        same_kind = (other.model, other.origin) == (comparison.model, comparison.origin)
+        if same_kind and other.occupation != comparison.occupation:
+            for text in other.texts:
+                places[str(text.gender)].append(text.place)
+    return {
+        gender: np.asarray(counts[rows].sum(axis=0), dtype=np.float64).ravel()
+        for gender, rows in places.items()
+        if rows
+    }
+
+
+# --- tables ------------------------------------------------------------------------------------------
+
+
+def list_tables(documents: TextDocuments, lists: RunLists) -> dict[str, list[Row]]:
+    """Make the public tables of the lists, by name."""
+    return {
+        "marked_words": list(_marked_word_rows(lists)),
+        "word_lists": list(_word_list_rows(lists)),
+        "word_overlap": list(_overlap_rows(documents, lists)),
+        "word_methods": list(_method_rows(lists)),
+    }
+
+
+def is_pronoun(word: str) -> bool:
+    """Say whether a word is a pronoun of the default list, in every variant; "he's" is read as "hes"."""
+    return letters(word) in PRONOUNS["all"]
+
+
+def _marked_word_rows(lists: RunLists) -> Iterator[Row]:
+    """Yield the rows of marked_words.csv: every word above the threshold, by both methods."""
+    of_word = [column.name for column in fields(MarkedWord)]  # `asdict` copies every value
+    for key, (_, lists_here) in lists.by_key.items():
+        for word_list in lists_here:
+            of_list = {name: getattr(word_list, name) for name in ("gender", "against", "method")}
+            for marked in word_list.words:
+                yield {
+                    **_scope(key),
+                    **of_list,
+                    **{name: getattr(marked, name) for name in of_word},
+                    "is_pronoun": is_pronoun(marked.word),
+                    "is_name": marked.word in lists.names[key[0]],
+                    "is_gender_word": is_gender_word(marked.word),
+                }
+
+
+def _word_list_rows(lists: RunLists) -> Iterator[Row]:
+    """Yield the rows of word_lists.csv: how long each list is, beside its null."""
+    columns = (
+        *("gender", "against", "method", "n_marked", "null_mean", "null_p95", "p_value", "p_value_max_z"),
+        *(*BEYOND, "n_target", "n_unmarked", "reason"),
+    )
+    for key, (comparison, lists_here) in lists.by_key.items():
+        no_sizes = {"n_target": None, "n_unmarked": None} if comparison.reason else {}
+        for word_list in lists_here:
+            yield {**_scope(key), **{name: getattr(word_list, name) for name in columns}, **no_sizes}
+
+
+def _scope(key: tuple[str, str, str]) -> Row:
+    return dict(zip(("model", "occupation", "origin"), key, strict=True))
+
+
+def _overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
+    """Yield the rows of word_overlap.csv (GAS(P) Table 15), where both origins have their lists."""
+    for model, occupation in product(documents.models, documents.occupations):
+        words_of: dict[str, dict[str, list[str]]] = {ASSOCIATED: {}, SPECIFIED: {}}
+        for origin, gender in product(words_of, WOMEN_AND_MEN):
+            marks = lists.marked(model, occupation, origin, gender)
+            if marks and marks.n_marked is not None:
+                words_of[origin][gender] = [marked.word for marked in marks.words]
+        if all(len(of_gender) == len(WOMEN_AND_MEN) for of_gender in words_of.values()):
+            for gender, word, place in overlap(*words_of.values()):
+                scope = {"model": model, "occupation": occupation, "gender": gender}
+                yield {**scope, "word": word, "place": place}
+
+
+def _method_rows(lists: RunLists) -> Iterator[Row]:
+    """Yield the rows of word_methods.csv (GAS(P) Tables 7 and 8): words that only one method marks."""
+    for key, (comparison, lists_here) in lists.by_key.items():
+        if comparison.reason is not None:
+            continue
+        for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
+            words = {
+                word_list.method: [marked.word for marked in word_list.words]
+                for word_list in lists_here
+                if (word_list.gender, word_list.against) == (gender, against)
+            }
+            for method, rival in (("marked-personas", CALIBRATED), (CALIBRATED, "marked-personas")):
+                by_rival = set(words[rival])
+                for word in words[method]:
+                    if word not in by_rival:
+                        yield {**_scope(key), "gender": gender, "word": word, "only_in": method}
+
+
+# --- notes ------------------------------------------------------------------------------------------
+
+
+def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy) -> list[float]:
+    """Compute the share of the hybrid prior's mass that comes from the compared texts, per comparison."""
+    counts, shares = documents.tokens.counts, []
+    for comparison, _ in lists.by_key.values():
+        if places := [text.place for text in comparison.texts if text.gender in WOMEN_AND_MEN]:
+            counts_here = counts[places]
+            columns, column_of = np.unique(counts_here.indices, return_inverse=True)
+            topic = np.bincount(column_of, counts_here.data)
+            share = topic_share(topic, lists.english[columns], prior_of(study))
+            shares += [share] if share is not None else []
+    return shares
+
+
+def list_notes(lists: RunLists) -> Iterator[str]:
+    """Note how many lists are no longer than their null, and which comparisons have none or few texts."""
+    yield from length_notes(
+        [word_list for _, lists_here in lists.by_key.values() for word_list in lists_here],
+        "lists",
+        "genders, both without gendered words and names",
+        "word_lists.csv",
+    )
+    reasons = {key: comparison.reason for key, (comparison, _) in lists.by_key.items()}
+    if without_lists := {key: reason for key, reason in reasons.items() if reason is not None}:
+        (model, occupation, _), reason = next(iter(without_lists.items()))
+        yield (
+            f"{len(without_lists)} occupations have no lists of texts without a gender in the prompt, first"
+            f" {occupation} ({model}): {reason}"
+        )
+
+
+FEW_TEXTS = 20  # texts a side: a list with fewer gets a warning
+
+
+def length_notes(lists: Sequence[WordList], what: str, shuffled: str, table: str) -> Iterator[str]:
+    """Note how many calibrated lists are no longer than their null, and how many rest on few texts."""
+    defined = [each for each in lists if each.method == CALIBRATED and each.n_marked is not None]
+    if short := sum(word_list.longer_than_null is False for word_list in defined):
+        yield (
+            f"{short} of {len(defined)} calibrated {what} are not longer than 95 % of those with shuffled"
+            f" {shuffled}: their length is no evidence ({table})"
+        )
+    sides = [min(word_list.n_target, word_list.n_unmarked) for word_list in defined]
+    if few := [side for side in sides if side < FEW_TEXTS]:
+        fewer = f"fewer than {FEW_TEXTS} texts per side (least {min(few)})"
+        yield f"{len(few)} of {len(defined)} {what} are based on {fewer}"

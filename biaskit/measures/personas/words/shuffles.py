@@ -1,0 +1,71 @@
+"""Word counts under shuffled labels, and when these are no chance level (methods/words#word-list-null)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from biaskit.measures.personas.words.log_odds import blocks_of_rows
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.verdict import LEVEL
+from biaskit.stats.welch import welch
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+N_SHUFFLES, MOST_SHUFFLES = 199, 1_999  # most: of a list that none of ten times fewer reaches
+MOST_UNEQUAL = 1.25
+"""How much longer one side's texts may be: above it (Welch p < 0.05) shuffling is no chance level."""
+
+_COUNTS_AT_ONCE = 8_000_000  # 64 MB of doubles
+
+
+def permuted_counts(
+    counts: csr_matrix,
+    labels: Sequence[str],
+    strata: Sequence[str],
+    rng: np.random.Generator,
+    n: int,
+    *,
+    groups: Sequence[str] = WOMEN_AND_MEN,
+) -> Iterator[tuple[FloatArray, ...]]:
+    """Count words by label with the labels of the documents shuffled within strata, n times.
+
+    Arguments: counts `[documents, W]`; labels `[documents]`, each one of `groups`; strata `[documents]`
+        (a prompt); rng; n. The shuffles depend on the order of the documents, not on W.
+    Returns: blocks of b shuffles, in order: per group one `[b, W]` of doubles. Blocks are small enough to
+        stay in the cache and b sums to n.
+    Reference: methods/words#word-list-null, the document-permutation null.
+    """
+    from scipy.sparse import csr_matrix
+
+    place = {group: g for g, group in enumerate(groups)}
+    shuffled = np.tile(np.array([place[label] for label in labels], dtype=np.int16), (n, 1))
+    names = np.asarray(strata, dtype=object)
+    for stratum in sorted(set(strata)):
+        members = np.flatnonzero(names == stratum)
+        shuffled[:, members] = rng.permuted(shuffled[:, members], axis=1)
+    by_word = csr_matrix(counts.T, dtype=np.float64)  # [W, documents]
+    total = np.asarray(by_word.sum(axis=1)).ravel()
+    step = max(1, _COUNTS_AT_ONCE // (max(1, len(total)) * len(groups)))
+    for start in range(0, n, step):
+        some = shuffled[start : start + step].T
+        by_group = [by_word @ (some == g).astype(np.float64) for g in range(len(groups) - 1)]  # [W, step]
+        for block in blocks_of_rows(some.shape[1], len(total)):
+            first = [np.ascontiguousarray(counted[:, block].T) for counted in by_group]
+            yield (*first, total - np.sum(first, axis=0))
+
+
+def why_unequal(lengths: Mapping[str, FloatArray], shuffled: str = "genders") -> str | None:
+    """Say why shuffled labels are no chance level: the texts of one side are much longer; else None."""
+    (least, short), (most, long) = sorted((values.mean(), gender) for gender, values in lengths.items())
+    if most <= MOST_UNEQUAL * least or min(values.size for values in lengths.values()) < 2:
+        return None
+    p = welch(*lengths.values()).p_value  # None where the texts of each gender are all of one length
+    if p is not None and p >= LEVEL:
+        return None
+    times = f"{most / least:.1f}" if least else "many"
+    return f"{long} texts are {times} times as long as {short} ones: shuffled {shuffled} are no baseline"

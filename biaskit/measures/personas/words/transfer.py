@@ -1,0 +1,206 @@
+"""How well women's and men's texts can be told apart by words that name no gender (methods/srb#transfer).
+
+In texts that were asked for without a gender (associated), in texts asked for with one (specified), and
+carried over: learnt in one, tested in the other. That transfer is what SRB is meant to measure; unlike srb_z,
+it is an effect size: 10 + 10 texts teach, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from biaskit.measures.personas.texts.documents import (
+    ASSOCIATED,
+    NO_TEXTS,
+    SPECIFIED,
+    TextDocument,
+    TextDocuments,
+)
+from biaskit.measures.personas.words.comparisons import TextComparison
+from biaskit.measures.personas.words.gender_words import says_gender
+from biaskit.measures.personas.words.run_lists import Progress, RunLists
+from biaskit.measures.personas.words.shuffles import why_unequal
+from biaskit.records import WOMEN_AND_MEN
+from biaskit.stats.arrays import BoolArray, FloatArray
+from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
+from biaskit.stats.crossed import joined
+from biaskit.stats.resampling import generator
+from biaskit.study.keys import PersonasStudy
+from biaskit.tables.quantities import ALL_OCCUPATIONS
+from biaskit.tables.query import Row
+from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason
+
+MIN_TEXTS = TAUGHT + 2  # texts of women, and of men: those that teach, and two that are tested each time
+MOST_TEXTS = 200
+"""Texts of a prompt and gender that are used at most: the work grows with their square."""
+DRAWN = f"{MOST_TEXTS} texts of a prompt and gender, sampled at random"
+_READ = {ASSOCIATED: "inferred", SPECIFIED: "requested"}
+CONTROL = f"{HOLD_OUT}: a positive control"
+WITHIN_OCCUPATION = "one occupation: no interval"
+
+Cell = tuple[str, str]  # origin of the texts that are learnt from, and of those that are tested
+CELLS: tuple[Cell, ...] = (
+    (ASSOCIATED, ASSOCIATED),
+    (SPECIFIED, SPECIFIED),
+    (SPECIFIED, ASSOCIATED),
+    (ASSOCIATED, SPECIFIED),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Area:
+    """The area of one model, occupation and cell with what its p-value is of; or why there is none."""
+
+    area: float | None = None
+    held_out: HeldOut | None = None
+    reason: str | None = None
+    lengths: tuple[tuple[FloatArray, FloatArray], ...] = ()  # women's and men's, of texts taught and judged
+
+
+def transfer_rows(
+    documents: TextDocuments, lists: RunLists, study: PersonasStudy, progress: Progress
+) -> Iterator[Row]:
+    """Yield the rows of text_transfer.csv: four for each model and occupation, then four means over them."""
+    n_pairs, done = len(documents.models) * len(documents.occupations), 0
+    for model in documents.models:
+        usable = ~says_gender(documents.tokens.words, lists.names[model])
+        areas_of: dict[Cell, list[_Area]] = {cell: [] for cell in CELLS}
+        for occupation in documents.occupations:
+            progress(done, n_pairs)
+            done += 1
+            keys = {origin: (model, occupation, origin) for origin in (ASSOCIATED, SPECIFIED)}
+            compared = {origin: lists.by_key.get(key, (None,))[0] for origin, key in keys.items()}
+            if documents.imported and not any(compared.values()):
+                continue
+            samples = {o: _sample(documents, study, model, o, c, usable) for o, c in compared.items()}
+            for cell in CELLS:
+                area = _area(samples[cell[0]], samples[cell[1]], study, [model, occupation, *cell])
+                areas_of[cell].append(area)
+                if occupation != ALL_OCCUPATIONS:  # texts without an occupation: the mean is theirs
+                    yield _row(model, occupation, cell, area, study)
+        for cell, areas in areas_of.items():
+            if areas:
+                defined = [area.area for area in areas if area.area is not None]
+                yield _row(model, ALL_OCCUPATIONS, cell, _mean(areas), study, area_interval(defined))
+    progress(n_pairs, n_pairs)
+
+
+def _sample(
+    documents: TextDocuments,
+    study: PersonasStudy,
+    model: str,
+    origin: str,
+    compared: TextComparison | None,
+    usable: BoolArray,
+) -> tuple[Sample, bool] | str:
+    """Sample texts of women and men in prompts that have both, True if there were more; or say why not."""
+    if model in documents.unread:  # gender words and names are English ones
+        return NOT_ENGLISH
+    if origin not in documents.origins:
+        return NO_TEXTS[origin]
+    if compared is None or compared.reason is not None:
+        return (compared and compared.reason) or f"{NO_TEXTS[origin]} for this occupation"
+    groups: dict[tuple[str, str], list[TextDocument]] = {}
+    for text in compared.texts:
+        if text.gender in WOMEN_AND_MEN:
+            groups.setdefault((text.template_id, str(text.gender)), []).append(text)
+    texts: list[TextDocument] = []
+    for (template, gender), of_cell in groups.items():
+        if len(of_cell) > MOST_TEXTS:
+            rng = generator(study.seed, "text_transfer", [*compared.key, template, gender])
+            of_cell = [of_cell[i] for i in sorted(rng.permutation(len(of_cell))[:MOST_TEXTS].tolist())]
+        if all((template, each) in groups for each in WOMEN_AND_MEN):
+            texts += of_cell
+    n_female, n_male = (sum(text.gender == gender for text in texts) for gender in WOMEN_AND_MEN)
+    if min(n_female, n_male) < MIN_TEXTS:
+        few = f"{n_female} texts of women, {n_male} of men in prompts that have both (gender {_READ[origin]})"
+        return f"{few}; {MIN_TEXTS} of each are needed"
+    sample = Sample.shuffled(
+        documents.tokens.counts[[text.place for text in texts]][:, usable],
+        [text.gender == WOMEN_AND_MEN[0] for text in texts],
+        [text.template_id for text in texts],
+        generator(study.seed, "text_transfer", compared.key),
+        study.permutations,
+        [text.unit for text in texts],
+    )
+    return sample, any(len(of_cell) > MOST_TEXTS for of_cell in groups.values())
+
+
+def _area(
+    taught: tuple[Sample, bool] | str,
+    judged: tuple[Sample, bool] | str,
+    study: PersonasStudy,
+    row_key: Sequence[str],
+) -> _Area:
+    import sklearn.kernel_ridge  # threadpoolctl sees only what is loaded when it is called
+    from threadpoolctl import threadpool_limits
+
+    if isinstance(taught, str) or isinstance(judged, str):
+        return _Area(reason=taught if isinstance(taught, str) else str(judged))
+    rng = generator(study.seed, "text_transfer", row_key)
+    checked = sklearn.config_context(assume_finite=True, skip_parameter_validation=True)  # thousands of fits
+    with threadpool_limits(limits=1), checked:  # the last digits must not depend on the number of cores
+        held_out = within(taught[0], rng) if taught is judged else across(taught[0], judged[0])
+        area = at_one_size(taught[0], judged[0], rng)
+    if area is None:
+        return _Area(reason="no prompt has texts of women and of men besides the training texts")
+    lengths = []
+    for sample, _ in (taught, judged):
+        words = np.asarray(sample.counts.sum(axis=1), dtype=np.float64).ravel()
+        lengths.append((words[sample.labels[:, 0]], words[~sample.labels[:, 0]]))
+    reason = joined([DRAWN if taught[1] or judged[1] else None, WITHIN_OCCUPATION])
+    return _Area(area, held_out, reason, tuple(lengths))
+
+
+def _mean(areas: Sequence[_Area]) -> _Area:
+    """Average over occupations, and over those of each shuffle."""
+    defined = [(area, area.held_out) for area in areas if area.held_out is not None]
+    if not defined:
+        return _Area(reason=areas[0].reason)
+    left_out = len(areas) - len(defined)
+    drawn = any(DRAWN in parts_of_reason(area.reason) for area, _ in defined)
+    mean = HeldOut(
+        float(np.mean([held_out.area for _, held_out in defined])),
+        np.mean([held_out.taught for _, held_out in defined], axis=0),
+        np.mean([held_out.judged for _, held_out in defined], axis=0),
+    )
+    reasons = [
+        f"{left_out} of {len(areas)} occupations left out" if left_out else None,
+        DRAWN if drawn else None,
+        WITHIN_OCCUPATION if len(defined) == 1 else None,
+    ]
+    lengths = (
+        (np.concatenate([women for women, _ in sides]), np.concatenate([men for _, men in sides]))
+        for sides in zip(*(area.lengths for area, _ in defined), strict=True)
+    )
+    area = float(np.mean([area.area for area, _ in defined if area.area is not None]))
+    return _Area(area, mean, joined(reasons), tuple(lengths))
+
+
+def _row(
+    model: str,
+    occupation: str,
+    cell: Cell,
+    area: _Area,
+    study: PersonasStudy,
+    interval: tuple[float, float] | None = None,
+) -> Row:
+    # Longer texts can be told apart by their length alone: no claim then.
+    unequal = (why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True))) for sides in area.lengths)
+    why_no_claim = next(filter(None, unequal), None)
+    held_out, (low, high) = area.held_out, interval or (None, None)
+    n_female, n_male = (len(texts) for texts in area.lengths[1]) if area.lengths else (None, None)
+    scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
+    return {
+        **scope,
+        "auc": area.area,
+        "ci_low": low,
+        "ci_high": high,
+        "p_value": held_out.p_value if held_out and not why_no_claim else None,
+        "n_female": n_female,
+        "n_male": n_male,
+        "reason": joined([CONTROL if study.hold_out else None, why_no_claim, area.reason]),
+    }

@@ -1,0 +1,187 @@
+"""What answers say, by outcome: means, and who differs (methods/probabilities#outcomes)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from biaskit.measures.probe.contrasts import arm_of
+from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
+from biaskit.records import Cell
+from biaskit.report.next_tokens import EVERY_GROUP
+from biaskit.stats.arms import (
+    Arm,
+    CrossedCells,
+    complete_in_all,
+    cross,
+    frame_places,
+    group_pairs,
+    rows_of_groups,
+)
+from biaskit.stats.contrasts import Row, between_groups, scope_of, within_jobs
+from biaskit.stats.crossed import joined, share_interval, spread_of_mean
+from biaskit.stats.proportions import wilson
+from biaskit.tables.quantities import ANSWERS_OF_MODELS, NAMED, OUTCOME_SHARE, TESTED_OUTCOMES
+
+_WITHHELD = ("refusal", "filter")
+"""What a server calls an answer that it or its model declined to give."""
+_Kind = tuple[str, str]  # an outcome, and the group where the answer names one, else ""
+
+
+@dataclass(slots=True)
+class AnswersOfRun:
+    """The answers of a run's cells, taken in row by row; of a text only the outcome is kept."""
+
+    design: ProbeDesign
+    cells: dict[Cell, Counter[_Kind]] = field(default_factory=dict)
+
+    def add(self, cell: Cell, counts: Counter[_Kind]) -> None:
+        """Take in what the answers of a row say; a cell's rounds add up."""
+        if counts:
+            self.cells.setdefault(cell, Counter()).update(counts)
+
+    def read(self, cell: Cell, row: Mapping[str, Any]) -> Counter[_Kind]:
+        """Count a row's answers by outcome; nothing where the row keeps none."""
+        counts: Counter[_Kind] = Counter()
+        expressions = self.design.expressions[cell.bias_type, cell.template_id]
+        for text, finish in row.get("answers", ()):
+            if finish in _WITHHELD:
+                counts["declines", ""] += 1
+                continue
+            outcome = outcome_of(
+                text, question=row["prompt"], expressions=expressions, groups=self.design.groups
+            )
+            counts[outcome.outcome, outcome.group] += 1
+        return counts
+
+
+def counted(answers: AnswersOfRun, cell: Cell) -> dict[str, int | None]:
+    """Fill the columns of probe_cells.csv that count a cell's answers by outcome."""
+    counts = answers.cells.get(cell)
+    if counts is None:
+        return dict.fromkeys(("n_answers", *(f"n_{outcome}" for outcome in OUTCOMES)))
+    return {"n_answers": counts.total(), **{f"n_{name}": _count(counts, (name, "")) for name in OUTCOMES}}
+
+
+def _count(counts: Counter[_Kind], kind: _Kind) -> int:
+    """Count the answers of a kind; without a group, those of every group."""
+    outcome, group = kind
+    return sum(n for (name, of_group), n in counts.items() if name == outcome and group in ("", of_group))
+
+
+def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row], list[Row]]:
+    """Make the rows of probe_outcomes.csv, and those of tests.csv between groups of jobs and between models.
+
+    `cells`: every cell in study order, which is the order of the rows.
+
+    A cell's share of an outcome is its part of the cell's answers; a group's is the mean over its jobs and
+    the templates that every job has. The interval is the crossed one, or Wilson's of all answers where that
+    is wider: an outcome that never came varies nowhere, and is still possible.
+    """
+    design = answers.design
+    kinds = [(outcome, "") for outcome in OUTCOMES]
+    place = OUTCOMES.index(NAMED) + 1
+    kinds[place:place] = [(NAMED, group) for group in design.groups]
+    of_cells = {cell: answers.cells[cell] for cell in cells if cell in answers.cells}
+    blocks = _blocks(of_cells, kinds, design.frames)
+    group_of = {cell.job: cell.job_group for cell in of_cells}
+    rows: list[Row] = []
+    for block in blocks.values():
+        all_jobs = {EVERY_GROUP: list(range(len(block.jobs)))}
+        for job_group, jobs in {**all_jobs, **rows_of_groups(block.jobs, group_of)}.items():
+            rows += _rows(block, job_group, jobs, kinds)
+    tested = [(kinds.index((outcome, "")), outcome) for outcome in OUTCOMES if outcome in TESTED_OUTCOMES]
+    return rows, list(_tests(blocks, group_of, tested, design.study.margin))
+
+
+def _blocks(
+    of_cells: Mapping[Cell, Counter[_Kind]], kinds: list[_Kind], frames: Mapping[str, Mapping[int, str]]
+) -> dict[Arm, CrossedCells]:
+    """Lay cells out by arm, with counts as masses and answers as coverage; without any a cell is a gap."""
+    counts_of: dict[Arm, dict[tuple[str, int], Counter[_Kind]]] = {}
+    for cell, counts in of_cells.items():
+        counts_of.setdefault(arm_of(cell), {})[cell.job, cell.template_id] = counts
+    blocks = {}
+    for arm, counts_at in counts_of.items():
+        jobs, templates = (list(dict.fromkeys(names)) for names in zip(*counts_at, strict=True))
+        places = [*product(jobs, templates)]
+        values = np.full((len(places), 2 * len(kinds) + 1), np.nan)
+        for i, place in enumerate(places):
+            if place in counts_at:
+                numbers, n = [_count(counts_at[place], kind) for kind in kinds], counts_at[place].total()
+                values[i] = [*numbers, *(number / n for number in numbers), n]
+        arms, names, ids = [arm] * len(places), [job for job, _ in places], [t for _, t in places]
+        block = cross(arms, names, ids, ["answers"] * len(places), values)[arm]
+        frame_of = frames.get(arm.bias_type, {})
+        sizes = [len(members) for members in frame_places(block.templates, frame_of).values()]
+        block = block.by_frame(frame_of)  # averages shares; counts are summed
+        blocks[arm] = replace(block, masses=block.masses * sizes, coverage=block.coverage * sizes)
+    return blocks
+
+
+def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kind]) -> Iterator[Row]:
+    templates, note = complete_in_all([block])
+    shares = block.shares_at(templates).point[:, jobs]
+    counts = block.at(block.masses, templates)[:, jobs].sum(axis=(1, 2))
+    n_answers = round(block.at(block.coverage, templates)[jobs].sum())
+    for k, (outcome, group) in enumerate(kinds):
+        low = high = None
+        spread, ends = spread_of_mean(shares[k]), wilson(round(counts[k]), n_answers)
+        if spread.variance is not None and spread.dof is not None and ends is not None:
+            crossed = share_interval(float(shares[k].mean()), spread.variance, spread.dof)
+            low, high = min(float(crossed[0]), ends[0]), max(float(crossed[1]), ends[1])
+        yield {
+            **block.arm._asdict(),
+            "job_group": job_group,
+            "outcome": f"{outcome}:{group}" if group else outcome,
+            "share": float(shares[k].mean()) if shares[k].size else None,
+            "ci_low": low,
+            "ci_high": high,
+            "n_cells": int(shares[k].size),
+            "n": round(counts[k]),
+            "n_answers": n_answers,
+            "n_jobs": len(jobs),
+            "n_templates": len(templates),
+            "reason": joined([note, spread.reason]),
+        }
+
+
+# --- who differs ------------------------------------------------------------------------------------------
+
+
+def _tests(
+    blocks: Mapping[Arm, CrossedCells],
+    group_of: Mapping[str, str],
+    tested: Sequence[tuple[int, str]],
+    margins: Mapping[str, float],
+) -> Iterator[Row]:
+    """Contrast groups of jobs in each arm, then models in pairs; `tested`: each outcome with its place."""
+    for arm, block in blocks.items():
+        templates, note = complete_in_all([block])
+        shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)
+        scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
+        for pair in group_pairs(list(rows_of)):
+            for k, outcome in tested:
+                values = (shares[k, rows_of[group]] for group in pair)
+                of_outcome = replace(scope, gender=outcome, group_a=pair[0], group_b=pair[1])
+                yield from between_groups(*values, scope=of_outcome, margins=margins, note=note)
+    for (arm_b, b), (arm_a, a) in combinations(blocks.items(), 2):
+        jobs = [job for job in a.jobs if job in b.jobs]
+        if arm_a._replace(model="") != arm_b._replace(model="") or not jobs:
+            continue
+        a, b = a.cut(jobs, a.templates), b.cut(jobs, b.templates)
+        templates, note = complete_in_all([a, b])
+        of_a, of_b = a.shares_at(templates), b.shares_at(templates)
+        scope = replace(scope_of(arm_a, ANSWERS_OF_MODELS), quantity=OUTCOME_SHARE, model_b=arm_b.model)
+        for group, rows in rows_of_groups(a.jobs, {job: group_of[job] for job in jobs}).items():
+            for k, outcome in tested:
+                of_outcome = replace(scope, gender=outcome, group_a=group, group_b=group)
+                yield from within_jobs(
+                    of_a[k, rows], of_b[k, rows], scope=of_outcome, margins=margins, note=note
+                )

@@ -1,0 +1,175 @@
+"""Texts sampled beside the probabilities, in a file of their own (methods/probabilities#continuations)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import AskingStopped, ModelError
+from biaskit.measures.probe.answers import AnswersOfRun
+from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.requests import places_of
+from biaskit.measures.probe.rounds import Rounds
+from biaskit.measures.probe.rows import fault_of, row_of
+from biaskit.measures.probe.scoring import CellWork
+from biaskit.measures.probe.stored_design import design_signature
+from biaskit.models.base import ContinuationScorer
+from biaskit.models.options import NEW, ScoringOptions
+from biaskit.progress import ModelPlan
+from biaskit.records import Failed, PromptForm, Scored, ScoreRequest
+from biaskit.runs.course import Pending, ask, plan_work
+from biaskit.runs.drift import Answerers
+from biaskit.runs.manifest import write_manifest
+from biaskit.runs.session import Session
+from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_file
+
+ROWS = "continuations"
+_ROUND = 5
+"""Texts of a row where their number is a multiple of it: a later run of more texts can then add rows."""
+
+
+def continue_cells(design: ProbeDesign, session: Session[ContinuationScorer]) -> None:
+    """Draw the texts of each cell that has none yet, of the models whose probabilities `session` planned."""
+    outcome = session.outcome
+    forms = {plan.label: plan.form for plan in outcome.plans if plan.label not in outcome.failed_models}
+    stored: StoredRows[int] = StoredRows(lambda _: 0, 0)
+    if session.dry_run:
+        stored.read(rows_file(session.run, ROWS), skip_bad=True)
+    with nullcontext() if session.dry_run else session.writing(ROWS, design.study, stored) as writer:
+        for label, form in forms.items():
+            _continue(design, label, form, stored, session, writer)
+
+
+def _continue(
+    design: ProbeDesign,
+    label: str,
+    form: PromptForm,
+    stored: StoredRows[int],
+    session: Session[ContinuationScorer],
+    writer: RowWriter | None,
+) -> None:
+    """Draw one model's texts; without a writer they are only planned."""
+    scorer = None
+    try:
+        spec, account = session.models[label], session.account(label)
+        n, tokens = design.study.continuations, design.study.continuation_tokens
+        rounds = Rounds(_ROUND, n // _ROUND) if n % _ROUND == 0 else Rounds(n, 1)
+        scoring = ScoringOptions("sampling", draws=rounds.size, new_tokens=tokens)
+        scorer = session.open_model(label, spec, NEW, account, scoring=scoring)
+        work = _ContinuationWork(design, scorer, form, stored, session.shard, rounds)
+        if writer is None:
+            plan_work(work, session)
+            return
+        entry = session.manifest["models"][label]
+        # By this fingerprint and estimator the analysis finds the rows.
+        fingerprint = scorer.identity.fingerprint
+        entry["continuations"] = {"fingerprint": fingerprint, "estimator": work.estimator.in_key()}
+        session.manifest["signature"] = design_signature(design, session.manifest["models"])
+        write_manifest(session.run, session.manifest)
+        ask(work, session, writer, starts=0)
+    except ModelError as error:
+        session.outcome.notes.append(f"{label} has no continuations: {error}")
+    except AskingStopped as stopped:
+        session.outcome.notes.append(f"{label}: continuations were stopped: {stopped}")
+        session.outcome.stopped.add(label)
+    finally:
+        if scorer is not None:
+            scorer.close()
+
+
+class _ContinuationWork(CellWork):
+    """One model's texts: every round of every cell."""
+
+    engine = ROWS
+    extra = True
+    _done = 0
+
+    def pending(self) -> Sequence[ScoreRequest]:
+        """List the rounds that have no row."""
+        self._asked = {
+            asked.key: (cell, asked)
+            for cell, request in zip(self.cells.cells, self.cells.requests, strict=True)
+            for asked in (self.rounds.request(request, number) for number in range(self.rounds.most))
+        }
+        return [request for key, (_, request) in self._asked.items() if key not in self.stored.values]
+
+    def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
+        """Plan the rounds that have no row."""
+        due, size = pending.requests, self.rounds.size
+        plan = self.model.plan_scores(due)
+        self._batches, self._n_due = plan.batches, len(due)
+        return ModelPlan(
+            run=session.run,
+            label=self.label,
+            form=self.form,
+            n_cells=len(self._asked) * size,
+            n_stored=(len(self._asked) - len(due)) * size,
+            n_batches=len(plan.batches),
+            prompt_tokens=plan.prompt_tokens,
+            new_tokens=plan.new_tokens_max,
+            seconds=self.model.estimate_seconds(plan.batches) if due else 0.0,
+            unit="continuations",
+            estimator="sampling",
+            calls=plan.calls if due and self.model.identity.where == "api" else None,
+            cost=plan.cost_max if due else 0.0,
+        )
+
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
+        """Ask the planned batches."""
+        for group in self.model.score(self._batches):
+            self._done += len(group)
+            yield group
+
+    def row(self, answer: Scored) -> dict[str, Any]:
+        """Make the row of continuations.jsonl for an answer."""
+        cell, request = self._asked[answer.key]
+        row = row_of(answer, cell, request.prompt, self.estimator, self.rounds.number_of(request))
+        return {**row, "model_key": self.cells.model_key}
+
+    def failures(self, answers: Sequence[Scored | Failed]) -> Sequence[Scored | Failed]:
+        """Pick the failed answers, worded so that they are not taken for failed probabilities."""
+        failed = [answer for answer in answers if isinstance(answer, Failed)]
+        return [replace(answer, reason=f"its continuations: {answer.reason}") for answer in failed]
+
+    def progress(self) -> tuple[str, int, int]:
+        """Count the rounds that were answered, of those that were due."""
+        return self.label, self._done, self._n_due
+
+
+# --- and read back ----------------------------------------------------------------------------------------
+
+
+def read_continuations(
+    run: Path, manifest: Mapping[str, Any], answers: AnswersOfRun, reading: Reading, answerers: Answerers
+) -> int:
+    """Put what continuations say in place of short draws; returns how many rows were not needed."""
+    path, design = rows_file(run, ROWS), answers.design
+    if not path.exists():
+        return 0
+    # The keys of continuations rest on a fingerprint and an estimator of their own.
+    entries = {label: entry for label, entry in manifest["models"].items() if entry.get("continuations")}
+    models = {label: {**entry, **entry["continuations"]} for label, entry in entries.items()}
+    answers.cells = {cell: counts for cell, counts in answers.cells.items() if cell.model not in models}
+    cells, places = places_of({"models": models}, design)
+    seen: set[tuple[int, int]] = set()
+    n_unused, skip_bad = 0, design.study.skip_bad_lines
+    for row in read_rows(path, skip_bad=skip_bad, reading=reading):
+        answered = places(row)
+        n_unused += not answered
+        if not answered:
+            continue
+        first = cells[answered[0]]
+        fault = fault_of(row, design.expressions[first.bias_type, first.template_id])
+        if fault is None and (answered[0], row["round"]) in seen:
+            fault = "another row answers the same prompt"
+        if fault is not None:
+            reading.refuse(path, fault, skip_bad=skip_bad)
+            continue
+        answerers.add_answers(row)
+        for i in answered:
+            seen.add((i, row["round"]))
+            answers.add(cells[i], answers.read(cells[i], row))
+    return n_unused

@@ -1,0 +1,107 @@
+"""One model's cells as requests: the product is counted, and a cell is put together when it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from biaskit.common.sequences import Computed
+from biaskit.measures.probe.design import (
+    CELL,
+    Placed,
+    ProbeDesign,
+    build_prompt,
+    cell_at,
+    cell_key,
+    model_key,
+    product,
+)
+from biaskit.measures.probe.rounds import Rounds
+from biaskit.records import Cell, Prompt, PromptForm, ScoreRequest
+from biaskit.runs.manifest import draws_of
+from biaskit.runs.shards import WHOLE, Shard
+
+
+class PlannedCells:
+    """Every cell of one model with its request, in study order, or a shard's; needs no model."""
+
+    def __init__(
+        self,
+        design: ProbeDesign,
+        label: str,
+        form: PromptForm,
+        fingerprint: str,
+        estimator: object = "exact",
+        shard: Shard = WHOLE,
+    ) -> None:
+        self._design, self._label, self._form = design, label, form
+        self.model_key = model_key(fingerprint, design.study, estimator)
+        self._fingerprint, self._estimator = fingerprint, estimator
+        self._own = shard.places(design.n_cells)
+        self.cells: Computed[Cell] = Computed(len(self._own), lambda place: self._at(place)[0])
+        self.prompts: Computed[Prompt] = Computed(len(self._own), self._prompt)
+        self.requests: Computed[ScoreRequest] = Computed(len(self._own), self._request)
+
+    def _at(self, place: int) -> Placed:
+        return cell_at(self._design, self._own[place], self._label, self._form)
+
+    def _prompt(self, place: int) -> Prompt:
+        cell, template, instruction, item = self._at(place)
+        return build_prompt(self._design, template, item, instruction, cell.setting, self._form)
+
+    def _request(self, place: int) -> ScoreRequest:
+        cell, prompt = self.cells[place], self.prompts[place]
+        expressions = self._design.expressions[(cell.bias_type, cell.template_id)]
+        study = self._design.study
+        key = cell_key(cell, prompt, expressions, self._fingerprint, study, self._estimator)
+        return ScoreRequest(key, prompt, expressions)
+
+    def place_of(self, row: Mapping[str, Any]) -> int:
+        """Which of these cells a row answers, by its columns. Raises `LookupError` where it is none."""
+        return self._place_of[tuple(row[name] for name in CELL)]
+
+    @cached_property
+    def _place_of(self) -> dict[tuple[object, ...], int]:
+        return {tuple(getattr(cell, name) for name in CELL): i for i, cell in enumerate(self.cells)}
+
+
+def cell_finder(
+    manifest: Mapping[str, Any], design: ProbeDesign
+) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None]:
+    """From a stored row to the model and the request that it answers; None where the run has no such cell."""
+    of_model: dict[str, tuple[str, PlannedCells, Rounds]] = {}
+    for label, entry in manifest["models"].items():
+        cells = PlannedCells(design, label, entry["prompt_form"], entry["fingerprint"], entry["estimator"])
+        rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
+        of_model.setdefault(cells.model_key, (label, cells, rounds))
+
+    def find(row: Mapping[str, Any]) -> tuple[str, ScoreRequest] | None:
+        try:
+            label, cells, rounds = of_model[row["model_key"]]
+            return label, rounds.request(cells.requests[cells.place_of(row)], int(row.get("round", 0)))
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    return find
+
+
+def places_of(
+    manifest: Mapping[str, Any], design: ProbeDesign
+) -> tuple[list[Cell], Callable[[Mapping[str, Any]], Sequence[int]]]:
+    """Every cell of every model, and the places that a row answers: several where labels share a model."""
+    cells: list[Cell] = []
+    places: dict[tuple[object, ...], list[int]] = {}
+    for label, entry in manifest["models"].items():
+        shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
+        for cell, *_ in product(design, label, entry["prompt_form"]):
+            places.setdefault((shared, *(getattr(cell, name) for name in CELL)), []).append(len(cells))
+            cells.append(cell)
+
+    def find(row: Mapping[str, Any]) -> Sequence[int]:
+        try:
+            return places.get((row.get("model_key"), *(row.get(name) for name in CELL)), ())
+        except TypeError:  # a list or a table where a label belongs
+            return ()
+
+    return cells, find
