@@ -51,9 +51,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.measures.personas.command import PersonasResult as PersonasResult
+    from biaskit.measures.personas.command import personas as personas
     from biaskit.measures.personas.srb.score import chamfer_distance as chamfer_distance
     from biaskit.measures.personas.srb.score import srb as srb
     from biaskit.measures.personas.texts.association import associate_gender as associate_gender
+    from biaskit.measures.probe.command import ProbeResult as ProbeResult
+    from biaskit.measures.probe.command import probe as probe
+    from biaskit.measures.probe.prompt_formats import prompt_formats as prompt_formats
     from biaskit.models.writer import writer as writer
     from biaskit.progress import Silent as Silent
     from biaskit.runs.objects import model as model
@@ -71,20 +76,15 @@ if TYPE_CHECKING:
     from biaskit.workflow.label import label as label
     from biaskit.workflow.marked_words import marked_words as marked_words
     from biaskit.workflow.own_texts import analyze_texts as analyze_texts
-    from biaskit.workflow.personas import PersonasResult as PersonasResult
-    from biaskit.workflow.personas import personas as personas
-    from biaskit.workflow.probe import ProbeResult as ProbeResult
-    from biaskit.workflow.probe import probe as probe
-    from biaskit.workflow.probe import score_continuations as score_continuations
-    from biaskit.workflow.prompt_formats import prompt_formats as prompt_formats
     from biaskit.workflow.report import report as report
+    from biaskit.workflow.score_continuations import score_continuations as score_continuations
     from biaskit.workflow.verify import verify as verify
 
 __version__ = "0.1.0"
 
 _COMMANDS = (
     *("calibrate", "check", "cite", "compare", "doctor", "export", "label", "marked_words"),
-    *("prompt_formats", "report", "verify"),
+    *("report", "score_continuations", "verify"),
 )
 _NAMES = {
     "errors": "BiaskitError",
@@ -97,8 +97,9 @@ _NAMES = {
     "workflow.callback": "ModelCallback",
     "runs.objects": "model",
     "workflow.own_texts": "analyze_texts",
-    "workflow.personas": "PersonasResult personas",
-    "workflow.probe": "ProbeResult probe score_continuations",
+    "measures.personas.command": "PersonasResult personas",
+    "measures.probe.command": "ProbeResult probe",
+    "measures.probe.prompt_formats": "prompt_formats",
     **{f"workflow.{name}": name for name in _COMMANDS},
 }
 _FACE = {name: f"biaskit.{module}" for module, names in _NAMES.items() for name in names.split()}

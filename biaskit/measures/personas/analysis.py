@@ -13,13 +13,13 @@ from typing import Any
 from biaskit.common.wording import listed, people, short
 from biaskit.corpora.loaders import english_counts
 from biaskit.measures.personas.contrasts import test_rows
+from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_groups
 from biaskit.measures.personas.labels.correction import Labels, corrected
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import ALL_TEMPLATES, decile_rows, representation_rows
-from biaskit.measures.personas.sampling.design import GENERATION_VERSION, PersonasDesign
-from biaskit.measures.personas.sampling.stored_design import design_signature, read_design, signed_groups
 from biaskit.measures.personas.srb.clusters import cluster_tables
 from biaskit.measures.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments, texts_of
 from biaskit.measures.personas.texts.outcomes import DECLINES
@@ -36,7 +36,6 @@ from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 from biaskit.tables.sets import TableSet
@@ -71,16 +70,37 @@ class _Results:
     record: dict[str, object] = field(default_factory=dict)
 
 
-def analyse_texts(
-    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
-) -> TableSet:
-    """Make every table of a run from its rows, in a set that the caller writes."""
+def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
+    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
+    from biaskit.compare.model_tests import between_persona_models, merge_tests
+    from biaskit.stats.verdict import Rule
+
+    made = _tables_of_texts(run, overrides, watcher or Silent())
+    manifest = read_manifest(run)
+    if len(manifest["models"]) > 1:
+        design = read(manifest["resolved"], overrides)
+        rows, changes, notes = between_persona_models(
+            {name: made.rows(name) for name in ("srb", "representation")},
+            forms={label: entry["prompt_form"] for label, entry in manifest["models"].items()},
+            margins=design.study.margin,
+            seed=design.study.seed,
+            run=str(run),
+        )
+        if changes:
+            made.add("srb_change", changes)
+        made.add("tests", merge_tests(made.rows("tests"), rows, Rule(strict=design.study.strict)))
+        made.notes += notes
+    return made
+
+
+def _tables_of_texts(run: Path, overrides: Mapping[str, Any] | None, watcher: Watcher) -> TableSet:
+    """Make every table of a run from its rows but those between its models."""
     manifest, tables = read_manifest(run), TableSet(run)
-    design = read_design(manifest["resolved"], overrides)
+    design = read(manifest["resolved"], overrides)
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
     forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
-    results = _make_tables(run, documents, design, forms, watcher or Silent())
+    results = _make_tables(run, documents, design, forms, watcher)
     for name in TABLE_NAMES:
         if rows := results.tables.get(name):  # a table that was not made is absent
             tables.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
@@ -92,12 +112,12 @@ def analyse_texts(
     study, vectors_name = design.study.model_dump(mode="json"), results.record.get("vectors_name")
     signed = {"vectors": str(vectors_name)} if vectors_name else {}
     signed |= signed_groups(documents.group_column)
-    choices = sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})
+    choices = sorted(PersonasStudy.analysis_keys - {"summary", "papers", "lock"})
     tables.analysis |= {
         "choices": {key: study[key] for key in choices},
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
-        "signature": design_signature(design, manifest["models"], **signed),
+        "signature": design.sign(manifest["models"], **signed),
         "rows_digest": documents.rows_digest,
         "n_texts": len(documents.texts),
         "notes": notes,

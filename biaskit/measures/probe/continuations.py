@@ -15,7 +15,6 @@ from biaskit.measures.probe.requests import places_of
 from biaskit.measures.probe.rounds import Rounds
 from biaskit.measures.probe.rows import fault_of, row_of
 from biaskit.measures.probe.scoring import CellWork
-from biaskit.measures.probe.stored_design import design_signature
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.progress import ModelPlan
@@ -67,7 +66,7 @@ def _continue(
         # By this fingerprint and estimator the analysis finds the rows.
         fingerprint = scorer.identity.fingerprint
         entry["continuations"] = {"fingerprint": fingerprint, "estimator": work.estimator.in_key()}
-        session.manifest["signature"] = design_signature(design, session.manifest["models"])
+        session.manifest["signature"] = design.sign(session.manifest["models"])
         write_manifest(session.run, session.manifest)
         ask(work, session, writer, starts=0)
     except ModelError as error:

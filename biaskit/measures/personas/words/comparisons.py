@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from biaskit.measures.personas.sampling.rounds import Filling
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
 
 
 @dataclass(frozen=True, slots=True)
