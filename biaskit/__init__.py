@@ -51,6 +51,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.measures.personas.calibrate import calibrate as calibrate
+    from biaskit.measures.personas.label import label as label
+    from biaskit.measures.personas.marked_words import marked_words as marked_words
+    from biaskit.measures.personas.own_texts import analyze_texts as analyze_texts
     from biaskit.measures.personas.srb.score import chamfer_distance as chamfer_distance
     from biaskit.measures.personas.srb.score import srb as srb
     from biaskit.measures.personas.texts.association import associate_gender as associate_gender
@@ -61,16 +65,12 @@ if TYPE_CHECKING:
     from biaskit.workflow.analyze import load as load
     from biaskit.workflow.analyze import runs as runs
     from biaskit.workflow.batch_answers import import_answers as import_answers
-    from biaskit.workflow.calibrate import calibrate as calibrate
     from biaskit.workflow.callback import ModelCallback as ModelCallback
     from biaskit.workflow.check import check as check
     from biaskit.workflow.cite import cite as cite
     from biaskit.workflow.compare import compare as compare
     from biaskit.workflow.doctor import doctor as doctor
     from biaskit.workflow.export import export as export
-    from biaskit.workflow.label import label as label
-    from biaskit.workflow.marked_words import marked_words as marked_words
-    from biaskit.workflow.own_texts import analyze_texts as analyze_texts
     from biaskit.workflow.personas import PersonasResult as PersonasResult
     from biaskit.workflow.personas import personas as personas
     from biaskit.workflow.probe import ProbeResult as ProbeResult
@@ -82,13 +82,14 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_COMMANDS = (
-    *("calibrate", "check", "cite", "compare", "doctor", "export", "label", "marked_words"),
-    *("prompt_formats", "report", "verify"),
-)
+_COMMANDS = ("check", "cite", "compare", "doctor", "export", "prompt_formats", "report", "verify")
 _NAMES = {
     "errors": "BiaskitError",
     "models.writer": "writer",
+    "measures.personas.calibrate": "calibrate",
+    "measures.personas.label": "label",
+    "measures.personas.marked_words": "marked_words",
+    "measures.personas.own_texts": "analyze_texts",
     "measures.personas.srb.score": "chamfer_distance srb",
     "measures.personas.texts.association": "associate_gender",
     "progress": "Silent",
@@ -96,7 +97,6 @@ _NAMES = {
     "workflow.batch_answers": "import_answers",
     "workflow.callback": "ModelCallback",
     "runs.objects": "model",
-    "workflow.own_texts": "analyze_texts",
     "workflow.personas": "PersonasResult personas",
     "workflow.probe": "ProbeResult probe score_continuations",
     **{f"workflow.{name}": name for name in _COMMANDS},

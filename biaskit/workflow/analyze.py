@@ -32,9 +32,9 @@ def analyse(
     refuse_shard(run, read_manifest(run))
     # Only the engine that is asked for is imported: all of both took a tenth of a small report.
     if engine == "personas":
-        from biaskit.workflow.personas import tables_of_texts
+        from biaskit.measures.personas.analysis import tables
 
-        return tables_of_texts(run, overrides, watcher=watcher).write()
+        return tables(run, overrides, watcher).write()
     from biaskit.workflow.probe import tables_of_probe_run
 
     return tables_of_probe_run(run, overrides).write()
@@ -107,7 +107,7 @@ def load(
     Returns a `ProbeResult` or a `PersonasResult`. Raises `RunError` where the folder has no run, or its
     rows were changed.
     """
-    from biaskit.workflow.recordings import RECORDED, recorded_run
+    from biaskit.measures.personas.recordings import RECORDED, recorded_run
 
     keys, seen = settings or {}, watcher or LineWatcher()
     if isinstance(run, str) and run.startswith(RECORDED):
@@ -121,7 +121,7 @@ def load(
         path = merge([run_path(each) for each in (run, *shards)], expanded(out), **how, watcher=seen)
     sheets = [labels] if isinstance(labels, str | Path) else list(labels)
     if sheets or gold is not None:
-        from biaskit.workflow.label import use_labels
+        from biaskit.measures.personas.label import use_labels
 
         use_labels(path, sheets, gold)
     return result_of(path, analyse(path, keys, watcher=seen))

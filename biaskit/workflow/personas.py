@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from biaskit.arguments import checked
-from biaskit.measures.personas.analysis import analyse_texts
+from biaskit.measures.personas.analysis import tables
 from biaskit.measures.personas.sampling.design import n_series, part_of, resolve_design
 from biaskit.measures.personas.sampling.draws import draw_texts
 from biaskit.measures.personas.sampling.rounds import Filling
 from biaskit.measures.personas.sampling.stored_design import describe_design, read_design
 from biaskit.models.spec import open_generator
-from biaskit.progress import Watcher
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
 from biaskit.report.result import RunResult, table_property
@@ -25,7 +24,7 @@ from biaskit.runs.objects import lending
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
 from biaskit.study.config import load_personas_study
-from biaskit.tables.sets import TableSet, read_set
+from biaskit.tables.sets import read_set
 from biaskit.workflow.calls import OF_RUNS, RunArguments, list_override, run_study, stated
 
 
@@ -155,7 +154,7 @@ def personas(
         open_model=open_generator,
         fill=partial(draw_texts, design, resolved=resolved),
         # Where not one text came the failures say why.
-        analyse=lambda run, watcher: [] if _is_empty(run) else tables_of_texts(run, watcher=watcher).write(),
+        analyse=lambda run, watcher: [] if _is_empty(run) else tables(run, watcher=watcher).write(),
         unit="texts",
         result=PersonasResult,
     )
@@ -177,28 +176,3 @@ def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
     n_open, n_specified = n_series(design)
     each = n_open * Filling.from_study(design.study).batch + n_specified * design.study.per_gender
     return max(n_stored, each * len(manifest["models"]))
-
-
-def tables_of_texts(
-    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
-) -> TableSet:
-    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    from biaskit.compare.model_tests import between_persona_models, merge_tests
-    from biaskit.stats.verdict import Rule
-
-    tables = analyse_texts(run, overrides, watcher=watcher)
-    manifest = read_manifest(run)
-    if len(manifest["models"]) > 1:
-        design = read_design(manifest["resolved"], overrides)
-        rows, changes, notes = between_persona_models(
-            {name: tables.rows(name) for name in ("srb", "representation")},
-            forms={label: entry["prompt_form"] for label, entry in manifest["models"].items()},
-            margins=design.study.margin,
-            seed=design.study.seed,
-            run=str(run),
-        )
-        if changes:
-            tables.add("srb_change", changes)
-        tables.add("tests", merge_tests(tables.rows("tests"), rows, Rule(strict=design.study.strict)))
-        tables.notes += notes
-    return tables

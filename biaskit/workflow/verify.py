@@ -21,6 +21,7 @@ from biaskit.common.provenance import versions
 from biaskit.common.wording import count
 from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
+from biaskit.measures.personas.analysis import tables as tables_of_texts
 from biaskit.measures.personas.sampling.design import PersonasDesign
 from biaskit.measures.personas.sampling.open_draws import draw_finder
 from biaskit.measures.personas.sampling.stored_design import read_design as read_texts
@@ -46,7 +47,6 @@ from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import ANALYSIS, TABLES
 from biaskit.workflow.calls import ApiArguments, LocalArguments, api_options, local_options
-from biaskit.workflow.personas import tables_of_texts
 from biaskit.workflow.probe import scoring_of, tables_of_probe_run
 
 PROMPTS = 50
@@ -249,7 +249,7 @@ def _check_tables(run: Path, manifest: Mapping[str, Any], watcher: Watcher) -> t
         return [_not_checked("tables", "the run has no tables yet: `biaskit analyze` makes them")], ""
     try:
         if manifest["engine"] == "personas":
-            tables = tables_of_texts(run, record["choices"], watcher=watcher)
+            tables = tables_of_texts(run, record["choices"], watcher)
         else:
             tables = tables_of_probe_run(run, record["choices"])
     except (BiaskitError, LookupError, TypeError) as error:

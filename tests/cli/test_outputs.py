@@ -19,8 +19,8 @@ import pytest
 from fakes.command import Cli
 
 from biaskit.common import files
+from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.progress import Silent
-from biaskit.workflow.own_texts import analyze_texts
 from biaskit.workflow.probe import probe
 from biaskit.workflow.report import report
 

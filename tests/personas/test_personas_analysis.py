@@ -35,6 +35,7 @@ from fakes.personas_runs import (
 import biaskit
 from biaskit.errors import StudyError
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
+from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.sampling.stored_design import read_design
 from biaskit.measures.personas.texts.association import associate_gender
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments, read_documents
@@ -46,7 +47,6 @@ from biaskit.runs.store import read_rows
 from biaskit.study.keys import VARIANTS
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.analyze import analyse, merge
-from biaskit.workflow.own_texts import analyze_texts
 from biaskit.workflow.personas import PersonasResult, personas
 
 pytestmark = pytest.mark.usefixtures("no_waiting")

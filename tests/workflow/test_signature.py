@@ -15,11 +15,11 @@ import pytest
 
 from biaskit.corpora.loaders import load_items
 from biaskit.errors import RunError
+from biaskit.measures.personas.calibrate import calibrate
+from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.vectors import training
 from biaskit.study.keys import DISPLAY_KEYS, PERSONAS_ANALYSIS_KEYS, PROBE_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analyse
-from biaskit.workflow.calibrate import calibrate
-from biaskit.workflow.own_texts import analyze_texts
 from biaskit.workflow.personas import personas
 from biaskit.workflow.probe import probe
 

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from biaskit.common.wording import listed, people, short
+from biaskit.compare.model_tests import between_persona_models, merge_tests
 from biaskit.corpora.loaders import english_counts
 from biaskit.measures.personas.contrasts import test_rows
 from biaskit.measures.personas.labels.correction import Labels, corrected
@@ -36,6 +37,7 @@ from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading
+from biaskit.stats.verdict import Rule
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
@@ -71,11 +73,9 @@ class _Results:
     record: dict[str, object] = field(default_factory=dict)
 
 
-def analyse_texts(
-    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
-) -> TableSet:
-    """Make every table of a run from its rows, in a set that the caller writes."""
-    manifest, tables = read_manifest(run), TableSet(run)
+def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
+    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
+    manifest, made = read_manifest(run), TableSet(run)
     design = read_design(manifest["resolved"], overrides)
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
@@ -83,18 +83,19 @@ def analyse_texts(
     results = _make_tables(run, documents, design, forms, watcher or Silent())
     for name in TABLE_NAMES:
         if rows := results.tables.get(name):  # a table that was not made is absent
-            tables.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
+            made.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
     notes = [*reading.notes, *answerers.notes(manifest["models"], design.study), *results.notes]
     notes += _reading_notes(documents)
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this study and were not used")
-    tables.notes += notes
-    study, vectors_name = design.study.model_dump(mode="json"), results.record.get("vectors_name")
+    made.notes += notes
+    vectors_name, study = results.record.get("vectors_name"), design.study
+    stated = study.model_dump(mode="json")
     signed = {"vectors": str(vectors_name)} if vectors_name else {}
     signed |= signed_groups(documents.group_column)
     choices = sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})
-    tables.analysis |= {
-        "choices": {key: study[key] for key in choices},
+    made.analysis |= {
+        "choices": {key: stated[key] for key in choices},
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
         "signature": design_signature(design, manifest["models"], **signed),
@@ -105,7 +106,24 @@ def analyse_texts(
         **results.record,
         "answered": answerers.record(),
     }
-    return tables
+    if len(manifest["models"]) > 1:
+        _add_rows_between(made, study, forms)
+    return made
+
+
+def _add_rows_between(made: TableSet, study: PersonasStudy, forms: Mapping[str, str]) -> None:
+    """Add the tests between the models of one run."""
+    rows, changes, notes = between_persona_models(
+        {name: made.rows(name) for name in ("srb", "representation")},
+        forms=forms,
+        margins=study.margin,
+        seed=study.seed,
+        run=str(made.run),
+    )
+    if changes:
+        made.add("srb_change", changes)
+    made.add("tests", merge_tests(made.rows("tests"), rows, Rule(strict=study.strict)))
+    made.notes += notes
 
 
 def _make_tables(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
 from biaskit.common.sheets import split_sheet
 from biaskit.errors import StudyError, UsageError, nearest
+from biaskit.measures.personas.analysis import tables
 from biaskit.measures.personas.sampling.design import resolve_design
 from biaskit.measures.personas.sampling.stored_design import describe_design, design_signature, signed_groups
 from biaskit.measures.personas.srb.k_means import ALL_MODELS
@@ -24,7 +25,7 @@ from biaskit.runs.merge import store_rows
 from biaskit.study.config import build_study
 from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.workflow.calls import command_line
-from biaskit.workflow.personas import PersonasResult, tables_of_texts
+from biaskit.workflow.personas import PersonasResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,10 +157,7 @@ def analyze_texts(
     manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
     with run_folder("texts", list(models), question, out) as run:
         store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
-        notes = [
-            *imported.notes,
-            *tables_of_texts(run, watcher=options.get("watcher") or LineWatcher()).write(),
-        ]
+        notes = [*imported.notes, *tables(run, watcher=options.get("watcher") or LineWatcher()).write()]
     return PersonasResult(run, tuple(notes))
 
 
