@@ -135,8 +135,8 @@ def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -
         return
     by_gender = grouped(rows, "specified_gender")
     shares: dict[str, Mapping[str, float | None]] = {}
-    for gender in GENDERS:
-        shares[gender] = _by_occupation(by_gender.get((gender,), ()), quantity)
+    for named in GENDERS:
+        shares[named] = _by_occupation(by_gender.get((named,), ()), quantity)
     for gender, against in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
         common = sorted(shares[gender].keys() & shares[against].keys())
         if common:

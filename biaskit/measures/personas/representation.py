@@ -79,8 +79,10 @@ def representation_rows(
         of_scope: Row = {"labour_female_share": share, "labour_year": year}
         if scopes:
             of_scope = {**of_scope, "instruction_id": scope[0], "setting": scope[1]}
-        for row in _rows_of_occupation(of_templates, read=model not in unread):
-            rows.append({"model": model, "occupation": occupation, **row, **of_scope})
+        for template, counts, shares in _of_occupation(of_templates, read=model not in unread):
+            of_item = {"model": model, "occupation": occupation, "template_id": template}
+            numbers = {name: counts[name] for name in _COUNTS} | shares.columns()
+            rows.append({**of_item, **numbers, **of_scope, "reason": shares.reason})
     return rows
 
 
@@ -108,7 +110,6 @@ class _Shares:
             "nonbinary_ci_high": nonbinary_high,
             "share_if_dropped_female": self.if_female,
             "share_if_dropped_male": self.if_male,
-            "reason": self.reason,
         }
 
 
@@ -120,13 +121,14 @@ _COUNTS = (
 )
 
 
-def _rows_of_occupation(tallies: Mapping[str, Counter[str]], *, read: bool) -> Iterator[dict[str, Any]]:
-    """Make the rows of each template, then of `all`; no shares of texts that cannot be `read`."""
-    shares = {template: _shares(counts) for template, counts in tallies.items()}
-    counted = [*tallies.items(), (ALL_TEMPLATES, sum(tallies.values(), Counter()))]
-    for (template, counts), of_row in zip(counted, [*shares.values(), _mean(shares)], strict=True):
-        row = {name: counts[name] for name in _COUNTS}
-        yield {"template_id": template, **row, **(of_row if read else _NO_SHARES).columns()}
+def _of_occupation(
+    tallies: Mapping[str, Counter[str]], *, read: bool
+) -> Iterator[tuple[str, Mapping[str, int], _Shares]]:
+    """Yield counts and shares of each template, then of `all`; no shares of texts that cannot be `read`."""
+    of_template = {template: _shares(counts) for template, counts in tallies.items()}
+    for template, counts in tallies.items():
+        yield template, counts, of_template[template] if read else _NO_SHARES
+    yield ALL_TEMPLATES, sum(tallies.values(), Counter()), _mean(of_template) if read else _NO_SHARES
 
 
 def _shares(counts: Mapping[str, int]) -> _Shares:
