@@ -12,11 +12,11 @@ from biaskit.cli.options import examples, option, with_format, with_settings, wi
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
+from biaskit.measures.personas.recordings import RECORDED, recorded_run
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.report.result import RunResult
 from biaskit.study.config import read_study_file
 from biaskit.workflow.analyze import analysis_keys, load
-from biaskit.workflow.recordings import RECORDED, recorded_run
 
 TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
 VARIANTS = click.Choice(["exact", "released"])
@@ -93,7 +93,7 @@ def command(
             if labels or gold is not None:
                 raise UsageError("Labels are for a run: analyze the texts first, then RUN --labels SHEET.")
             # A stored run may be of the other engine, which needs nothing of this one.
-            from biaskit.workflow.own_texts import analyze_texts
+            from biaskit.measures.personas.own_texts import analyze_texts
 
             of_file = read_study_file(study) if study else {}
             taken = PersonasStudy.analysis_keys - {"summary", "papers"}

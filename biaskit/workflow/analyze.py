@@ -94,7 +94,7 @@ def load(
     Returns a `ProbeResult` or a `PersonasResult`. Raises `RunError` where the folder has no run, or its
     rows were changed.
     """
-    from biaskit.workflow.recordings import RECORDED, recorded_run
+    from biaskit.measures.personas.recordings import RECORDED, recorded_run
 
     keys, seen = settings or {}, watcher or LineWatcher()
     if isinstance(run, str) and run.startswith(RECORDED):
@@ -108,7 +108,7 @@ def load(
         path = merge([run_path(each) for each in (run, *shards)], expanded(out), **how, watcher=seen)
     sheets = [labels] if isinstance(labels, str | Path) else list(labels)
     if sheets or gold is not None:
-        from biaskit.workflow.label import use_labels
+        from biaskit.measures.personas.label import use_labels
 
         use_labels(path, sheets, gold)
     return result_of(path, analyse(path, keys, watcher=seen))

@@ -37,6 +37,7 @@ from biaskit.errors import StudyError
 from biaskit.measures.personas.command import PersonasResult, personas
 from biaskit.measures.personas.design import read
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
+from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import associate_gender
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments, read_documents
@@ -47,7 +48,6 @@ from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.analyze import analyse, merge
-from biaskit.workflow.own_texts import analyze_texts
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

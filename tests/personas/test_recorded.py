@@ -12,13 +12,13 @@ from places import GOLDEN, ROOT
 
 from biaskit.common.files import data_dir
 from biaskit.errors import RunError, UsageError
+from biaskit.measures.personas.label import label
+from biaskit.measures.personas.recordings import recorded_run
 from biaskit.progress import Silent
 from biaskit.report.render.text import render_text
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
 from biaskit.workflow.analyze import analyse, load, result_of
-from biaskit.workflow.label import label
-from biaskit.workflow.recordings import recorded_run
 
 pytestmark = pytest.mark.slow
 

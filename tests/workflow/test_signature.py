@@ -15,15 +15,15 @@ import pytest
 
 from biaskit.corpora.loaders import load_items
 from biaskit.errors import RunError
+from biaskit.measures.personas.calibrate import calibrate
 from biaskit.measures.personas.command import personas
+from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.vectors import training
 from biaskit.measures.probe.command import probe
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.study.keys import DISPLAY_KEYS
 from biaskit.workflow.analyze import analyse
-from biaskit.workflow.calibrate import calibrate
-from biaskit.workflow.own_texts import analyze_texts
 
 Made = tuple[dict[str, bytes], str]
 

@@ -14,11 +14,11 @@ from biaskit.measures.personas.design import read
 from biaskit.measures.personas.labels.correction import Labels, sheet_of
 from biaskit.measures.personas.labels.drawing import FOLDER, Drawn, draw, who_counts
 from biaskit.measures.personas.labels.sheets import agreement, read_sheet, short_id, write_sheet
+from biaskit.measures.personas.recordings import RECORDED, recorded_run
 from biaskit.measures.personas.texts.documents import TextDocument, texts_of
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
-from biaskit.workflow.recordings import RECORDED, recorded_run
 
 
 @checked()
