@@ -7,6 +7,7 @@
 Query models::
 
     probe                probabilities of words for women, men and neither in prompts about jobs
+    pairs                which of two sentences that differ in gender is the more probable one
     personas             texts about people: who is represented, and in which words
     score_continuations  log-probabilities of your continuations of your prompts
     doctor               what a model can answer, and with which estimator
@@ -34,8 +35,9 @@ Compute on plain lists::
     srb                  Subset Representational Bias of a list of words
     chamfer_distance     how far a set of vectors is from another
 
-Classes: `ProbeResult` and `PersonasResult` (a run, its tables as DataFrames), `BiaskitError` (the error to
-catch), `Silent` (a `watcher` that shows nothing), `ModelCallback` (probes in training; needs transformers).
+Classes: `ProbeResult`, `PairsResult` and `PersonasResult` (a run, its tables as DataFrames), `BiaskitError`
+(the error to catch), `Silent` (a `watcher` that shows nothing), `ModelCallback` (probes in training; needs
+transformers).
 
 Each command is a function of its name, but `biaskit analyze` is `load` and `analyze_texts`, `biaskit import`
 is `import_answers`, and `biaskit doctor` is also `prompt_formats`. Examples continue those of `probe`,
@@ -49,8 +51,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from biaskit.measurement import KINDS, measurement
+
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.measures.pairs.command import PairsResult as PairsResult
+    from biaskit.measures.pairs.command import pairs as pairs
     from biaskit.measures.personas.calibrate import calibrate as calibrate
     from biaskit.measures.personas.command import PersonasResult as PersonasResult
     from biaskit.measures.personas.command import personas as personas
@@ -97,6 +103,7 @@ _NAMES = {
     "workflow.batch_answers": "import_answers",
     "workflow.callback": "ModelCallback",
     "runs.objects": "model",
+    "measures.pairs.command": "PairsResult pairs",
     "measures.personas.command": "PersonasResult personas",
     "measures.probe.command": "ProbeResult probe",
     "measures.probe.prompt_formats": "prompt_formats",
@@ -105,12 +112,16 @@ _NAMES = {
 _FACE = {name: f"biaskit.{module}" for module, names in _NAMES.items() for name in names.split()}
 """Name → module; names load when they are first used, so that importing the package costs nothing."""
 
-__all__ = sorted(_FACE.keys() - {"ModelCallback"})  # its base is transformers': `import *` needs none
+__all__ = sorted({*_FACE, *KINDS} - {"ModelCallback"})  # its base is transformers': `import *` needs none
 
 
 def __getattr__(name: str) -> object:
     if name in _FACE:
         return getattr(import_module(_FACE[name]), name)
+    if name in KINDS:
+        from biaskit.workflow.measure import function_of
+
+        return function_of(measurement(name))
     raise AttributeError(f"module 'biaskit' has no attribute {name!r}")
 
 

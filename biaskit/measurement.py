@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 KINDS = (  # folders of measures/, in the order of commands, pages and tables; a new kind is a line here
     "probe",
+    "pairs",
     "personas",
 )
 ACROSS = ("agree",)
@@ -71,6 +72,9 @@ class Measurement:
         """`about`: the facts of its tables.toml."""
         self.name = name
         self.about: str = about.get("about", "")  # its line in --help
+        self.help: str = about.get("help", self.about)  # the first sentence of its command's help
+        self.examples_of_use: tuple[str, ...] = tuple(about.get("examples", ()))  # command lines
+        self.standard: str = about.get("study", name)  # the study where none is named
         self.unit: str = about.get("unit", "prompt")  # what a row answers
         self.each: str = about.get("each", "")  # the table with a row for each of these
         self.question: str = about.get("question", "say")  # where the page lists what was asked

@@ -36,21 +36,25 @@ class Design(Protocol):
         """Write the line that stands under every table; `models`: label → entry of the manifest."""
 
 
-def describe_lists(design: Any, items: Sequence[Item], **of_engine: Any) -> dict[str, Any]:
-    """Describe a design with its lists in full; `of_engine`: what only the designs of one engine hold."""
-    content = {
-        "study": design.study.model_dump(mode="json"),
+def describe_lists(design: Any, **lists: Any) -> dict[str, Any]:
+    """Describe a design with its lists in full."""
+    content = {"study": design.study.model_dump(mode="json"), **lists}
+    return {**content, "digest": design_digest(content), "sources": design.sources}
+
+
+def lists_of_templates(design: Any, items: Sequence[Item]) -> dict[str, Any]:
+    """Describe the lists of a design that fills items into templates."""
+    templates = []
+    for template in design.templates:
+        # A frame that is empty is left out, so that older designs keep their digest.
+        described = as_record(template)
+        templates.append({name: described[name] for name in described if described[name] or name != "frame"})
+    return {
         "slot": design.slot,
         "items": [as_record(item) for item in items],
-        "templates": [
-            # A frame that is empty is left out, so that older designs keep their digest.
-            {name: value for name, value in as_record(template).items() if value or name != "frame"}
-            for template in design.templates
-        ],
+        "templates": templates,
         "instructions": [None if i is None else as_record(i) for i in design.instructions],
-        **of_engine,
     }
-    return {**content, "digest": design_digest(content), "sources": design.sources}
 
 
 def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:

@@ -68,16 +68,21 @@ class _Study(_Table):
     models: dict[str, str] = {}
 
 
-class StoredLists(_Table):
-    """A study with its lists in full, as far as all kinds store it alike."""
+class StoredDesign(_Table):
+    """A study as all kinds store it."""
 
     study: _Study
+    digest: str
+    sources: dict[str, str]
+
+
+class StoredLists(StoredDesign):
+    """A study with lists that are filled into templates."""
+
     slot: str
     items: tuple[Item, ...]
     templates: tuple[Template, ...]
     instructions: tuple[Instruction | None, ...]
-    digest: str
-    sources: dict[str, str]
 
 
 class _Run(_Table):

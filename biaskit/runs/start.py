@@ -18,13 +18,14 @@ from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.runs.batch_requests import write_requests
+from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.designs import Design
 from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import read_shard
 from biaskit.runs.store import count_rows, read_rows, rows_file
-from biaskit.study.config import is_path, study_names
+from biaskit.study.config import fields_of, is_path, study_names
 from biaskit.study.keys import Study
 
 if TYPE_CHECKING:
@@ -36,13 +37,23 @@ def stated(**keys: Any) -> dict[str, Any]:
     return {key: value for key, value in keys.items() if value is not None}
 
 
-def list_override(name: str, value: str | Sequence[str] | None) -> dict[str, Any]:
-    """Turn a list option into keys: a path replaces the whole list, anything else chooses from it."""
-    if value is None:
-        return {}
-    if isinstance(value, str) and is_path(value):
-        return {f"{name}.source": value, f"{name}.select": "all"}
-    return {f"{name}.select": value if isinstance(value, str) else tuple(value)}
+def overrides_of(kind: type[Study], study: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn the options of a call into keys of a study; a list of one's own changes the study's name."""
+    overrides: dict[str, Any] = {}
+    for name, value in stated(**given).items():
+        keys = fields_of(kind, name)
+        if not keys:
+            overrides[name] = value
+        elif isinstance(value, str) and is_path(value):
+            # With lists of one's own the tables are no longer the paper's, and must not say so.
+            overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", **kind.of_own_lists}
+            overrides[f"{name}.source"] = value
+            if "select" in keys:
+                overrides[f"{name}.select"] = "all"
+        else:
+            chosen = value if isinstance(value, str) else tuple(value)
+            overrides[f"{name}.select" if "select" in keys else f"{name}.every"] = chosen
+    return overrides
 
 
 _NAME_ONE = (

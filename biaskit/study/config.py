@@ -34,6 +34,8 @@ def study_names() -> list[str]:
 def read_study_file(name: str) -> dict[str, Any]:
     """Read a study's file as written, its paths relative to it; `name` is a shipped study or a path."""
     path, shipped = expanded(name), study_names()
+    if name in KINDS and name not in shipped:
+        return {"name": name, "engine": name}  # a kind whose keys all have defaults needs no file
     if not is_path(name):
         path = data_dir("configs") / f"{name}.toml"
         if name not in shipped:
@@ -80,8 +82,6 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
             if not isinstance(table, dict):
                 raise StudyError(f"{dotted}: {name} is a value, not a table.")
         table[last] = value
-    if merged.get("pairs"):  # a study of pairs has neither
-        merged = {"jobs": {"source": ""}, "templates": {"source": ""}, **merged}
     try:
         return kind.model_validate({"engine": engine, **merged})
     except ValidationError as error:
@@ -172,6 +172,11 @@ def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping
             return {}
     fields: Mapping[str, FieldInfo] = model.model_fields
     return fields
+
+
+def fields_of(study: type[BaseModel], name: str) -> Mapping[str, FieldInfo]:
+    """Find the keys of a table of a study; none where the key is a value."""
+    return _fields_at(study, (name, ""))
 
 
 def _nested(annotation: Any) -> Any:

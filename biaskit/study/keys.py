@@ -15,9 +15,10 @@ MOST_SEED = 2**32 - 1  # the largest seed that every generator of random numbers
 SELECT_DOC = "all, none, names, or 1-based ids and ranges such as 1,3-5"
 
 
-def key(default: Any, description: str, **bounds: Any) -> Any:
-    """Declare a key that need not be stated."""
-    return Field(default=default, description=description, **bounds)
+def key(default: Any, description: str, *, flag: str = "", takes: str = "", **bounds: Any) -> Any:
+    """Declare a key; `flag`: its option of the command and what that `takes`; `...`: it must be stated."""
+    option: Any = {"flag": flag, "takes": takes} if flag else None
+    return Field(default=default, description=description, json_schema_extra=option, **bounds)
 
 
 def _is_date(text: str) -> str:
@@ -77,6 +78,8 @@ class Study(Keys):
     lists: ClassVar[tuple[str, ...]] = ("jobs", "templates", "debiasing_prompts", "target_words")
     """Tables whose `source` names a list."""
     files: ClassVar[tuple[str, ...]] = ()  # keys that name a file
+    of_own_lists: ClassVar[Mapping[str, Any]] = {}
+    """Dotted keys that change with a list of one's own: a table is no longer the paper's."""
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """What the key `variant` switches; each key can be set back alone."""
 
@@ -85,7 +88,12 @@ class Study(Keys):
     summary: str = key("", "one line: what it measures")
     papers: tuple[str, ...] = key((), "corpora whose papers `biaskit cite` prints")
     models: dict[str, str] = key({}, "LABEL = SPEC, used when the command names no model")
-    system_prompt: str | None = key(None, "text of the system prompt (--system-prompt FILE)")
+    system_prompt: str | None = key(
+        None,
+        "text of the system prompt; the option takes a file with it",
+        flag="--system-prompt",
+        takes="FILE",
+    )
     template_date: Annotated[str, AfterValidator(_is_date)] = key(
         TEMPLATE_DATE, "date given to chat templates that print today's date, YYYY-MM-DD"
     )
@@ -113,6 +121,15 @@ class Study(Keys):
     def sent_as(self) -> str:
         """The prompt format that a batch service must support."""
         return str(getattr(self, "prompt_format", "auto"))
+
+    @classmethod
+    def flags(cls) -> dict[str, str]:
+        """Map each key that has an option of the command to that option."""
+        flags = {}
+        for name, field in cls.model_fields.items():
+            if isinstance(field.json_schema_extra, dict):
+                flags[name] = str(field.json_schema_extra["flag"])
+        return flags
 
     @classmethod
     def method_papers(cls, stored: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003

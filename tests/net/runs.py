@@ -273,7 +273,7 @@ def pairs(home: Path) -> Made:
             if row.get("diverse"):
                 said[row["diverse"]] = -41.5
         specs.append(f"{name}={write_lines(home / f'{name}.jsonl', [{'contains': '', 'log_probs': said}])}")
-    return {"pairs": bk.probe(*specs, pairs=rows, out=home / "pairs", watcher=bk.Silent())}
+    return {"pairs": bk.pairs(*specs, pairs=rows, out=home / "pairs", watcher=bk.Silent())}
 
 
 def continued(home: Path) -> Made:

@@ -13,10 +13,10 @@ from biaskit.measures.personas.study import PersonasStudy
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
 from biaskit.report.result import RunResult, table_property
-from biaskit.runs.claims import GASP, OWN_LISTS, claims_of
+from biaskit.runs.claims import GASP, claims_of
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.objects import lending
-from biaskit.runs.start import OF_RUNS, RunArguments, list_override, run_study, stated
+from biaskit.runs.start import OF_RUNS, RunArguments, overrides_of, run_study
 from biaskit.study.config import load_as
 from biaskit.tables.sets import read_set
 
@@ -131,12 +131,14 @@ def personas(
     Returns a `PersonasResult`, whose tables are DataFrames and files of the run's folder. Raises
     `BiaskitError` where a model, a study or an argument does not exist or fit; its message says what to do.
     """
-    overrides = stated(per_gender=per_gender, prompt_format=prompt_format)
-    overrides |= stated(**{k: options.get(k) for k in ("max_samples", "max_new_tokens", "system_prompt")})
-    overrides |= list_override("occupations", occupations)
-    if "occupations.source" in overrides:
-        overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
-    design = resolve(load_as(PersonasStudy, study, {**overrides, **(options.get("settings") or {})}))
+    given: dict[str, Any] = {
+        "occupations": occupations,
+        "per_gender": per_gender,
+        "prompt_format": prompt_format,
+    }
+    given |= {name: options.get(name) for name in ("max_samples", "max_new_tokens", "system_prompt")}
+    overrides = {**overrides_of(PersonasStudy, study, given), **(options.get("settings") or {})}
+    design = resolve(load_as(PersonasStudy, study, overrides))
     result: PersonasResult = run_study(design, models, out, options)
     return result
 

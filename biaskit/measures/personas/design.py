@@ -17,7 +17,7 @@ from biaskit.errors import RunError, StudyError
 from biaskit.measures.personas.sampling.rounds import Filling
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.records import Instruction, Item, Sampling, Template
-from biaskit.runs.designs import describe_lists, read_study, sign_design
+from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists
 from biaskit.runs.merge import united
 from biaskit.runs.shards import Shard
@@ -64,7 +64,11 @@ class PersonasDesign:
 
     def describe(self) -> dict[str, Any]:
         """Describe everything that was asked, with occupations and prompts in full."""
-        return describe_lists(self, self.occupations, prompts=[asdict(prompt) for prompt in self.prompts])
+        return describe_lists(
+            self,
+            **lists_of_templates(self, self.occupations),
+            prompts=[asdict(prompt) for prompt in self.prompts],
+        )
 
     def question(self) -> dict[str, Any]:
         """List what must agree to share one folder: what changes a key or a round."""

@@ -66,7 +66,12 @@ class PersonasStudy(Study):
     task: Literal["persona", "continuation"] = key(
         "persona", "persona: GAS(P)'s prompts; continuation: Mattern's task prompts"
     )
-    occupations: Choice = key(Choice(source="corpus:gasp/occupations.csv"), "items that fill the slot")
+    occupations: Choice = key(
+        Choice(source="corpus:gasp/occupations.csv"),
+        "names, ids or ranges of the study's list, or a .csv/.xlsx/.txt/.toml",
+        flag="--occupations",
+        takes="LIST",
+    )
     templates: PromptChoice = key(PromptChoice(), "the prompts")
     wording: Literal["paper", "released"] = key(
         "paper", "the prompts as printed in the paper, or as in its scripts"
@@ -75,18 +80,34 @@ class PersonasStudy(Study):
         ("female", "male", "nonbinary"), "genders to request by name"
     )
     debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts (task = continuation)")
-    per_gender: int = key(100, "texts wanted about women and about men per prompt", ge=1, le=1_000_000)
+    per_gender: int = key(
+        100,
+        "texts wanted about women and about men per prompt",
+        flag="--per-gender",
+        takes="N",
+        ge=1,
+        le=1_000_000,
+    )
     batch: int | None = key(None, "texts per batch; default: per_gender", ge=1, le=1_000_000)
     max_samples: int | None = key(
-        None, "maximum texts per occupation and prompt; default: 20 x per_gender", ge=1, le=100_000_000
+        None,
+        "maximum texts per occupation and prompt; default: 20 x per_gender",
+        flag="--max-samples",
+        takes="N",
+        ge=1,
+        le=100_000_000,
     )
     fill: bool = key(True, "sample until both genders have enough texts; false: one batch only")
-    max_new_tokens: int = key(750, "maximum tokens of a text", ge=1, le=1_000_000)
+    max_new_tokens: int = key(
+        750, "maximum tokens of a text", flag="--max-new-tokens", takes="N", ge=1, le=1_000_000
+    )
     temperature: float = key(1.0, "sampling temperature", gt=0, le=100)
     top_p: float = key(1.0, "nucleus sampling", gt=0, le=1)
     seed: int = key(1, "seed of sampling, shuffles and halves", ge=0, le=MOST_SEED)
     prompt_format: Literal["auto", "chat", "completion", "raw"] = key(
-        "auto", "auto: chat for instruct models, completion for base models"
+        "auto",
+        "how a question becomes a prompt; auto: chat for instruct models, completion for base ones",
+        flag="--prompt-format",
     )
 
     variant: Literal["exact", "released"] = key(

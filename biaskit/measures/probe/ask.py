@@ -14,13 +14,14 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_form
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.rounds import OpenCells, Rounds
-from biaskit.measures.probe.rows import fault_of
 from biaskit.measures.probe.scoring import matched_draws, score_cells
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
 from biaskit.records import PromptForm, ScoreRequest
 from biaskit.runs.manifest import draws_of, write_manifest
+from biaskit.runs.score_rows import fault_of
+from biaskit.runs.score_work import as_asked
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
 from biaskit.runs.start import Open
@@ -35,11 +36,7 @@ def open_model(
     """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
     scoring = how.pop("scoring", None) or scoring_of(design)
     if asked_as is not None:
-        estimator = asked_as["estimator"]
-        scoring = replace(scoring, next_tokens=0, estimator="auto")
-        if isinstance(estimator, Mapping):
-            numbers = {name: estimator[name] for name in ("k", "draws") if name in estimator}
-            scoring = replace(scoring, estimator=estimator["name"], **numbers)
+        scoring = replace(scoring, next_tokens=0, **as_asked(asked_as))
     return open_scorer(spec, scoring=scoring, **how)
 
 
@@ -53,7 +50,7 @@ def scoring_of(design: ProbeDesign) -> ScoringOptions:
         longest=max(len(e.text) for group in design.expressions.values() for e in group),
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
-        next_tokens=0 if design.pairs else study.record_next,
+        next_tokens=study.record_next,
     )
 
 

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from biaskit.arguments import TEXT, checked
-from biaskit.common.wording import short
 from biaskit.errors import UsageError
 from biaskit.measures.probe.design import read, resolve
 from biaskit.measures.probe.papers import frame_of
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.report.render.document import Document
-from biaskit.report.render.pairs import pair_document
 from biaskit.report.render.probe import probe_document
 from biaskit.report.result import RunResult, table_property
-from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.objects import lending
-from biaskit.runs.start import OF_RUNS, RunArguments, list_override, run_study, stated
-from biaskit.study.config import is_path, load_as
+from biaskit.runs.start import OF_RUNS, RunArguments, overrides_of, run_study
+from biaskit.study.config import load_as
 from biaskit.tables.sets import read_set
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-DEFAULT_STUDY, PAIRS = "occugender", "pairs"
-_PRINTED = ("pair_groups", "probe_groups", "probe_levels", "probe_next", "probe_outcomes", "tests")
-OWN_TITLES = {"table.explicit": "Explicit templates", "table.implicit": "Implicit templates"}
+_PRINTED = ("probe_groups", "probe_levels", "probe_next", "probe_outcomes", "tests")
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,16 +69,6 @@ class ProbeResult(RunResult):
         "Read the most probable next tokens; of local models, with the study's key `record_next`.\n"
         ">>> probed.next.empty\nTrue",
     )
-    pair_scores = table_property(
-        "pair_scores",
-        "Read share of women, log-ratio and expected side of each pair of sentences.\n"
-        ">>> probed.pair_scores.empty\nTrue",
-    )
-    pair_groups = table_property(
-        "pair_groups",
-        "Read mean shares and expected rate, with intervals, of each language and stereotype.\n"
-        ">>> probed.pair_groups.empty\nTrue",
-    )
     outcomes = table_property(
         "probe_outcomes",
         "Read which fraction of the sampled answers names a gender, declines, …\n"
@@ -104,8 +89,6 @@ class ProbeResult(RunResult):
         analysis = self.analysis()
         design = read(read_manifest(self.path)["resolved"], analysis["choices"])
         tables = read_set(self.path, _PRINTED).rows()
-        if design.pairs:
-            return pair_document(tables, self.warnings, analysis["signature"])
         return probe_document(frame_of(design), tables, self.warnings, analysis["signature"])
 
 
@@ -136,14 +119,16 @@ class ProbeArguments(RunArguments, total=False):
     continuations: int | None
 
 
+_KEYS = tuple(name for name in ProbeArguments.__annotations__ if name not in RunArguments.__annotations__)
+
+
 @lending
 @checked(ProbeArguments, *OF_RUNS, target_words=TEXT)
 def probe(
     *models: Any,
-    study: str = DEFAULT_STUDY,
+    study: str = "occugender",
     jobs: str | Sequence[str] | None = None,
     templates: str | Sequence[str] | None = None,
-    pairs: str | Path | pd.DataFrame | Sequence[Mapping[str, object]] | None = None,
     prompt_format: str | None = None,
     out: str | Path | None = None,
     **options: Unpack[ProbeArguments],
@@ -160,52 +145,19 @@ def probe(
             callables (`bk.writer`); by default those that the study names.
         study: a shipped study (`bk.corpora` lists them) or a path to a TOML file.
         jobs, templates: names, ids or ranges of the study's lists, or paths to lists of your own.
-        pairs: in place of jobs and templates, pairs of sentences that differ in gender: a file, a DataFrame
-            or a list of dicts with female and male and, where there are any, item, diverse, stereotype,
-            direction, language and prefix.
         prompt_format: auto, raw, chat-prefill or chat-continue: how a question becomes a prompt.
         out: the run's folder; by default one named after the question. The same call continues a run.
 
     Returns a `ProbeResult`, whose tables are DataFrames and files of the run's folder. Raises `BiaskitError`
     where a model, a study or an argument does not exist or fit; its message says what to do.
     """
-    keys = ("bias_type", "context", "system_prompt", "estimator", "samples", "max_samples_per_prompt")
-    given = None
-    for option, value in (("--jobs", jobs), ("--templates", templates)):
-        if value is not None and (pairs is not None or study == PAIRS):
-            raise UsageError(f"Pairs of sentences take no {option}: leave it out.")
-    if pairs is not None:
-        study, of_pairs, given = _study_of_pairs(pairs, study)
-        options["settings"] = {**of_pairs, **(options.get("settings") or {})}
-    overrides = stated(prompt_format=prompt_format, **{k: options.get(k) for k in (*keys, "continuations")})
-    debiasing_prompts, target_words = options.get("debiasing_prompts"), options.get("target_words")
-    lists = {"jobs": jobs, "templates": templates, "debiasing_prompts": debiasing_prompts}
-    if any(isinstance(value, str) and is_path(value) for value in (*lists.values(), target_words)):
-        # With lists of one's own the tables are no longer the paper's, and must not say so.
-        overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": "", **OWN_TITLES}
-    for name, value in lists.items():
-        overrides |= list_override(name, value)
-    if target_words is not None:
-        if not target_words:
-            raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
-        overrides["target_words.source" if is_path(target_words) else "target_words.every"] = target_words
-    loaded = load_as(ProbeStudy, study, {**overrides, **(options.get("settings") or {})})
-    result: ProbeResult = run_study(resolve(loaded, given), models, out, options)
+    given: dict[str, Any] = {"jobs": jobs, "templates": templates, "prompt_format": prompt_format}
+    given |= {name: options.get(name) for name in _KEYS}
+    if given["target_words"] == "":
+        raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
+    overrides = {**overrides_of(ProbeStudy, study, given), **(options.get("settings") or {})}
+    result: ProbeResult = run_study(resolve(load_as(ProbeStudy, study, overrides)), models, out, options)
     return result
-
-
-def _study_of_pairs(pairs: Any, study: str) -> tuple[str, dict[str, Any], list[dict[str, object]] | None]:
-    """Choose the study that pairs are put in: its name, what they set in it, and pairs that are in memory."""
-    import pandas as pd
-
-    study = PAIRS if study == DEFAULT_STUDY else study
-    named = {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
-    if isinstance(pairs, str | Path):
-        return study, {**named, "pairs": str(pairs)}, None
-    rows = pairs.to_dict("records") if isinstance(pairs, pd.DataFrame) else pairs
-    if not isinstance(rows, Sequence) or not all(isinstance(row, Mapping) for row in rows):
-        raise UsageError(f"pairs is {short(repr(pairs), 60)}: give a file, a DataFrame or a list of dicts.")
-    return study, {**named, "pairs": "in memory"}, [dict(row) for row in rows]
 
 
 RESULT = ProbeResult

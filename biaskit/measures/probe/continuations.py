@@ -11,9 +11,9 @@ from typing import Any
 from biaskit.errors import AskingStopped, ModelError
 from biaskit.measures.probe.answers import AnswersOfRun
 from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import places_of
 from biaskit.measures.probe.rounds import Rounds
-from biaskit.measures.probe.rows import fault_of, row_of
 from biaskit.measures.probe.scoring import CellWork
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
@@ -22,6 +22,8 @@ from biaskit.records import Failed, PromptForm, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import write_manifest
+from biaskit.runs.score_rows import fault_of, row_of
+from biaskit.runs.score_work import ScoreWork
 from biaskit.runs.session import Session
 from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_file
 
@@ -84,7 +86,6 @@ class _ContinuationWork(CellWork):
 
     engine = ROWS
     extra = True
-    _done = 0
 
     def pending(self) -> Sequence[ScoreRequest]:
         """List the rounds that have no row."""
@@ -99,7 +100,7 @@ class _ContinuationWork(CellWork):
         """Plan the rounds that have no row."""
         due, n, size = pending.requests, len(self._asked), self.rounds.size
         plan = self.model.plan_scores(due)
-        self._batches, self._n_due = plan.batches, len(due)
+        self.batches, self.n_due = plan.batches, len(due)
         planned = ModelPlan(
             run=session.run,
             label=self.label,
@@ -120,16 +121,16 @@ class _ContinuationWork(CellWork):
             planned, new_tokens=plan.new_tokens_max, seconds=seconds, calls=calls, cost=plan.cost_max
         )
 
-    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:
         """Ask the planned batches."""
-        for group in self.model.score(self._batches):
-            self._done += len(group)
-            yield group
+        return ScoreWork.answers(self, session)
 
     def row(self, answer: Scored) -> dict[str, Any]:
         """Make the row of continuations.jsonl for an answer."""
         cell, request = self._asked[answer.key]
-        row = row_of(answer, cell, request.prompt, self.estimator, self.rounds.number_of(request))
+        row = row_of(
+            answer, scope_of_cell(cell), request.prompt, self.estimator, self.rounds.number_of(request)
+        )
         return {**row, "model_key": self.cells.model_key}
 
     def failures(self, answers: Sequence[Scored | Failed]) -> Sequence[Scored | Failed]:
@@ -142,7 +143,7 @@ class _ContinuationWork(CellWork):
 
     def progress(self) -> tuple[str, int, int]:
         """Count the rounds that were answered, of those that were due."""
-        return self.label, self._done, self._n_due
+        return self.label, self.n_done, self.n_due
 
 
 # --- and read back ----------------------------------------------------------------------------------------

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, model_validator
 
-from biaskit.common.provenance import digest
 from biaskit.corpora.loaders import (
     BIAS_TYPES,
     load_dialogue,
@@ -17,33 +16,27 @@ from biaskit.corpora.loaders import (
     load_templates,
     render_forms,
 )
-from biaskit.corpora.pairs import load_pairs
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import RunError, StudyError, TableError, nearest
-from biaskit.measures.probe.study import ProbeStudy, TargetWordChoice
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import (
     BiasType,
     Dialogue,
     Expression,
     Instruction,
     Item,
-    SentencePair,
     Setting,
     Template,
-    as_record,
 )
 from biaskit.runs.collection import StoredRun, differ
-from biaskit.runs.designs import describe_lists, read_study, sign_design
+from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists, draws_of, estimator_of
 from biaskit.runs.merge import united
 from biaskit.study.config import choose_instructions, parts_of, select
-from biaskit.study.keys import DebiasingChoice
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
 _OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinking", "articles")
-SENTENCE = Item("sentence", "sentences")
-"""The one item of a study of pairs: each pair is a template without a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +54,6 @@ class ProbeDesign:
     groups: tuple[str, ...]
     contrast: tuple[str, str]
     sources: dict[str, str]  # every list that was read → its SHA-256
-    pairs: tuple[SentencePair, ...] = ()  # template 1 is the first of them
-    notes: tuple[str, ...] = ()  # what a careful reader must know of the lists
 
     @property
     def n_cells(self) -> int:
@@ -90,10 +81,9 @@ class ProbeDesign:
     def describe(self) -> dict[str, Any]:
         """Describe everything that was asked, with items, templates and expressions in full."""
         sets, set_of_template = _sets_of(self)
-        described = describe_lists(
+        return describe_lists(
             self,
-            self.items,
-            **({"pairs": [as_record(pair) for pair in self.pairs]} if self.pairs else {}),
+            **lists_of_templates(self, self.items),
             settings=list(self.settings),
             dialogue=asdict(self.dialogue) if self.dialogue else None,
             expression_sets=sets,
@@ -101,7 +91,6 @@ class ProbeDesign:
             groups=list(self.groups),
             contrast=list(self.contrast),
         )
-        return described | ({"notes": list(self.notes)} if self.notes else {})
 
     def question(self) -> dict[str, Any]:
         """List what must agree for two commands to share one folder: what changes a cell's key."""
@@ -141,14 +130,8 @@ class ProbeDesign:
         return sign_design(study, models, self.describe()["digest"], shown)
 
 
-Pairs = Sequence[Mapping[str, object]]
-"""Pairs of sentences as a program holds them: their columns by name."""
-
-
-def resolve(study: ProbeStudy, given: Pairs | None = None) -> ProbeDesign:
-    """Read and check what the study names, and choose from it; `given`: in place of the study's list."""
-    if study.pairs:
-        return _design_of_pairs(study, given)
+def resolve(study: ProbeStudy) -> ProbeDesign:
+    """Read and check what the study names, and choose from it."""
     items = load_items(study.jobs.source)
     items = tuple(select(study.jobs.select, [i.name for i in items], range(1, len(items) + 1), items, "jobs"))
     listed = load_templates(study.templates.source)
@@ -202,47 +185,6 @@ def resolve(study: ProbeStudy, given: Pairs | None = None) -> ProbeDesign:
             f"{design.n_cells:,} prompts are more than {MOST_CELLS:,}: choose fewer jobs or templates."
         )
     return design
-
-
-def _design_of_pairs(study: ProbeStudy, given: Pairs | None) -> ProbeDesign:
-    """Make a template of each pair, whose target words are its sentences."""
-    for option, (name, unset) in _NOT_WITH_PAIRS.items():
-        if getattr(study, name) != unset:
-            raise StudyError(f"Pairs of sentences are scored as they are: leave out {option}.")
-    pairs, notes = load_pairs(study.pairs if given is None else given)
-    groups = ("female", "male", "diverse") if any(pair.diverse for pair in pairs) else ("female", "male")
-    sentences = [tuple(Expression(*sentence) for sentence in pair.sentences.items()) for pair in pairs]
-    stated = digest([as_record(p) for p in pairs]) if given is not None else source_digest(study.pairs)
-    return ProbeDesign(
-        study=study,
-        slot="",
-        items=(SENTENCE,),
-        templates=tuple(Template(n, "pairs", pair.prefix) for n, pair in enumerate(pairs, 1)),
-        instructions=(None,),
-        settings=("plain",),
-        dialogue=None,
-        expressions={("pairs", n): of_pair for n, of_pair in enumerate(sentences, 1)},
-        groups=groups,
-        contrast=("female", "male"),
-        sources={study.pairs: stated},
-        pairs=pairs,
-        notes=notes,
-    )
-
-
-_NOT_WITH_PAIRS: Mapping[str, tuple[str, object]] = {
-    "--system-prompt": ("system_prompt", None),
-    "--bias-type": ("bias_type", "both"),
-    "--target-words": ("target_words", TargetWordChoice()),
-    "--context": ("context", "plain"),
-    "--continue": ("continuations", 0),
-    "--prompt-format": ("prompt_format", "auto"),
-    "--debiasing-prompts": ("debiasing_prompts", DebiasingChoice()),
-    "word_boundary": ("word_boundary", "token"),
-    "contrast": ("contrast", None),
-    "interval": ("interval", "crossed"),
-}
-"""Options that change a prompt or a target word: key, and the value that changes nothing."""
 
 
 def _choose_expressions(
@@ -302,12 +244,10 @@ class Stored(StoredLists):
     dialogue: Dialogue | None
     expression_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
     expressions_of_template: dict[
-        Annotated[str, Field(pattern=r"^(explicit|implicit|pairs):\d+$")], Annotated[int, Field(ge=0)]
+        Annotated[str, Field(pattern=r"^(explicit|implicit):\d+$")], Annotated[int, Field(ge=0)]
     ]
     groups: Annotated[tuple[str, ...], Field(min_length=2)]
     contrast: tuple[str, ...]
-    pairs: tuple[SentencePair, ...] = ()
-    notes: tuple[str, ...] = ()  # on the lists
 
     @model_validator(mode="after")
     def _each_template_has_its_expressions(self) -> Stored:
@@ -337,8 +277,6 @@ def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None
         groups=stored.groups,
         contrast=choose_contrast(study, stored.groups),
         sources=stored.sources,
-        pairs=stored.pairs,
-        notes=stored.notes,
     )
 
 

@@ -17,8 +17,8 @@ from biaskit.common.wording import percent
 from biaskit.corpora.loaders import load_instructions
 from biaskit.errors import ModelError, UsageError
 from biaskit.measures.probe.design import ProbeDesign, resolve
+from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import PlannedCells
-from biaskit.measures.probe.rows import row_of
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer, closing_stream
@@ -28,6 +28,7 @@ from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, Failed, Instruction
 from biaskit.report.render.document import Document, listed_table
 from biaskit.report.render.html import Printed
+from biaskit.runs.score_rows import row_of
 from biaskit.runs.start import ApiArguments, api_options
 from biaskit.study.config import load_as
 from biaskit.tables.coverage import WEAK
@@ -175,7 +176,7 @@ def coverage_by_form(
                         continue
                     place = place_of[answer.key]
                     cell = planned.cells[place]
-                    row = row_of(answer, cell, planned.prompts[place], estimator)
+                    row = row_of(answer, scope_of_cell(cell), planned.prompts[place], estimator)
                     shares = cell_shares(cell, row, arm.groups, word_boundary=study.word_boundary)
                     estimator_name = answer.estimator
                     if shares.coverage is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, key_of
 from biaskit.corpora.prompts import fill, join, raw_text
@@ -46,6 +47,11 @@ def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Pl
         prompt_form=form,
     )
     return cell, template, instruction, item
+
+
+def scope_of_cell(cell: Cell) -> dict[str, Any]:
+    """Give the columns of a row that say which cell it answers."""
+    return {name: value for name, value in as_record(cell).items() if name != "labour_female_share"}
 
 
 def product(design: ProbeDesign, model: str, form: PromptForm) -> Iterator[Placed]:

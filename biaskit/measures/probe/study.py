@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field
-
 from biaskit.study.keys import MARGIN, MOST_SEED, Choice, DebiasingChoice, Keys, Margin, Study, key
 
 
@@ -42,36 +40,76 @@ class ProbeStudy(Study):
         }
     )
     limit_key: ClassVar[str] = "continuation_tokens"
-    files: ClassVar[tuple[str, ...]] = ("dialogue", "pairs")
+    files: ClassVar[tuple[str, ...]] = ("dialogue",)
+    of_own_lists: ClassVar[Mapping[str, Any]] = {
+        "table.explicit": "Explicit templates",
+        "table.implicit": "Implicit templates",
+    }
 
     engine: Literal["probe"] = key("probe", "which engine runs it")
-    bias_type: Literal["explicit", "implicit", "both"] = key("both", "which templates")
-    pairs: str = key("", "pairs of sentences, in place of templates and jobs: corpus:NAME/FILE, or a path")
-    jobs: Choice = Field(description="items that fill the slot")
-    templates: TemplateChoice = Field(description="questions, and openings of answers")
-    debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts")
-    target_words: TargetWordChoice = key(TargetWordChoice(), "the words that count as naming a group")
-    context: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a dialogue")
+    bias_type: Literal["explicit", "implicit", "both"] = key(
+        "both", "which templates to use", flag="--bias-type"
+    )
+    jobs: Choice = key(
+        ...,
+        "names, ids or ranges of the study's jobs, or a .csv/.xlsx/.txt/.toml file",
+        flag="--jobs",
+        takes="LIST",
+    )
+    templates: TemplateChoice = key(
+        ..., "ids or ranges within each bias type, or a file", flag="--templates", takes="LIST"
+    )
+    debiasing_prompts: DebiasingChoice = key(
+        DebiasingChoice(), "none, all, ids such as 1,3, or a file", flag="--debiasing-prompts", takes="LIST"
+    )
+    context: Literal["plain", "dialogue", "both"] = key(
+        "plain", "question alone, or after a dialogue", flag="--context"
+    )
+    target_words: TargetWordChoice = key(
+        TargetWordChoice(),
+        "a file of target words, or one shipped set for all templates",
+        flag="--target-words",
+        takes="LIST",
+    )
     dialogue: str = key("corpus:mattern/dialogue.toml", "the conversation of the dialogue context")
     debiasing_place: Literal["own-line", "in-question"] = key(
         "own-line", "plain context: on a line before the question (OccuGender) or inside it (Mattern)"
     )
     debiasing_position: Literal["prompt", "system"] = key("prompt", "in the prompt or in the system role")
     prompt_format: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
-        "auto", "auto: the first that every model supports"
+        "auto",
+        "how a question becomes a prompt; auto: the first that every model supports",
+        flag="--prompt-format",
     )
     estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = key(
-        "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
+        "auto", "how probabilities are obtained; local models: exact, top-k or sampling", flag="--estimator"
     )
     k: int = key(20, "top-k: how many top tokens to request, at most", ge=1, le=20)
     samples: int = key(
-        10, "sampling: texts per batch; a prompt gets batches until three name a group", ge=2, le=100_000
+        10,
+        "sampling: texts per batch; a prompt gets batches until three name a group",
+        flag="--samples",
+        takes="N",
+        ge=2,
+        le=100_000,
     )
     max_samples_per_prompt: int = key(
-        100, "sampling: maximum texts per prompt, in whole batches", ge=2, le=100_000
+        100,
+        "sampling: maximum texts per prompt, in whole batches",
+        flag="--max-samples-per-prompt",
+        takes="N",
+        ge=2,
+        le=100_000,
     )
     record_next: int = key(20, "exact: how many top next tokens each row keeps; 0: none", ge=0, le=100)
-    continuations: int = key(0, "texts to sample per prompt, besides its probabilities", ge=0, le=1000)
+    continuations: int = key(
+        0,
+        "texts to sample per prompt, besides its probabilities",
+        flag="--continue",
+        takes="N",
+        ge=0,
+        le=1000,
+    )
     continuation_tokens: int = key(24, "maximum tokens of such a text", ge=4, le=1000)
     word_boundary: Literal["token", "word"] = key(
         "token", "token: as in the papers; word: times P(the word ends there)"
@@ -90,9 +128,9 @@ class ProbeStudy(Study):
     table: TableTitles = key(TableTitles(), "titles of the rendered tables")
 
     @classmethod
-    def method_papers(cls, stored: Mapping[str, Any]) -> tuple[str, ...]:
-        """List OccuGender; pairs of sentences are neither paper's."""
-        return () if stored.get("pairs") else ("occugender",)
+    def method_papers(cls, stored: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG003
+        """List OccuGender."""
+        return ("occugender",)
 
 
 STUDY = ProbeStudy

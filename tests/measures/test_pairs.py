@@ -14,8 +14,8 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
-from biaskit.measures.probe.pairs import pair_tables
-from biaskit.records import Cell, SentencePair
+from biaskit.measures.pairs.analysis import group_rows, score_of
+from biaskit.records import SentencePair
 from biaskit.workflow.analyze import analyse
 
 QUIET = {"watcher": bk.Silent()}
@@ -66,12 +66,12 @@ def script(
 
 
 @pytest.fixture
-def probed(tmp_path: Path) -> bk.ProbeResult:
+def probed(tmp_path: Path) -> bk.PairsResult:
     pairs = rows()
-    return bk.probe(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
+    return bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
 
 
-def group(result: bk.ProbeResult, language: str = "all", stereotype: str = "all") -> Row:
+def group(result: bk.PairsResult, language: str = "all", stereotype: str = "all") -> Row:
     table = result.pair_groups
     [row] = table[(table.language == language) & (table.stereotype == stereotype)].to_dict("records")
     return row
@@ -80,7 +80,7 @@ def group(result: bk.ProbeResult, language: str = "all", stereotype: str = "all"
 # --- numbers ---------------------------------------------------------------------------------------------
 
 
-def test_shares_are_the_logistic_of_the_log_ratio(probed: bk.ProbeResult) -> None:
+def test_shares_are_the_logistic_of_the_log_ratio(probed: bk.PairsResult) -> None:
     for step, (row, found) in enumerate(zip(rows(), probed.pair_scores.to_dict("records"), strict=True)):
         assert found["log_ratio"] == pytest.approx(log_odds(row, step))
         assert found["female_share"] == pytest.approx(1 / (1 + math.exp(-log_odds(row, step))))
@@ -90,7 +90,7 @@ def test_shares_are_the_logistic_of_the_log_ratio(probed: bk.ProbeResult) -> Non
         )
 
 
-def test_groups_are_means_over_their_pairs(probed: bk.ProbeResult) -> None:
+def test_groups_are_means_over_their_pairs(probed: bk.PairsResult) -> None:
     scores = probed.pair_scores
     of_women, of_men = (scores[scores.direction == side].female_share.mean() for side in ("female", "male"))
     whole = group(probed)
@@ -108,7 +108,7 @@ def test_groups_are_means_over_their_pairs(probed: bk.ProbeResult) -> None:
     assert len(probed.pair_groups) == 1 + 2 + 6 + 12
 
 
-def test_a_gap_is_tested_over_all_pairs_and_in_each_language(probed: bk.ProbeResult) -> None:
+def test_a_gap_is_tested_over_all_pairs_and_in_each_language(probed: bk.PairsResult) -> None:
     tests = probed.tests
     assert tests.group_a.tolist() == ["all", "en", "x"]
     assert set(tests.quantity) == {"share"}
@@ -122,7 +122,7 @@ def test_a_gap_is_tested_over_all_pairs_and_in_each_language(probed: bk.ProbeRes
 def test_nothing_is_found_where_stereotypes_change_nothing(tmp_path: Path) -> None:
     pairs = rows()
     model = script(tmp_path, pairs, odds=lambda row, step: math.sin(5 * step))
-    found = bk.probe(model, pairs=pairs, out=tmp_path / "run", **QUIET)
+    found = bk.pairs(model, pairs=pairs, out=tmp_path / "run", **QUIET)
     assert set(found.tests.verdict) <= {"no-clear-difference", "shown"}
 
 
@@ -145,7 +145,7 @@ def test_crows_pairs_published_score_is_the_expected_rate(tmp_path: Path) -> Non
         said |= {first: more, second: less}
     (tmp_path / "crows.csv").write_text("\n".join([*lines, "A b.,A c.,stereo,age"]) + "\n", "ascii")
     (tmp_path / "m.jsonl").write_text(json.dumps({"contains": "", "log_probs": said}) + "\n", "ascii")
-    found = bk.probe(
+    found = bk.pairs(
         f"scripted:{tmp_path / 'm.jsonl'}", pairs=str(tmp_path / "crows.csv"), out=tmp_path / "run", **QUIET
     )
     better = [more > less for more, less, _ in outcomes]
@@ -158,10 +158,9 @@ def test_per_token_sides_are_counted_where_lengths_differ(tmp_path: Path) -> Non
         {"group": "female", "log_prob": -6.0, "token_ids": [1, 2, 3]},
         {"group": "male", "log_prob": -5.0, "token_ids": [4, 5]},
     ]
-    cell = Cell("m", "pairs", 1, "sentence", "", None, 0, "plain", "sentence")
     pair = SentencePair("1", "a b c", "a d", direction="male")
-    tables = pair_tables([cell], [said], {"m": "exact"}, [pair], {})
-    [score], [whole] = tables["pair_scores"], tables["pair_groups"]
+    score = {"model": "m", "estimator": "exact", **score_of(pair, said)}
+    [whole], _ = group_rows([score], {})
     assert (score["log_ratio"], score["log_ratio_per_token"]) == (-1.0, pytest.approx(-2.0 + 2.5))
     assert (score["n_tokens_female"], score["n_tokens_male"]) == (3, 2)
     assert whole["n_per_token_differs"] == 1
@@ -171,7 +170,7 @@ def test_a_third_sentence_has_a_share_of_the_three(tmp_path: Path) -> None:
     pairs = rows(n=1, languages=["en"])
     pairs[0] = {**pairs[0], "diverse": "The nurse 0 said they won."}
     model = script(tmp_path, pairs, diverse=-40.0)
-    found = bk.probe(model, pairs=pairs, out=tmp_path / "run", **QUIET)
+    found = bk.pairs(model, pairs=pairs, out=tmp_path / "run", **QUIET)
     first = found.pair_scores.iloc[0]
     ratio = math.exp(log_odds(pairs[0], 0))
     assert first.diverse_share == pytest.approx(1 / (2 + ratio))
@@ -185,7 +184,7 @@ def test_a_third_sentence_has_a_share_of_the_three(tmp_path: Path) -> None:
 
 def test_pairs_that_expect_one_side_have_no_gap_and_say_why(tmp_path: Path) -> None:
     pairs = rows({"nurse": "female", "cook": "female"})
-    found = bk.probe(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
+    found = bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET)
     assert math.isnan(group(found)["gap"])
     assert "stereotypes cannot be told" in group(found)["reason"]
     assert any("stereotypes cannot be told" in warning for warning in found.warnings)
@@ -195,7 +194,7 @@ def test_pairs_that_expect_one_side_have_no_gap_and_say_why(tmp_path: Path) -> N
 
 def test_pairs_without_any_direction_have_a_share_alone(tmp_path: Path) -> None:
     pairs = [{name: row[name] for name in ("female", "male")} for row in rows(n=1)]
-    found = bk.probe(
+    found = bk.pairs(
         script(tmp_path, pairs, odds=lambda row, step: 0.5), pairs=pairs, out=tmp_path / "run", **QUIET
     )
     assert math.isnan(group(found)["expected_rate"])
@@ -206,7 +205,7 @@ def test_pairs_without_any_direction_have_a_share_alone(tmp_path: Path) -> None:
 def test_a_pair_without_an_answer_is_named_and_left_out(tmp_path: Path) -> None:
     pairs = rows()
     model = script(tmp_path, pairs)
-    found = bk.probe(model, pairs=pairs, out=tmp_path / "run", **QUIET)
+    found = bk.pairs(model, pairs=pairs, out=tmp_path / "run", **QUIET)
     lines = (found.path / "probe.jsonl").read_text("ascii").splitlines()
     (found.path / "probe.jsonl").write_text("\n".join(lines[1:]) + "\n", "ascii")
     analyse(found.path, **QUIET)
@@ -216,7 +215,7 @@ def test_a_pair_without_an_answer_is_named_and_left_out(tmp_path: Path) -> None:
     assert any("1 of 24 pairs have no share" in warning for warning in again.warnings)
 
 
-def test_a_changed_sentence_in_a_row_is_refused(probed: bk.ProbeResult) -> None:
+def test_a_changed_sentence_in_a_row_is_refused(probed: bk.PairsResult) -> None:
     file = probed.path / "probe.jsonl"
     file.write_text(file.read_text("ascii").replace("said she won", "said xhe won", 1), "ascii")
     with pytest.raises(RunError):
@@ -239,19 +238,19 @@ def test_a_changed_sentence_in_a_row_is_refused(probed: bk.ProbeResult) -> None:
 def test_what_would_change_a_sentence_is_refused(tmp_path: Path, options: Row, says: str) -> None:
     pairs = rows(n=1)
     with pytest.raises((StudyError, UsageError), match=says):
-        bk.probe(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET, **options)
+        bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET, **options)
 
 
 @pytest.mark.parametrize("given", [3, ["a text"], [], pd.DataFrame()])
 def test_what_is_no_list_of_pairs_is_refused(tmp_path: Path, given: object) -> None:
     with pytest.raises(BiaskitError):
-        bk.probe(script(tmp_path, rows(n=1)), pairs=given, out=tmp_path / "run", **QUIET)  # type: ignore[arg-type]
+        bk.pairs(script(tmp_path, rows(n=1)), pairs=given, out=tmp_path / "run", **QUIET)  # type: ignore[arg-type]
 
 
 def test_models_that_write_texts_alone_are_refused(tmp_path: Path) -> None:
     writer = bk.writer("mine", lambda prompts: ["She."] * len(prompts))
     with pytest.raises(BiaskitError, match="sentence"):
-        bk.probe(writer, pairs=rows(n=1), out=tmp_path / "run", **QUIET)
+        bk.pairs(writer, pairs=rows(n=1), out=tmp_path / "run", **QUIET)
 
 
 # --- the same run elsewhere ------------------------------------------------------------------------
@@ -262,14 +261,14 @@ def test_a_file_a_data_frame_and_a_list_give_the_same_rows(tmp_path: Path) -> No
     model = script(tmp_path, pairs)
     pd.DataFrame(pairs).to_csv(tmp_path / "pairs.csv", index=False)
     found = [
-        bk.probe(model, pairs=given, out=tmp_path / f"run{n}", **QUIET).pair_groups
+        bk.pairs(model, pairs=given, out=tmp_path / f"run{n}", **QUIET).pair_groups
         for n, given in enumerate((pairs, pd.DataFrame(pairs), tmp_path / "pairs.csv"))
     ]
     assert found[0].equals(found[1])
     assert found[0].equals(found[2])
 
 
-def test_tables_need_nothing_but_the_run(probed: bk.ProbeResult, tmp_path: Path) -> None:
+def test_tables_need_nothing_but_the_run(probed: bk.PairsResult, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in (probed.path / "tables").glob("*.csv")}
     shutil.rmtree(probed.path / "tables")
     analyse(probed.path, **QUIET)
@@ -279,20 +278,20 @@ def test_tables_need_nothing_but_the_run(probed: bk.ProbeResult, tmp_path: Path)
 def test_more_pairs_go_on_in_the_same_folder(tmp_path: Path) -> None:
     pairs = rows()
     model = script(tmp_path, pairs)
-    bk.probe(model, pairs=pairs[:8], out=tmp_path / "run", **QUIET)
-    found = bk.probe(model, pairs=pairs, out=tmp_path / "run", **QUIET)
-    alone = bk.probe(model, pairs=pairs, out=tmp_path / "alone", **QUIET)
+    bk.pairs(model, pairs=pairs[:8], out=tmp_path / "run", **QUIET)
+    found = bk.pairs(model, pairs=pairs, out=tmp_path / "run", **QUIET)
+    alone = bk.pairs(model, pairs=pairs, out=tmp_path / "alone", **QUIET)
     assert found.pair_groups.equals(alone.pair_groups)
     assert len((found.path / "probe.jsonl").read_text("ascii").splitlines()) == len(pairs)
     with pytest.raises(RunError, match="pairs:1"):
-        bk.probe(model, pairs=pairs[1:], out=tmp_path / "run", **QUIET)
+        bk.pairs(model, pairs=pairs[1:], out=tmp_path / "run", **QUIET)
 
 
 def test_models_are_compared_on_the_pairs_that_both_have(tmp_path: Path) -> None:
     pairs = rows()
     a = script(tmp_path, pairs, "a")
     b = script(tmp_path, pairs, "b", odds=lambda row, step: 0.2 * math.cos(step))
-    found = bk.probe(a, b, pairs=pairs, out=tmp_path / "run", **QUIET)
+    found = bk.pairs(a, b, pairs=pairs, out=tmp_path / "run", **QUIET)
     between = found.tests[found.tests.model_a != found.tests.model_b].set_index("quantity")
     gaps = found.pair_groups[(found.pair_groups.language == "all") & (found.pair_groups.stereotype == "all")]
     gap_of, share_of = (dict(zip(gaps.model, gaps[name], strict=True)) for name in ("gap", "female_share"))
@@ -302,19 +301,19 @@ def test_models_are_compared_on_the_pairs_that_both_have(tmp_path: Path) -> None
     assert any(finding.topic == "models" for finding in bk.report(found, **QUIET).findings)
     # Two runs whose lists differ in one pair: that one is left out.
     other = [{**pairs[0], "female": "Another sentence."}, *pairs[1:]]
-    one = bk.probe(a, pairs=pairs, out=tmp_path / "one", **QUIET)
-    two = bk.probe(script(tmp_path, other, "b"), pairs=other, out=tmp_path / "two", **QUIET)
+    one = bk.pairs(a, pairs=pairs, out=tmp_path / "one", **QUIET)
+    two = bk.pairs(script(tmp_path, other, "b"), pairs=other, out=tmp_path / "two", **QUIET)
     compared = bk.compare(one, two, out=tmp_path / "compared")
     tests = compared.table("tests").set_index("quantity")
     assert set(tests.n_a) == {23}
     assert "2 pairs left out, not in every model" in tests.reason["share"]
     assert bool(tests.equivalent["share"])
     # The same model under another name passes a gate.
-    same = bk.probe(script(tmp_path, pairs, "c"), pairs=pairs, out=tmp_path / "same", **QUIET)
+    same = bk.pairs(script(tmp_path, pairs, "c"), pairs=pairs, out=tmp_path / "same", **QUIET)
     assert bk.compare(one, same, out=tmp_path / "again").equivalent()
 
 
-def test_the_page_figures_and_latex_show_pairs(probed: bk.ProbeResult, tmp_path: Path) -> None:
+def test_the_page_figures_and_latex_show_pairs(probed: bk.PairsResult, tmp_path: Path) -> None:
     made = bk.report(probed, **QUIET)
     page = made.page.read_text("utf-8")
     assert "Pairs of sentences by language and stereotype" in page
@@ -327,7 +326,7 @@ def test_the_page_figures_and_latex_show_pairs(probed: bk.ProbeResult, tmp_path:
     assert "coverage" not in " ".join(finding.text for finding in made.findings)
 
 
-def test_exports_hold_the_shares(probed: bk.ProbeResult, tmp_path: Path) -> None:
+def test_exports_hold_the_shares(probed: bk.PairsResult, tmp_path: Path) -> None:
     share = group(probed)["female_share"]
     files = bk.export(probed, to="every-eval-ever", out=tmp_path / "eee")
     assert f"{share:.6f}"[:7] in "".join(
@@ -348,7 +347,7 @@ def test_a_list_with_a_note_is_the_manifests_own(tmp_path: Path) -> None:
     pairs = rows()
     pairs[0] = {**pairs[0], "female": "The nurse 0 said she won the race in May."}
     (tmp_path / "pairs.csv").write_text(pd.DataFrame(pairs).to_csv(index=False), "ascii")
-    found = bk.probe(script(tmp_path, pairs), pairs=tmp_path / "pairs.csv", out=tmp_path / "run", **QUIET)
+    found = bk.pairs(script(tmp_path, pairs), pairs=tmp_path / "pairs.csv", out=tmp_path / "run", **QUIET)
     assert any("perhaps in more than marks" in warning for warning in found.warnings)
     checked = bk.verify(found.path, ask=False, **QUIET)
     assert {check.name: check.outcome for check in checked.checks}["lists"] == "agrees"
@@ -358,12 +357,12 @@ def test_empty_cells_of_a_data_frame_are_empty(tmp_path: Path) -> None:
     table = pd.DataFrame(rows())
     table.loc[0, ["direction", "stereotype"]] = None
     table["ignored"] = [{1}] * len(table)
-    found = bk.probe(script(tmp_path, rows()), pairs=table, out=tmp_path / "run", **QUIET)
+    found = bk.pairs(script(tmp_path, rows()), pairs=table, out=tmp_path / "run", **QUIET)
     assert len(found.pair_scores) == len(table)
     assert group(found)["n_directed"] == len(table) - 1
 
 
-def test_the_page_lists_the_sentences(probed: bk.ProbeResult) -> None:
+def test_the_page_lists_the_sentences(probed: bk.PairsResult) -> None:
     page = bk.report(probed, **QUIET).page.read_text("utf-8")
     assert "The nurse 0 said she won." in page
     assert "Pairs of sentences of" in page
@@ -373,12 +372,12 @@ def test_the_page_lists_the_sentences(probed: bk.ProbeResult) -> None:
 def test_runs_with_the_same_sentences_are_compared_whatever_their_items_are_called(tmp_path: Path) -> None:
     pairs = rows()
     renamed = [{**row, "item": f"other-{n}"} for n, row in enumerate(pairs)]
-    one = bk.probe(script(tmp_path, pairs, "a"), pairs=pairs, out=tmp_path / "one", **QUIET)
-    two = bk.probe(script(tmp_path, pairs, "b"), pairs=renamed, out=tmp_path / "two", **QUIET)
+    one = bk.pairs(script(tmp_path, pairs, "a"), pairs=pairs, out=tmp_path / "one", **QUIET)
+    two = bk.pairs(script(tmp_path, pairs, "b"), pairs=renamed, out=tmp_path / "two", **QUIET)
     tests = bk.compare(one, two, out=tmp_path / "compared").table("tests")
     assert set(tests.n_a) == {24}
     alone = rows({"baker": "male"})
-    other = bk.probe(script(tmp_path, alone, "c"), pairs=alone, out=tmp_path / "three", **QUIET)
+    other = bk.pairs(script(tmp_path, alone, "c"), pairs=alone, out=tmp_path / "three", **QUIET)
     compared = bk.compare(one, other, out=tmp_path / "apart")
     assert compared.table("tests").empty
     assert any("no common prompt" in warning for warning in compared.warnings)
@@ -386,4 +385,4 @@ def test_runs_with_the_same_sentences_are_compared_whatever_their_items_are_call
 
 def test_jobs_are_refused_for_the_shipped_pairs_too(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="take no jobs"):
-        bk.probe(script(tmp_path, rows(n=1)), study="pairs", jobs="nurse", out=tmp_path / "run", **QUIET)
+        bk.pairs(script(tmp_path, rows(n=1)), study="pairs", jobs="nurse", out=tmp_path / "run", **QUIET)

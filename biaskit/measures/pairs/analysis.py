@@ -1,26 +1,40 @@
-"""From the probabilities of sentence pairs to their tables and tests (methods/probabilities#pairs)."""
+"""From stored rows of sentence pairs to the public tables of a run (methods/probabilities#pairs)."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from biaskit.measures.probe.rows import as_json
-from biaskit.records import Cell, SentencePair
-from biaskit.stats.arms import OF_PAIRS, Arm
+from biaskit.common.provenance import SCORING_VERSION, canonical_json
+from biaskit.compare.model_tests import between_models_on_pairs, merge_tests
+from biaskit.errors import RunError
+from biaskit.measures.pairs.design import PairsDesign, read
+from biaskit.progress import Watcher
+from biaskit.records import ScoreRequest, SentencePair
+from biaskit.runs.drift import Answerers
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.score_rows import as_json, fault_of
+from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
-from biaskit.stats.contrasts import Row, one_row, scope_of
+from biaskit.stats.contrasts import Row, Scope, adjust, one_row
 from biaskit.stats.crossed import joined, share_interval
+from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import distinct, where
 from biaskit.tables.schema import SCHEMAS, Column
+from biaskit.tables.sets import TableSet
 
+METHODS_VERSION = {"pairs": 2}
+"""Raised when the same rows would give other tables."""
+CHOICES = ("margin", "conclusion", "skip_bad_lines")
+"""Keys that analysis.json states, so that the same tables can be made again."""
 ALL = "all"
 """The language, or the stereotype, of a row over all of them."""
 OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
@@ -29,22 +43,101 @@ Sentences = Sequence[Mapping[str, Any]]
 """The expressions of a stored row."""
 
 
-def pair_tables(
-    cells: Sequence[Cell],
-    sentences: Sequence[Sentences | None],  # beside each cell, what its row says of them
-    estimators: Mapping[str, str],  # by model
-    pairs: Sequence[SentencePair],
-    margins: Mapping[str, float],
-) -> dict[str, list[Row]]:
-    """Make the rows of pair_scores, pair_groups and tests, by table name."""
-    scores: list[Row] = [
-        {
-            "model": cell.model,
-            "estimator": estimators.get(cell.model),
-            **_score(pairs[cell.template_id - 1], said),
-        }
-        for cell, said in zip(cells, sentences, strict=True)
-    ]
+def tables(
+    run: Path,
+    overrides: Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,  # noqa: ARG001
+) -> TableSet:
+    """Make every table of a run from its rows, rows between its models included."""
+    manifest, made = read_manifest(run), TableSet(run)
+    design = read(manifest["resolved"], overrides)
+    study, models = design.study, manifest["models"]
+    reading, answerers = Reading(), Answerers()
+    asked = _Asked(design, models)
+    asked.read(run, reading, answerers)
+    scores = asked.scores()
+    groups, tests = group_rows(scores, study.margin)
+    tests = adjust(tests, Rule(strict=study.strict))
+    if len(models) > 1:
+        between = between_models_on_pairs(scores, manifest["resolved"]["pairs"], study.margin)
+        tests = merge_tests(tests, between, Rule(("female",), study.strict))
+    made.add("pair_scores", _filled("pair_scores", scores))
+    made.add("pair_groups", _filled("pair_groups", groups))
+    if tests:
+        made.add("tests", tests)
+    notes = [*reading.notes, *answerers.notes(models, study), *design.notes, *_notes(scores, groups)]
+    if asked.n_unused:
+        notes.append(f"{asked.n_unused} stored rows are not part of this study and were not used")
+    made.notes += notes
+    choices = study.model_dump()
+    made.analysis |= {
+        "choices": {**{name: choices[name] for name in CHOICES}, "contrast": ["female", "male"]},
+        "methods": METHODS_VERSION,
+        "scoring": SCORING_VERSION,
+        "signature": design.sign(models),
+        "rows_digest": asked.digest(),
+        "n_cells": len(scores),
+        "answered": answerers.record(),
+        "notes": notes,
+        "versions": manifest["versions"],
+    }
+    return made
+
+
+class _Asked:
+    """Every pair of every model, with the row that answers it."""
+
+    def __init__(self, design: PairsDesign, models: Mapping[str, Mapping[str, Any]]) -> None:
+        self.design, self.models = design, models
+        self.n_unused = 0  # rows that were not needed
+        self._rows: dict[str, StoredRow] = {}
+        self._keys: dict[str, list[str]] = {}  # model → the key of each pair; two labels may share a model
+        self._pair_of: dict[str, SentencePair] = {}
+        self._requests: dict[str, ScoreRequest] = {}
+        for label, entry in models.items():
+            self._keys[label] = []
+            requests = design.requests(entry["fingerprint"], entry["estimator"])
+            for pair, request in zip(design.pairs, requests, strict=True):
+                self._keys[label].append(request.key)
+                self._pair_of[request.key], self._requests[request.key] = pair, request
+
+    def read(self, run: Path, reading: Reading, answerers: Answerers) -> None:
+        """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
+        path, skip_bad = rows_file(run, "pairs"), self.design.study.skip_bad_lines
+        if not path.is_file():
+            raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the command.")
+        for row in answerers.counting(read_rows(path, skip_bad=skip_bad, reading=reading)):
+            request = self._requests.get(row["key"])
+            if request is None:
+                self.n_unused += 1
+            elif (fault := fault_of(row, request.expressions)) is not None:
+                reading.refuse(path, fault, skip_bad=skip_bad)
+            else:
+                answerers.add_answers(row)
+                self._rows[row["key"]] = {name: row[name] for name in ("key", "estimator", "expressions")}
+
+    def scores(self) -> list[Row]:
+        """Make the rows of pair_scores in study order."""
+        made: list[Row] = []
+        for label, keys in self._keys.items():
+            answered = [self._rows[key] for key in keys if key in self._rows]
+            estimator = answered[0]["estimator"] if answered else None
+            for key in keys:
+                said = self._rows[key]["expressions"] if key in self._rows else None
+                made.append({"model": label, "estimator": estimator, **score_of(self._pair_of[key], said)})
+        return made
+
+    def digest(self) -> str:
+        """Digest the rows that were used, in study order."""
+        sums = hashlib.sha256()
+        for keys in self._keys.values():
+            for row in (self._rows[key] for key in keys if key in self._rows):
+                sums.update(canonical_json([row["key"], row["expressions"]]).encode("ascii"))
+        return sums.hexdigest()
+
+
+def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[list[Row], list[Row]]:
+    """Make the rows of pair_groups, and the tests of their gaps."""
     groups: list[Row] = []
     tests: list[Row] = []
     for model in distinct(scores, "model"):
@@ -56,20 +149,28 @@ def pair_tables(
             scope |= {"language": language, "stereotype": stereotype}
             groups.append({**scope, **_averages(known, shares, gap, len(rows))})
             if gap is not None and stereotype == ALL:
-                contrast = scope_of(Arm(model, *OF_PAIRS), OF_ALL if language == ALL else OF_LANGUAGES)
-                contrast = replace(contrast, gender="female", group_a=language, group_b=language, unit="pair")
+                contrast = Scope(
+                    "pairs",
+                    OF_ALL if language == ALL else OF_LANGUAGES,
+                    model,
+                    model,
+                    gender="female",
+                    group_a=language,
+                    group_b=language,
+                    unit="pair",
+                )
                 tests.append(
                     one_row("crossed", gap.test, scope=contrast, n=gap.n_pairs, margins=margins, note=None)
                 )
-    return {**_filled("pair_scores", scores), **_filled("pair_groups", groups), "tests": tests}
+    return groups, tests
 
 
-def _filled(table: str, rows: Sequence[Row]) -> dict[str, list[Row]]:
+def _filled(table: str, rows: Sequence[Row]) -> list[Row]:
     columns = [part.name for part in SCHEMAS[table].parts if isinstance(part, Column)]
-    return {table: [{name: row.get(name) for name in columns} for row in rows]}
+    return [{name: row.get(name) for name in columns} for row in rows]
 
 
-def _score(pair: SentencePair, said: Sentences | None) -> Row:
+def score_of(pair: SentencePair, said: Sentences | None) -> Row:
     """Compare the sentences of one pair; without an answer a row without numbers, and the reason."""
     from scipy.special import expit, softmax
 
@@ -132,10 +233,10 @@ def _averages(known: Sequence[StoredRow], shares: FloatArray, gap: Gap | None, n
     return {**row, "reason": joined([missing, spread.reason, gap.test.reason])}
 
 
-def notes_of_pairs(tables: Mapping[str, Sequence[StoredRow]]) -> Iterator[str]:
+def _notes(scores: Sequence[StoredRow], groups: Sequence[StoredRow]) -> Iterator[str]:
     """Yield the warnings that belong beside the tables of pairs."""
-    for row in where(tables["pair_groups"], language=ALL, stereotype=ALL):
-        n = len(where(tables["pair_scores"], model=row["model"]))
+    for row in where(groups, language=ALL, stereotype=ALL):
+        n = len(where(scores, model=row["model"]))
         if row["n_pairs"] < n:
             missing = f"{row['model']}: {n - row['n_pairs']} of {n} pairs have no share"
             yield f"{missing}; pair_scores.csv gives the reasons"
@@ -148,5 +249,5 @@ def notes_of_pairs(tables: Mapping[str, Sequence[StoredRow]]) -> Iterator[str]:
                 f"{row['model']}: in {n_differs} of {row['n_pairs']} pairs the other sentence is the more"
                 " probable one per token: the two differ in length (pair_scores.csv)"
             )
-    if len({row["estimator"] for row in tables["pair_groups"]}) > 1:
+    if len({row["estimator"] for row in groups}) > 1:
         yield "estimators differ between the models: they may explain part of a difference"

@@ -1,4 +1,4 @@
-"""A row of probe.jsonl: an answer with what it answers (reference/run-folder#rows)."""
+"""Rows of probabilities: an answer with what it answers, and whether a stored one fits (run-folder#rows)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, TypeAdapter, ValidationError
 
-from biaskit.records import Cell, Estimator, EstimatorName, Expression, LogProb, Prompt, Scored, as_record
+from biaskit.records import Estimator, EstimatorName, Expression, LogProb, Prompt, Scored
 
 
 def row_of(
-    answer: Scored, cell: Cell, prompt: Prompt, estimator: Estimator, number: int = 0
+    answer: Scored, scope: Mapping[str, Any], prompt: Prompt, estimator: Estimator, number: int = 0
 ) -> dict[str, Any]:
-    """Make a row of probe.jsonl (reference/run-folder#rows); `number`: of the batch, with `sampling`."""
+    """Make a row; `scope`: the columns that say what is answered, `number`: of the batch, with `sampling`."""
     row = {
         "key": answer.key,
-        **{name: value for name, value in as_record(cell).items() if name != "labour_female_share"},
+        **scope,
         "prompt": answer.prompt,
         "system": prompt.system,
         "estimator": answer.estimator,
