@@ -10,12 +10,11 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from biaskit.common.inputs import Inputs
 from biaskit.errors import UsageError, nearest
+from biaskit.measurement import specs
 from biaskit.tables.quantities import QUANTITIES
 
-CONTRASTS = (
-    *("models", "groups", "instructions", "levels", "settings", "bias-types"),
-    *("genders", "labour", "gaps", "pairs", "languages"),
-)
+_ROLES = [role for spec in specs().values() for role in spec.get("roles", ())]
+CONTRASTS = tuple(dict.fromkeys(role["contrast"] for role in _ROLES))
 WHERE = ("quantity", "engine", "gender", "bias_type", "setting", "prompt_form", "group_a", "group_b")
 """Columns of tests.csv that a requirement may narrow its rows by."""
 _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")

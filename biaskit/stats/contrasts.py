@@ -14,7 +14,7 @@ from biaskit.stats.crossed import Spread, crossed_test, joined, spread_of_differ
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
-from biaskit.stats.verdict import JUDGED, Rule, with_verdicts
+from biaskit.stats.verdict import IDENTITY, JUDGED, Rule, with_verdicts
 from biaskit.stats.welch import Statistic, mean_distance, paired, welch, wilcoxon
 
 Row = dict[str, object]
@@ -412,7 +412,7 @@ class _Rows:
         """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
         scope = self.scope
         ci95, ci90 = result.ci95, result.ci90
-        margin = self.margins.get(scope.quantity) if kind in JUDGED.get(scope.engine, ()) else None
+        margin = self.margins.get(scope.quantity) if (scope.engine, kind) in JUDGED else None
         equivalent = None
         if margin is not None and ci90 is not None and speaks:
             equivalent = -margin <= ci90[0] and ci90[1] <= margin
@@ -439,10 +439,7 @@ class _Rows:
         }
 
 
-_SCOPE_COLUMNS = (
-    *("quantity", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
-    *("instruction_a", "instruction_b", "group_a", "group_b"),
-)
+_SCOPE_COLUMNS = ("quantity", *IDENTITY[1:])
 _NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 

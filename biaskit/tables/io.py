@@ -59,9 +59,9 @@ def columns(
     return tuple(layout)
 
 
-def check_group_names(groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
-    """Refuse gender groups called like something in the tables that name them. Raises `TableError`."""
-    tables = [name for name in SCHEMAS if name == "tests" or name.startswith("probe_")]
+def check_group_names(kind: str, groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
+    """Refuse gender groups called like something in the tables of their kind. Raises `TableError`."""
+    tables = [name for name, schema in SCHEMAS.items() if schema.owner in ("", kind)]
     reserved = {column.name for name in tables for column in columns(name, scoped=True)}
     reserved |= {*tables, *QUANTITIES}
     for group in groups:

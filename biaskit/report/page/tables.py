@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from biaskit.common.wording import PEOPLE
+from biaskit.measurement import measurement
 from biaskit.report.content import Content
 from biaskit.report.page import labels
 from biaskit.report.questions import QuestionId
@@ -63,7 +64,7 @@ def list_tables(content: Content) -> list[ListedTable]:
     for number, part in enumerate(content.parts, 1):
         label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
-        question: QuestionId = "say" if part.engine == "probe" else "write"
+        question = measurement(part.engine).question
         asked = "pairs of sentences" if "pair_groups" in part.tables else "templates"
         for what, rows in ((asked, part.templates), ("debiasing prompts", part.instructions)):
             if rows:
@@ -87,20 +88,19 @@ def _public(
     tables: Tables, number: int, models: Sequence[Model], part: Part | None = None
 ) -> Iterator[ListedTable]:
     """List the public tables of a part, or those between parts (number 0, no part)."""
-    for name in [*SCHEMAS, *sorted(set(tables) - set(SCHEMAS))]:
+    for name, schema in SCHEMAS.items():
         stored = tables.get(name, ())
-        if not stored or name in labels.NOT_ON_PAGE:
+        if not stored or schema.not_on_page:
             continue
         rows = stored
         if name in ("marked_words", "group_words"):
             rows = [r for r in where(stored, method="calibrated") if (r.get("rank") or 0) <= _WORDS_OF_A_LIST]
-        stated = labels.TABLES.get(name, {"title": name.replace("_", " "), "what": ""})
         yield _listed(
             name,
             f"table-{number}-{name}",
-            "models" if name == "tests" and not number else stated.get("question", "sure"),  # type: ignore[arg-type]
-            stated["title"].replace("{column}", f"“{stored[0].get('column')}”"),
-            stated["what"],
+            "models" if name == "tests" and not number else schema.question,
+            schema.title.replace("{column}", f"“{stored[0].get('column')}”"),
+            schema.what,
             rows,
             len(stored),
             files=tuple(f"{run}/tables/{name}.csv" for run in part.runs) if part else (f"{name}.csv",),
