@@ -45,6 +45,8 @@ KINDS = (  # folders of measures/, in the order of commands, pages and tables; a
 )
 ACROSS = ("agree",)
 """Folders that ask nothing: they relate what the kinds found."""
+FOLDERS = (*KINDS, *ACROSS)
+"""Every folder of measures/, in the order of tables and pages."""
 
 Found = tuple[str, "ScoreRequest | DrawRequest"]
 """A model's label, and the request that a row of it answers."""
@@ -238,12 +240,20 @@ def measurements() -> Iterator[Measurement]:
 
 def folders() -> Iterator[Measurement]:
     """Yield every kind, then what relates them."""
-    return map(_measurement, (*KINDS, *ACROSS))
+    return map(_measurement, FOLDERS)
 
 
 def specs() -> Mapping[str, Mapping[str, Any]]:
     """Map each folder to its tables.toml; imports no code."""
-    return {name: _spec(name) for name in (*KINDS, *ACROSS)}
+    return {name: _spec(name) for name in FOLDERS}
+
+
+def stated(name: str) -> dict[str, Any]:
+    """Unite the tables of one name of every tables.toml, such as [openings]."""
+    united: dict[str, Any] = {}
+    for spec in specs().values():
+        united |= spec.get(name, {})
+    return united
 
 
 @cache

@@ -18,7 +18,7 @@ from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.shards import refuse_shard
 from biaskit.runs.store import find_run
 from biaskit.tables.io import empty_table
-from biaskit.tables.schema import SCHEMAS, Column, PerGroup, TablePart
+from biaskit.tables.schema import SCHEMAS
 from biaskit.tables.sets import read_set
 
 if TYPE_CHECKING:
@@ -34,16 +34,9 @@ def table_property(name: str, says: str) -> pd.DataFrame:
     `says`: what its rows and numbers are, then an example with its output; the columns come between.
     """
     about, _, example = says.partition("\n")
-    columns = ", ".join(map(_named, SCHEMAS[name].parts))
-    doc = f"{about}\n\nColumns: {columns}.\n\n{example}"
+    columns = [column for part in SCHEMAS[name].parts for column in part.names]
+    doc = f"{about}\n\nColumns: {', '.join(columns)}.\n\n{example}"
     return cast("pd.DataFrame", property(lambda result: result.table(name), doc=doc))
-
-
-def _named(part: TablePart) -> str:
-    """Name the columns of a part of a table, whatever the gender groups of a study are."""
-    if isinstance(part, PerGroup):
-        return ", ".join(f"GROUP{suffix}" for suffix in part.suffixes)
-    return part.name if isinstance(part, Column) else "FIRST_minus_SECOND"
 
 
 @dataclass(frozen=True, repr=False)

@@ -114,22 +114,11 @@ def test_toml_and_scripts_shown_can_be_read() -> None:
 # --- the reference that is made from code ----------------------------------------------------------------
 
 
-def test_every_column_has_one_meaning_and_every_meaning_a_column() -> None:
-    used: set[tuple[str, str]] = set()
-    for name, table in SCHEMAS.items():
-        for column, _ in generated.columns_of(table):
-            assert generated.meaning(name, column), f"{name}.{column}"
-            used.add((name if column in generated.MEANINGS[name] else "shared", column))
-    written = {(name, column) for name, columns in generated.MEANINGS.items() for column in columns}
-    assert used == {(name, column) for name, column in written if "rows" != column}
-    assert {*SCHEMAS, "shared"} == set(generated.MEANINGS)
-
-
 def test_the_reference_has_every_study_key_table_and_column() -> None:
     keys, tables = generated.keys(), generated.tables()
     assert [] == [name for name in study_names() if f"| `{name}` |" not in keys]
     for kind in measurements():
-        part = keys.partition(f"## {generated.ENGINES[kind.name]}")[2].partition("\n## ")[0]
+        part = keys.partition(f"## Studies of `biaskit {kind.name}`")[2].partition("\n## ")[0]
         assert [key for key, _, _ in describe_keys(kind.study)] == re.findall(r"</a>`([\w.]+)`", part)
     assert list(SCHEMAS) == re.findall(r"^## (\w+)\.csv$", tables, re.M)
     assert "| `srb` | number |" in tables

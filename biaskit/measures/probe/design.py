@@ -177,7 +177,7 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
         sources={source: source_digest(source) for source in sources},
     )
     try:  # before the run: afterwards its rows would be paid for
-        check_group_names(groups, design.contrast, study.target_words.source)
+        check_group_names("probe", groups, design.contrast, study.target_words.source)
     except TableError as error:
         raise StudyError(str(error)) from error
     if design.n_cells > MOST_CELLS:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from biaskit.common.wording import PEOPLE, percent, percent_range, points, points_range, short
+from biaskit.measurement import stated
 from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, Topic, reason_of, shown_ends
 from biaskit.report.questions import QuestionId
 from biaskit.stats.verdict import Verdict
@@ -114,7 +115,7 @@ def sentence(*templates: str, **pieces: Piece) -> str:
 
 # --- pieces of it ------------------------------------------------------------------------------------
 
-OPENINGS = {"explicit": "asked directly", "implicit": "completing a sentence", "pairs": "of two sentences"}
+OPENINGS = stated("openings")
 AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 

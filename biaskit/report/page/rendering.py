@@ -24,6 +24,7 @@ from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.page import labels
 from biaskit.report.page.tables import ListedTable, gender, list_tables
 from biaskit.report.questions import QUESTIONS, QuestionId
+from biaskit.tables.schema import SCHEMAS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -98,9 +99,9 @@ def render_page(content: Content, said: Sentences, figures: Sequence[Figure]) ->
             notes=list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
             models=[(part, model) for part in content.parts for model in part.models],
             on_disk={
-                name: why
-                for name, why in labels.NOT_ON_PAGE.items()
-                if any(part.tables.get(name) for part in content.parts)
+                name: schema.not_on_page
+                for name, schema in SCHEMAS.items()
+                if schema.not_on_page and any(part.tables.get(name) for part in content.parts)
             },
             labels=labels,
             script=Markup(script),  # noqa: S704  (a file of this package)
