@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pandas as pd
 import pytest
 
 import biaskit as bk
-from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
+from biaskit.errors import BiaskitError, RunError, StudyError
 from biaskit.measures.pairs.analysis import group_rows, score_of
 from biaskit.records import SentencePair
 from biaskit.workflow.analyze import analyse
@@ -206,8 +208,8 @@ def test_a_pair_without_an_answer_is_named_and_left_out(tmp_path: Path) -> None:
     pairs = rows()
     model = script(tmp_path, pairs)
     found = bk.pairs(model, pairs=pairs, out=tmp_path / "run", **QUIET)
-    lines = (found.path / "probe.jsonl").read_text("ascii").splitlines()
-    (found.path / "probe.jsonl").write_text("\n".join(lines[1:]) + "\n", "ascii")
+    lines = (found.path / "pairs.jsonl").read_text("ascii").splitlines()
+    (found.path / "pairs.jsonl").write_text("\n".join(lines[1:]) + "\n", "ascii")
     analyse(found.path, **QUIET)
     again = bk.load(found.path)
     assert group(again)["n_pairs"] == 23
@@ -216,29 +218,31 @@ def test_a_pair_without_an_answer_is_named_and_left_out(tmp_path: Path) -> None:
 
 
 def test_a_changed_sentence_in_a_row_is_refused(probed: bk.PairsResult) -> None:
-    file = probed.path / "probe.jsonl"
+    file = probed.path / "pairs.jsonl"
     file.write_text(file.read_text("ascii").replace("said she won", "said xhe won", 1), "ascii")
     with pytest.raises(RunError):
         analyse(probed.path, **QUIET)
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"jobs": "nurse"}, "take no jobs"),
-        ({"templates": "1"}, "take no templates"),
-        ({"debiasing_prompts": "1"}, "leave out debiasing_prompts"),
-        ({"context": "both"}, "leave out context"),
-        ({"continuations": 2}, "leave out continuations"),
-        ({"prompt_format": "raw"}, "leave out prompt_format"),
-        ({"system_prompt": "Be fair."}, "leave out system_prompt"),
-        ({"settings": {"word_boundary": "word"}}, "leave out word_boundary"),
-    ],
-)
-def test_what_would_change_a_sentence_is_refused(tmp_path: Path, options: Row, says: str) -> None:
+@pytest.mark.parametrize("option", ["jobs", "templates", "context", "continuations", "system_prompt"])
+def test_what_would_change_a_sentence_is_no_argument(tmp_path: Path, option: str) -> None:
     pairs = rows(n=1)
-    with pytest.raises((StudyError, UsageError), match=says):
-        bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET, **options)
+    with pytest.raises(TypeError, match=f"pairs\\(\\) has no argument '{option}'"):
+        bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET, **{option: "1"})
+
+
+@pytest.mark.parametrize("key", ["word_boundary", "interval", "debiasing_prompts.select"])
+def test_what_would_change_a_sentence_is_no_key(tmp_path: Path, key: str) -> None:
+    pairs = rows(n=1)
+    with pytest.raises(StudyError, match=f"unknown key '{key.partition('.')[0]}"):
+        bk.pairs(script(tmp_path, pairs), pairs=pairs, out=tmp_path / "run", **QUIET, settings={key: "word"})
+
+
+def test_a_command_says_which_kind_has_an_option(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "biaskit", "pairs", "demo", "--jobs", "nurse"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert said.returncode == 2
+    assert "It is an option of `biaskit probe`." in said.stderr
 
 
 @pytest.mark.parametrize("given", [3, ["a text"], [], pd.DataFrame()])
@@ -282,7 +286,7 @@ def test_more_pairs_go_on_in_the_same_folder(tmp_path: Path) -> None:
     found = bk.pairs(model, pairs=pairs, out=tmp_path / "run", **QUIET)
     alone = bk.pairs(model, pairs=pairs, out=tmp_path / "alone", **QUIET)
     assert found.pair_groups.equals(alone.pair_groups)
-    assert len((found.path / "probe.jsonl").read_text("ascii").splitlines()) == len(pairs)
+    assert len((found.path / "pairs.jsonl").read_text("ascii").splitlines()) == len(pairs)
     with pytest.raises(RunError, match="pairs:1"):
         bk.pairs(model, pairs=pairs[1:], out=tmp_path / "run", **QUIET)
 
@@ -381,8 +385,3 @@ def test_runs_with_the_same_sentences_are_compared_whatever_their_items_are_call
     compared = bk.compare(one, other, out=tmp_path / "apart")
     assert compared.table("tests").empty
     assert any("no common prompt" in warning for warning in compared.warnings)
-
-
-def test_jobs_are_refused_for_the_shipped_pairs_too(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="take no jobs"):
-        bk.pairs(script(tmp_path, rows(n=1)), study="pairs", jobs="nurse", out=tmp_path / "run", **QUIET)
