@@ -110,8 +110,7 @@ def srb_rows(
     pairs = [(model, occupation) for model in documents.models for occupation in documents.occupations]
     for done, (model, occupation) in enumerate(pairs):
         progress(done, len(pairs))
-        has_texts = any((model, occupation, origin) in lists.by_key for origin in (ASSOCIATED, SPECIFIED))
-        if documents.imported and not has_texts:
+        if documents.imported and not lists.has(model, occupation):
             continue
         scores = _scores(documents, lists, study, vectors, model, occupation, gender_words)
         for gender in WOMEN_AND_MEN:

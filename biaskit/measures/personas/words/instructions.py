@@ -13,7 +13,7 @@ from biaskit.measures.personas.words.contrasts import WordList
 from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.log_odds import counts_in
-from biaskit.measures.personas.words.run_lists import BEYOND, is_pronoun, names_of, prior_of
+from biaskit.measures.personas.words.run_lists import BEYOND, chosen, is_pronoun, names_of
 from biaskit.records import NO_INSTRUCTION
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
@@ -54,16 +54,15 @@ def _lists(
 ) -> list[WordList]:
     """Hold one model's texts under an instruction against those without."""
     compared, words = distinct(texts, attrgetter("instruction_id")), documents.tokens.words
+    # An occupation and its template have as many texts under the instruction as without it.
+    strata = [f"{text.occupation}\n{text.template_id}" for text in compared]
     return word_lists(
         documents.counts_of(compared),
         words=words,
         genders=["female" if text.instruction_id == number else "male" for text in compared],
-        # An occupation and its template have as many texts under the instruction as without it.
-        strata=[f"{text.occupation}\n{text.template_id}" for text in compared],
+        strata=strata,
         english=counts_in(english, words),
-        seed=study.seed,
         row_key=[compared[0].model, "instruction", str(number)],
-        prior=prior_of(study),
-        n_shuffles=study.permutations,
+        **chosen(study),
         left_out=says_gender(words, names),
     )

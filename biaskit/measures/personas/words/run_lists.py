@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,14 @@ class RunLists:
     names: Mapping[str, frozenset[str]]
     english: FloatArray  # of the tokens' vocabulary
 
+    def compared(self, model: str, occupation: str, origin: str) -> TextComparison | None:
+        """Find the texts that are compared."""
+        return self.by_key.get((model, occupation, origin), (None,))[0]
+
+    def has(self, model: str, occupation: str) -> bool:
+        """Whether there is a comparison, with lists or without."""
+        return any((model, occupation, origin) in self.by_key for origin in (ASSOCIATED, SPECIFIED))
+
     def marked(self, model: str, occupation: str, origin: str, gender: str) -> WordList | None:
         """Find the calibrated list of a gender: women against men, or men against women."""
         wanted = (gender, WOMEN_AND_MEN[1 - WOMEN_AND_MEN.index(gender)], CALIBRATED)
@@ -54,6 +63,11 @@ class RunLists:
 def prior_of(study: PersonasStudy) -> Prior:
     """Make the study's prior of Calibrated Marked Words."""
     return Prior(study.alpha, study.c, study.c_topic, study.c_english, study.prior, study.prior_scale)
+
+
+def chosen(study: PersonasStudy) -> dict[str, Any]:
+    """Name what a study chooses of every list."""
+    return {"seed": study.seed, "prior": prior_of(study), "n_shuffles": study.permutations}
 
 
 def make_lists(
@@ -77,10 +91,8 @@ def make_lists(
             genders=comparison.genders,
             strata=[text.template_id for text in comparison.texts],
             english=of_english,
-            seed=study.seed,
             row_key=comparison.key,
-            prior=prior_of(study),
-            n_shuffles=study.permutations,
+            **chosen(study),
             elsewhere=_elsewhere(documents, compared, comparison) if whole else None,
             left_out=left_out[comparison.model],
         )
