@@ -288,8 +288,8 @@ class PersonasStudy(_Study):
         "1-5", "seeds of the word vectors, such as 1-5 or 1,7"
     )
     clusters: bool = key(True, "cluster the marked words (k-means)")
-    cluster_vectors: Annotated[str, _source_of("", "pretrained:", "sentence:")] = key(
-        "", "default: vectors; pretrained:PATH or sentence:PATH (an encoder's folder)"
+    cluster_vectors: Annotated[str, _source_of("", "pretrained:")] = key(
+        "", "default: vectors; or pretrained:PATH"
     )
     k: int | None = key(None, "number of clusters; default: by k_rule", ge=2, le=10_000)
     k_rule: Literal["max", "largest-gain"] = key("max", "largest silhouette, or its largest rise (paper)")

@@ -657,7 +657,7 @@ def test_clusters_are_left_out_told_their_number_and_named(run: Path, tmp_path: 
         ({"vectors": "corpus", "srb_seeds": "5-1"}, "srb_seeds = 5-1: write seeds such as 1-5 or 1,7"),
         (
             {"clusters": True, "cluster_vectors": "x"},
-            "cluster_vectors = x: write pretrained:PATH, sentence:PATH or nothing",
+            "cluster_vectors = x: write pretrained:PATH or nothing",
         ),
     ],
 )
