@@ -57,7 +57,8 @@ def keys() -> str:
             )
             for key, default, meaning in describe_keys(kind.study)
         )
-        text += f"\n## Studies of `biaskit {kind.name}`\n\n{_table(('key', 'default', 'values', 'meaning'), rows)}"
+        table = _table(("key", "default", "values", "meaning"), rows)
+        text += f"\n## Studies of `biaskit {kind.name}`\n\n{table}"
     return text
 
 

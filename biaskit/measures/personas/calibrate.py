@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import tomli_w
 
 from biaskit.arguments import checked
@@ -19,9 +18,11 @@ from biaskit.errors import RunError, UsageError, nearest
 from biaskit.measures.personas.design import read
 from biaskit.measures.personas.texts.documents import SPECIFIED, texts_of
 from biaskit.measures.personas.texts.names import names_among
+from biaskit.measures.personas.words.alpha import MarkedList
 from biaskit.measures.personas.words.calibration import Calibration
 from biaskit.measures.personas.words.calibration import calibrate as calibrate_texts
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
+from biaskit.measures.personas.words.log_odds import counts_in
 from biaskit.measures.personas.words.run_lists import prior_of
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.report.render.cells import number
@@ -56,11 +57,10 @@ class CalibrationResult(Printed):
 
     def document(self) -> Document:
         """Lay out C of each prior, and the sweep over alpha."""
-        searches = (("topic", self.found.c_topic), ("English", self.found.c_english))
-        rows = (
-            (name, number(search.c, 4), " ".join(search.stopped_by) or search.reason or "none up to 1")
-            for name, search in searches
-        )
+        rows = []
+        for name, search in (("topic", self.found.c_topic), ("English", self.found.c_english)):
+            above = " ".join(search.stopped_by) or search.reason or "none up to 1"
+            rows.append((name, number(search.c, 4), above))
         title = "C of each prior alone: the largest at which no criterion word is marked, women against men"
         constants = listed_table(title, ("prior", "C", "first criterion words marked above it"), rows)
         return Document((constants, _sweep(self.found)), self.warnings, self.signature)
@@ -102,15 +102,15 @@ def calibrate(
     design = read(manifest["resolved"], settings)
     study, documents = design.study, texts_of(path, manifest, design)
     chosen = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
-    english = english_counts(study.english_prior)
     words = documents.tokens.words
+    names = names_among(words, study.names, documents.evidence.get(chosen.model))
     calibration = calibrate_texts(
-        documents.tokens.counts[[text.place for text in chosen.texts]],
+        documents.counts_of(chosen.texts),
         chosen.genders,
         [text.template_id for text in chosen.texts],
         words=words,
-        english=np.array([english.get(word, 0) for word in words], dtype=np.float64),
-        names=names_among(words, study.names, documents.evidence.get(chosen.model)),
+        english=counts_in(english_counts(study.english_prior), words),
+        names=names,
         model=chosen.model,
         occupation=chosen.occupation,
         seed=study.seed,
@@ -119,7 +119,9 @@ def calibrate(
     )
     signature = design.sign(manifest["models"], c_rule=study.c_rule)
     author, prior = f"{chosen.occupation} ({chosen.model})", calibration.prior
-    verdict = "recommended: " if calibration.recommended else "" if prior else "no study file: "
+    verdict = "" if prior else "no study file: "
+    if calibration.recommended:
+        verdict = "recommended: "
     notes = [f"calibrated on {len(chosen.texts)} texts of {author}", f"{verdict}{calibration.reason}"]
     if rows := list(calibration.rows()):
         about = {"signature": signature, "model": chosen.model, "occupation": chosen.occupation}
@@ -141,18 +143,18 @@ def _chosen(
         raise UsageError(
             f"The run has no model {model!r}.{nearest(model, models)} It has {', '.join(models)}."
         )
-    specified = [c for c in compared if c.origin == SPECIFIED and c.texts and c.model == (model or models[0])]
-    if not specified:
+    of_model = [c for c in compared if c.origin == SPECIFIED and c.model == (model or models[0])]
+    with_texts = {comparison.occupation: comparison for comparison in of_model if comparison.texts}
+    if not with_texts:
         raise RunError("The run has no texts with a requested gender: there is nothing to calibrate on.")
     if occupation is None:
-        return max(specified, key=lambda c: len(c.texts))  # the first of the study among equals
-    names = [c.occupation for c in specified]
-    if occupation not in names:
+        return max(with_texts.values(), key=lambda c: len(c.texts))  # the first of the study among equals
+    if occupation not in with_texts:
         raise UsageError(
-            f"{occupation!r} has no texts with a requested gender.{nearest(occupation, names)}"
-            f" There are {', '.join(names[:20])}."
+            f"{occupation!r} has no texts with a requested gender.{nearest(occupation, with_texts)}"
+            f" There are {', '.join([*with_texts][:20])}."
         )
-    return specified[names.index(occupation)]
+    return with_texts[occupation]
 
 
 def _is_calibrated(content: bytes) -> bool:
@@ -169,22 +171,13 @@ def _sweep(calibration: Calibration) -> TitledTable:
     rows = []
     for step in calibration.sweep:
         list_of = {(marked.gender, marked.against): marked for marked in step.lists}
-        lists = [list_of.get(pair) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])]
-        counts = [
-            None if x is None or x.words is None else (len(x.words), x.n_beyond, x.n_common) for x in lists
-        ]
-        recommended = calibration.recommended and calibration.recommended.alpha == step.alpha
-        rows.append(
-            (
-                f"{step.alpha:.2f}",
-                number(step.c, 4),
-                *("/".join(str(of_list[i]) if of_list else "–" for of_list in counts) for i in range(3)),
-                number(step.stability, 3),
-                f"{number(step.stability_low, 2)} to {number(step.stability_high, 2)}",
-                number(step.stability_shuffled, 3),
-                "recommended" if recommended else "",
-            )
-        )
+        women, men = (_sizes(list_of.get(pair)) for pair in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]))
+        sizes = [f"{of_women}/{of_men}" for of_women, of_men in zip(women, men, strict=True)]
+        stability = f"{number(step.stability_low, 2)} to {number(step.stability_high, 2)}"
+        shuffled, chosen = number(step.stability_shuffled, 3), calibration.recommended
+        recommended = "recommended" if chosen is not None and chosen.alpha == step.alpha else ""
+        of_step = (f"{step.alpha:.2f}", number(step.c, 4), *sizes, number(step.stability, 3))
+        rows.append((*of_step, stability, shuffled, recommended))
     return listed_table(
         "Hybrid prior: marked words of women/men at each alpha, each with its own C",
         ("alpha", "C", "words", "ungendered", "common", "stability", "95 %", "shuffled", ""),
@@ -195,3 +188,10 @@ def _sweep(calibration: Calibration) -> TitledTable:
         " 0: chance), mean over pairs of genders; shuffled: the same with shuffled genders. calibration.csv"
         " has every pair, the words gained and lost, and every C that was tried.",
     )
+
+
+def _sizes(marked: MarkedList | None) -> tuple[object, object, object]:
+    """Count a list's words: all, without gendered words and names, on the calibration list."""
+    if marked is None or marked.words is None:
+        return "–", "–", "–"
+    return len(marked.words), marked.n_beyond, marked.n_common

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal
 
 from biaskit.arguments import TEXTS, checked
+from biaskit.common.plain import attributes
 from biaskit.common.wording import short
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
 from biaskit.measures.personas.texts.copies import shingles_of, units
 from biaskit.measures.personas.texts.gender_codes import GenderCodes
 from biaskit.measures.personas.texts.tokens import TokenisedTexts
-from biaskit.measures.personas.words.gender_words import is_gender_word, says_gender
+from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.lists import word_lists
-from biaskit.measures.personas.words.log_odds import Prior
+from biaskit.measures.personas.words.log_odds import Prior, counts_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,34 +73,27 @@ def marked_words(
     tokens = TokenisedTexts.build(texts, tokenizer)
     prompts = list(prompt) if prompt is not None else [""] * len(texts)
     unit = units([shingles_of(text) for text in texts], prompts)
-    first_of = {(unit[i], genders[i]): i for i in reversed(range(len(texts)))}
-    kept = sorted(first_of.values())
-    english = english_counts("table")
+    first_of: dict[tuple[int, str], int] = {}
+    for i, of_text in enumerate(zip(unit, genders, strict=True)):
+        first_of.setdefault(of_text, i)
+    kept = list(first_of.values())
+    how: Any = {"seed": seed, "prior": prior or Prior(), "n_shuffles": permutations}
     lists = word_lists(
         tokens.counts[kept],
         words=tokens.words,
         genders=[genders[i] for i in kept],
         strata=[prompts[i] for i in kept],
-        english=np.array([english.get(word, 0) for word in tokens.words], dtype=np.float64),
-        seed=seed,
+        english=counts_in(english_counts("table"), tokens.words),
         row_key=("", "", ""),
-        prior=prior or Prior(),
         methods=(method,),
-        n_shuffles=permutations,
         left_out=says_gender(tokens.words, ()),
+        **how,
     )
-    rows = [
-        {
-            "gender": word_list.gender,
-            "against": word_list.against,
-            **asdict(marked),
-            "list_p_value": word_list.p_value,
-            "is_gender_word": is_gender_word(marked.word),
-            "list_p_value_beyond": word_list.p_value_beyond,
-        }
-        for word_list in lists
-        for marked in word_list.words
-    ]
+    rows = []
+    for word_list in lists:
+        of_list = attributes(word_list, ("gender", "against"))
+        of_list |= {"list_p_value": word_list.p_value, "list_p_value_beyond": word_list.p_value_beyond}
+        rows += [of_list | marked.row() for marked in word_list.words]
     columns = ["gender", "against", "rank", "word", "z", "q_value", "count_target", "count_unmarked"]
     columns += ["documents_target", "documents_unmarked"]
     columns += ["list_p_value", "is_gender_word", "list_p_value_beyond"]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import product
 
+from biaskit.common.plain import attributes
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.measures.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
 from biaskit.measures.personas.study import PersonasStudy
@@ -27,16 +28,15 @@ def cluster_tables(
 ) -> dict[str, Sequence[Row]]:
     """Make clusters.csv and silhouette.csv of the associated genders' words."""
     # A model without lists gets empty ones: a cluster is kept only where every model has it.
-    words = {
-        (model, occupation, gender): lists.words(model, occupation, ASSOCIATED, gender)
-        for model, occupation, gender in product(documents.models, documents.occupations, WOMEN_AND_MEN)
-    }
+    words: dict[tuple[str, str, str], Sequence[str]] = {}
+    for model, occupation, gender in product(documents.models, documents.occupations, WOMEN_AND_MEN):
+        words[model, occupation, gender] = lists.words(model, occupation, ASSOCIATED, gender)
     dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)
     if study.cluster_vectors:
         vectors = load_pretrained(study.cluster_vectors.removeprefix("pretrained:"), wanted)
-    matrix, words_with_vector, _ = vectors.rows(wanted)
+    matrix, words_with_vector = vectors.rows(wanted)
     clustering = find_clusters(
         words,
         words_with_vector,
@@ -50,7 +50,7 @@ def cluster_tables(
     )
     notes += clustering.notes
     fields = ("n_words", "n_clusters", "n_kept", "share_passing", "without_vector")
-    record["clusters"] = {name: getattr(clustering, name) for name in fields}
+    record["clusters"] = attributes(clustering, fields)
     rows = [asdict(row) for row in clustering.rows]
     if documents.models == (ALL_MODELS,):
         # Imported texts without a model column: their one model is the sum already.

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from biaskit.common.plain import group_by
 from biaskit.common.wording import first_words
 from biaskit.measures.personas.srb.cluster_chance import (
     chance_of,
@@ -96,7 +97,10 @@ def words_to_cluster(lists: WordsByGender, *, drop_words: Collection[str] = froz
     Left out: `drop_words` and words of fewer than three letters, except dr and md (so "he" goes and "she"
     stays, as in the paper).
     """
-    marked = {word for (_, _, gender), words in lists.items() if gender in WOMEN_AND_MEN for word in words}
+    marked: set[str] = set()
+    for (_, _, gender), words in lists.items():
+        if gender in WOMEN_AND_MEN:
+            marked.update(words)
     kept = marked.difference(drop_words)
     return tuple(sorted(word for word in kept if len(word) > 2 or word in SHORT_WORDS_KEPT))
 
@@ -133,7 +137,7 @@ def find_clusters(
     lengths = np.linalg.norm(raw_vectors, axis=1)
     usable = np.isfinite(lengths) & (lengths > 0)
     usable_words, vectors = tuple(compress(with_row, usable)), raw_vectors[usable] / lengths[usable, None]
-    without = tuple(word for word in wanted if word not in set(usable_words))
+    without = tuple(sorted({*wanted}.difference(usable_words)))
     notes: list[str] = []
     if without:
         named = first_words(without, WORDS_IN_A_NOTE)
@@ -151,11 +155,8 @@ def find_clusters(
         ks = [k] if k else k_grid(len(usable_words))
         curve, chosen = silhouette_curve(vectors, ks, k_rule, fixed=k is not None)
         if chosen:
-            members: dict[int, list[str]] = {}
-            labels = k_means(vectors, chosen, n_init=STARTS).tolist()
-            for word, label in zip(usable_words, labels, strict=True):
-                members.setdefault(label, []).append(word)
-            clusters = [tuple(group) for group in members.values()]
+            label_of = dict(zip(usable_words, k_means(vectors, chosen, n_init=STARTS).tolist(), strict=True))
+            clusters = list(map(tuple, group_by(usable_words, label_of.__getitem__).values()))
         reason = "" if len(clusters) > 1 else "all words have the same vector"
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
@@ -191,16 +192,19 @@ def silhouette_curve(
 
         def silhouette(k: int, start: int) -> float | None:
             labels = k_means(vectors, k, random_state=start)
-            defined = k <= len(np.unique(labels)) < len(labels)
-            return float(silhouette_score(points, labels, metric=metric)) if defined else None
+            if not k <= len(np.unique(labels)) < len(labels):
+                return None
+            return float(silhouette_score(points, labels, metric=metric))
 
         values = [(k, silhouette(k, RANDOM_STATE)) for k in ks]
         chosen = ks[0] if fixed else choose_k(values, rule)
-        defined_values = [(k, value) for k, value in values if value is not None]
-        best = sorted(defined_values, key=lambda pair: (pair[0] != chosen, -pair[1]))[:BEST]
-        for k, value in best:
-            other_starts = [silhouette(k, RANDOM_STATE + i) for i in range(1, STARTS_OF_BEST)]
-            of_starts = [value, *(value for value in other_starts if value is not None)]
+        defined = [(k, value) for k, value in values if value is not None]
+        for k, value in sorted(defined, key=lambda pair: (pair[0] != chosen, -pair[1]))[:BEST]:
+            of_starts = [value]
+            for start in range(RANDOM_STATE + 1, RANDOM_STATE + STARTS_OF_BEST):
+                other = silhouette(k, start)
+                if other is not None:
+                    of_starts.append(other)
             ranges[k] = min(of_starts), max(of_starts)
     rows = (SilhouetteRow(k, value, k == chosen, *ranges.get(k, (None, None))) for k, value in values)
     return tuple(rows), chosen
@@ -213,14 +217,13 @@ def choose_k(curve: Sequence[tuple[int, float | None]], rule: KRule) -> int | No
     smallest fall counts; where no two neighbours have a silhouette, `largest-gain` takes the largest one.
     None if no k has one.
     """
-    defined = [(k, value) for k, value in curve if value is not None]
-    rises = [
-        (k, value - before)
-        for (_, before), (k, value) in pairwise(curve)
-        if value is not None and before is not None
-    ]
-    candidates = (rises or defined) if rule == "largest-gain" else defined
-    return max(candidates, key=lambda pair: pair[1])[0] if candidates else None
+    values = {k: value for k, value in curve if value is not None}
+    rises: dict[int, float] = {}
+    for (before, _), (k, _) in pairwise(curve):
+        if before in values and k in values:
+            rises[k] = values[k] - values[before]
+    candidates = rises if rises and rule == "largest-gain" else values
+    return max(candidates, key=candidates.__getitem__, default=None)
 
 
 def k_means(
@@ -262,14 +265,13 @@ def _judge(
 ) -> tuple[tuple[ClusterRow, ...], str]:
     """Make a row per cluster and model, then one for `ALL_MODELS`, and say how many chance would keep."""
     models, occupations = _models(lists), list(dict.fromkeys(occupation for _, occupation, _ in lists))
-    cluster_of = {word: i for i, group in enumerate(clusters) for word in group}
+    cluster_of = {word: i for i, cluster in enumerate(clusters) for word in cluster}
     # [clusters, models, occupations, 2]: whether the women's, men's list holds a word of the cluster
     holds = np.zeros((len(clusters), len(models), len(occupations), 2), dtype=np.bool_)
     for (model, occupation, gender), marked in lists.items():
         if gender in WOMEN_AND_MEN:
-            clusters_held = sorted({cluster_of[word] for word in marked if word in cluster_of})
             place = models.index(model), occupations.index(occupation), WOMEN_AND_MEN.index(gender)
-            holds[clusters_held, *place] = True
+            holds[[cluster_of[word] for word in marked if word in cluster_of], *place] = True
     # k-means numbers its clusters by chance; here those in most lists come first, then by words.
     n_lists = holds.sum(axis=(1, 2, 3))
     order = sorted(range(len(clusters)), key=lambda i: (-n_lists[i], clusters[i]))
@@ -281,17 +283,21 @@ def _judge(
     chance = chance_of(holds, rng=generator(seed, "clusters", ordered), released=released)
     rows: list[ClusterRow] = []
     for i, words in enumerate(ordered):
-        named = Counter(categories[word] for word in words if word in categories)  # most words first
-        category = "; ".join(sorted(named, key=lambda name: (-named[name], name))) or None
+        category = _named_most(words, categories)
         of_models = [*counts[i].tolist(), summed[i].tolist()]
         for at, (model, (f, m)) in enumerate(zip((*models, ALL_MODELS), of_models, strict=True)):
             share, reason = (f / (f + m), "") if f + m else (None, "no list of this model has a word of it")
             judged = bool(passing[i] if model == ALL_MODELS else is_kept_in_all[i])
             of_chance = float(chance.p_value[i, at]), float(chance.kept[i, at])
-            rows.append(
-                ClusterRow(model, i + 1, " ".join(words), f, m, share, judged, category, *of_chance, reason)
-            )
+            found = share, judged, category, *of_chance, reason
+            rows.append(ClusterRow(model, i + 1, " ".join(words), f, m, *found))
     return tuple(rows), kept_beside_chance(int(is_kept_in_all.sum()), len(ordered), chance.n_kept)
+
+
+def _named_most(words: Sequence[str], categories: Mapping[str, str]) -> str | None:
+    """Name the categories of a cluster's words, those of most words first; None without one."""
+    n_of = Counter(categories[word] for word in words if word in categories)
+    return "; ".join(sorted(n_of, key=lambda name: (-n_of[name], name))) or None
 
 
 def _notes_on_clusters(
@@ -305,12 +311,15 @@ def _notes_on_clusters(
 
     chosen = next(row for row in curve if row.chosen)
     notes = [f"k = {chosen.k}: {described(chosen)}"]
-    low = chosen.silhouette_low
-    tried = [row for row in curve if not row.chosen and row.silhouette_high is not None]
-    rivals = [row for row in tried if low is not None and (row.silhouette_high or 0) >= low]
-    largest = all((row.silhouette or 0) <= (chosen.silhouette or 0) for row in tried)
-    if rivals and largest:
-        also = "; ".join(f"k = {row.k}, {described(row)}" for row in rivals)
+    rivals, is_largest = [], True
+    for row in curve:
+        if row.chosen or row.silhouette_high is None:
+            continue
+        is_largest &= (row.silhouette or 0) <= (chosen.silhouette or 0)
+        if chosen.silhouette_low is not None and row.silhouette_high >= chosen.silhouette_low:
+            rivals.append(f"k = {row.k}, {described(row)}")
+    if rivals and is_largest:
+        also = "; ".join(rivals)
         notes.append(f"the random starts of k-means decide between this k and others: {also}")
     if n_clusters < chosen.k:
         notes.append(f"k = {chosen.k} gave only {n_clusters} clusters: some words share their vectors")

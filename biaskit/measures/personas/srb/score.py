@@ -11,7 +11,7 @@ among scores with shuffled labels. `srb_z` says how strong the evidence is, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.arguments import TEXTS, checked
+from biaskit.common.plain import attributes
 from biaskit.common.wording import PEOPLE, first_words, short
 from biaskit.errors import UsageError
 from biaskit.measures.personas.vectors.training import Vectors
@@ -79,7 +80,10 @@ class SrbScore:
 
     def row(self, vectors: str) -> dict[str, object]:
         """Return the columns of srb.csv but model, occupation, control; `vectors` names the vector model."""
-        return {name: value for name, value in asdict(self).items() if name != "oov"} | {"vectors": vectors}
+        return attributes(self, _IN_SRB_CSV) | {"vectors": vectors}
+
+
+_IN_SRB_CSV = [column.name for column in fields(SrbScore) if column.name != "oov"]
 
 
 # --- two sets of words ---------------------------------------------------------------------------
@@ -224,17 +228,16 @@ def srb_scores(
 
     removed = PRONOUNS[pronouns].union(names)
     left_out = removed if pronouns == "all" else frozenset(names)
-    ordered = {
-        gender: sorted((m for m in targets[gender] if m.word not in left_out), key=lambda m: (-m.z, m.word))
-        for gender in WOMEN_AND_MEN
-    }
-    lists = _Targets(ordered, vectors, left_out, null)
+    ordered: dict[str, Sequence[MarkedWord]] = {}
+    for gender in WOMEN_AND_MEN:
+        kept = [marked for marked in targets[gender] if marked.word not in left_out]
+        ordered[gender] = sorted(kept, key=lambda marked: (-marked.z, marked.word))
+    lists, scores = _Targets(ordered, vectors, left_out, null), {}
     # In one thread: the last digits of sums must not depend on the number of cores.
     with threadpool_limits(limits=1):
-        return {
-            gender: _score(gender, [word for word in words if word not in removed], lists)
-            for gender, words in candidates.items()
-        }
+        for gender, words in candidates.items():
+            scores[gender] = _score(gender, [word for word in words if word not in removed], lists)
+    return scores
 
 
 @dataclass(frozen=True)
@@ -251,19 +254,20 @@ class _Targets:
         return all(word in vectors for vectors in self.vectors)
 
     @cached_property
-    def words(self) -> dict[str, list[str]]:
-        """Words with a vector."""
-        return {
-            gender: [marked.word for marked in of_gender if self.has(marked.word)]
-            for gender, of_gender in self.ordered.items()
-        }
+    def z_of(self) -> dict[str, dict[str, float]]:
+        """Gender → words with a vector, by z, and their z."""
+        found: dict[str, dict[str, float]] = {}
+        for gender, of_gender in self.ordered.items():
+            found[gender] = {marked.word: marked.z for marked in of_gender if self.has(marked.word)}
+        return found
 
     @cached_property
     def matched(self) -> dict[str, int]:
         """How many words each list keeps at the length of the shorter one; ties in z at the cut stay."""
-        z_of = {g: [m.z for m in marked if self.has(m.word)] for g, marked in self.ordered.items()}
-        shorter = min(map(len, z_of.values()))
-        return {g: sum(value >= z[shorter - 1] for value in z) if shorter else 0 for g, z in z_of.items()}
+        shorter = min(map(len, self.z_of.values()))
+        if not shorter:
+            return dict.fromkeys(self.z_of, 0)
+        return {gender: _n_at_least(list(z.values()), shorter) for gender, z in self.z_of.items()}
 
     @cached_property
     def shuffled(self) -> tuple[ShuffledZ, list[Places], list[Places]] | str:
@@ -274,7 +278,7 @@ class _Targets:
         if undefined := int(np.isnan(drawn.z.sum(axis=1)).sum()):
             return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words"
         allowed = np.array([self.has(word) and word not in self.left_out for word in drawn.words])
-        n_female, n_male = (len(self.words[gender]) for gender in WOMEN_AND_MEN)
+        n_female, n_male = (len(self.z_of[gender]) for gender in WOMEN_AND_MEN)
         female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
         male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)
         if empty := sum(not (f.size and m.size) for f, m in zip(female, male, strict=True)):
@@ -282,36 +286,37 @@ class _Targets:
         return drawn, female, male
 
 
+def _n_at_least(z: Sequence[float], n: int) -> int:
+    """Count the values, in descending order, that are not below the n-th."""
+    return sum(value >= z[n - 1] for value in z)
+
+
 def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScore:
     with_vector = [word for word in candidates if targets.has(word)]
-    female, male = (targets.words[gender] for gender in WOMEN_AND_MEN)
-    every = {*candidates, *(m.word for marked in targets.ordered.values() for m in marked)}
-    oov = tuple(sorted(every.difference(with_vector, female, male)))
+    female, male = ([*targets.z_of[each]] for each in WOMEN_AND_MEN)
+    oov = {*candidates, *(marked.word for each in WOMEN_AND_MEN for marked in targets.ordered[each])}
+    oov = oov.difference(with_vector, female, male)
     bare = SrbScore(
         gender,
         n_candidates=len(with_vector),
         n_target_female=len(female),
         n_target_male=len(male),
         n_oov=len(oov),
-        oov=oov,
+        oov=tuple(sorted(oov)),
     )
-    left_out = f"left out, without a vector: {first_words(oov, WORDS_NAMED)}" if oov else None
-    obstacles = [] if candidates else ["no candidate words"]
-    obstacles += [f"no words for requested {PEOPLE[g]}" for g in WOMEN_AND_MEN if not targets.ordered[g]]
-    obstacles += [] if with_vector else ["no candidate word has a vector"]
-    obstacles += [
-        f"no word for requested {PEOPLE[g]} has a vector" for g in WOMEN_AND_MEN if not targets.words[g]
-    ]
-    if obstacles:
-        return replace(bare, reason=joined([obstacles[0], left_out]))
+    left_out = f"left out, without a vector: {first_words(bare.oov, WORDS_NAMED)}" if oov else None
+    obstacle = _obstacle(candidates, with_vector, targets)
+    if obstacle:
+        return replace(bare, reason=joined([obstacle, left_out]))
     of_seeds = []
     for vectors in targets.vectors:
         c = vectors.rows(with_vector)[0]
-        distances = [_distances(c, vectors.rows(targets.words[g])[0]) for g in WOMEN_AND_MEN]
-        to_women, to_men = map(_mean_nearest, distances)
-        pairs = zip(distances, WOMEN_AND_MEN, strict=True)
-        at_equal = [_mean_nearest(d[:, : targets.matched[g]]) for d, g in pairs]
-        of_seeds.append((to_women, to_men, to_women - to_men, at_equal[0] - at_equal[1]))
+        to_women, to_men = (_distances(c, vectors.rows(words)[0]) for words in (female, male))
+        distance_female, distance_male = _mean_nearest(to_women), _mean_nearest(to_men)
+        at_equal_female = _mean_nearest(to_women[:, : targets.matched["female"]])
+        at_equal_male = _mean_nearest(to_men[:, : targets.matched["male"]])
+        differences = distance_female - distance_male, at_equal_female - at_equal_male
+        of_seeds.append((distance_female, distance_male, *differences))
     distance_female, distance_male, score, matched = np.mean(of_seeds, axis=0).tolist()
     scores = np.array([of_seed[2] for of_seed in of_seeds])
     null, why_no_null = _against_null(with_vector, float(scores[0]), targets)
@@ -325,13 +330,25 @@ def _score(gender: str, candidates: Sequence[str], targets: _Targets) -> SrbScor
         srb_seed_sd=float(scores.std(ddof=1)) if len(scores) > 1 else None,
         **null,
     )
-    reasons = [
-        why_no_null,
-        None if len(scores) > 1 else "one vector model: no srb_seed_sd",
-        "the sign changes when both target lists have one length" if scored.sign_changes else None,
-        left_out,
-    ]
-    return replace(scored, reason=joined(reasons))
+    reasons = [why_no_null, None if len(scores) > 1 else "one vector model: no srb_seed_sd"]
+    if scored.sign_changes:
+        reasons.append("the sign changes when both target lists have one length")
+    return replace(scored, reason=joined([*reasons, left_out]))
+
+
+def _obstacle(candidates: Sequence[str], with_vector: Sequence[str], targets: _Targets) -> str | None:
+    """Say what is missing for a score: the first list that is empty, then the first without a vector."""
+    if not candidates:
+        return "no candidate words"
+    for gender in WOMEN_AND_MEN:
+        if not targets.ordered[gender]:
+            return f"no words for requested {PEOPLE[gender]}"
+    if not with_vector:
+        return "no candidate word has a vector"
+    for gender in WOMEN_AND_MEN:
+        if not targets.z_of[gender]:
+            return f"no word for requested {PEOPLE[gender]} has a vector"
+    return None
 
 
 # --- shuffled labels -----------------------------------------------------------------------------
@@ -371,8 +388,8 @@ def _against_null(
     used_targets = vectors.rows([words[place] for place in used])[0]
     distances = np.empty((len(words), len(c)))  # (words, candidates): rows are gathered fastest
     distances[used] = _distances(used_targets, c)
-    pairs = zip(of_women, of_men, strict=True)
-    scores = np.array([distances[f].min(axis=0).mean() - distances[m].min(axis=0).mean() for f, m in pairs])
+    to_women = np.array([distances[places].min(axis=0).mean() for places in of_women])
+    scores = to_women - np.array([distances[places].min(axis=0).mean() for places in of_men])
     mean, sd = float(scores.mean()), float(scores.std(ddof=1))
     extreme = reaches(np.abs(scores - mean), abs(observed - mean))
     null = {"null_mean": mean, "null_sd": sd, "p_value": (1 + int(extreme.sum())) / (len(scores) + 1)}

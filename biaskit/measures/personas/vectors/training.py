@@ -57,14 +57,13 @@ class Vectors:
     def __contains__(self, word: object) -> bool:
         return word in self.words
 
-    def rows(self, words: Sequence[str]) -> tuple[NDArray[np.float64], list[str], list[str]]:
-        """Return the known words' vectors `(k, d)` in double precision, these words, and the unknown ones."""
+    def rows(self, words: Sequence[str]) -> tuple[NDArray[np.float64], list[str]]:
+        """Return the known words' vectors `(k, d)` in double precision, and these words."""
         known = [word for word in words if word in self.words]
-        unknown = [word for word in words if word not in self.words]
         unit = self.matrix[[self.words[word] for word in known]].astype(np.float64)
         # The stored rows have unit length only to single precision.
         unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-        return unit, known, unknown
+        return unit, known
 
 
 def median_cosine(vectors: Vectors, rng: np.random.Generator) -> float | None:

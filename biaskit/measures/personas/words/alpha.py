@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, compress, permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from biaskit.common.plain import attributes
 from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.log_odds import (
     SPEAKER_WORDS,
@@ -48,6 +49,15 @@ class MarkedList:
     n_beyond: int | None = None  # marked words, without gender words and names
     reason: str | None = None
 
+    def row(self) -> dict[str, Any]:
+        """Return its columns of calibration.csv."""
+        columns = attributes(self, ("gender", "against", "n_common", "n_names"))
+        columns |= {"n_marked": None, "n_criterion": None, "n_marked_beyond": self.n_beyond}
+        if self.words is not None and self.criterion is not None:
+            columns |= {"n_marked": len(self.words), "n_criterion": len(self.criterion)}
+        named = {"gained": self.gained, "lost": self.lost, "words_differing": self.differing}
+        return columns | {name: None if words is None else " ".join(words) for name, words in named.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -82,23 +92,27 @@ def pairs_of(
         shuffled = shuffled_in_halves(genders_here, [strata[i] for i in rows.tolist()], first_here, shuffling)
         labelled = np.concatenate([np.tile(genders_here, (len(first), 1)), shuffled])
         both = np.concatenate([first_here, first_here])
-        of_first, of_second = (
-            np.stack([(half & (labelled == gender)).astype(np.int64) @ counts_here for half in (both, ~both)])
-            for gender in pair
-        )
-        totals = [of_gender[:, 0].sum(axis=0) for of_gender in (of_first, of_second)]
+        halves = []
+        for gender in pair:
+            in_first = (both & (labelled == gender)).astype(np.int64) @ counts_here
+            in_second = (~both & (labelled == gender)).astype(np.int64) @ counts_here
+            halves.append(np.stack([in_first, in_second]))
+        totals = [of_gender[:, :1].sum(axis=0) for of_gender in halves]
         here = np.flatnonzero(totals[0] + totals[1])
         words_here = tuple(words[i] for i in here)
+        is_name = np.array([word in names for word in words_here], dtype=np.bool_)
+        is_content = ~says_gender(words_here, names)
+        of_first, of_second = (total[:, here].astype(np.float64) for total in totals)
         pairs.append(
             Pair(
-                genders=pair,
-                words=words_here,
-                english=english[here],
-                is_fixed=is_fixed(words_here),
-                is_name=np.array([word in names for word in words_here], dtype=np.bool_),
-                is_content=~says_gender(words_here, names),
-                counts=(totals[0][None, here].astype(np.float64), totals[1][None, here].astype(np.float64)),
-                halves=(of_first[..., here], of_second[..., here]),
+                pair,
+                words_here,
+                english[here],
+                is_fixed(words_here),
+                is_name,
+                is_content,
+                counts=(of_first, of_second),
+                halves=(halves[0][..., here], halves[1][..., here]),
             )
         )
     return pairs
@@ -149,18 +163,13 @@ class AtAlpha:
         if c is None or reason:
             return [MarkedList(gender, against, reason=reason) for gender, against in directions]
         both_ways = _both_ways(self._z(c), self.pair.counts)
-        return [
-            MarkedList(
-                gender,
-                against,
-                words=tuple(compress(self.pair.words, marked)),
-                criterion=tuple(compress(self.pair.words, marked & self.criterion)),
-                n_common=int((marked & self.common).sum()),
-                n_names=int((marked & self.pair.is_name).sum()),
-                n_beyond=int((marked & self.pair.is_content).sum()),
-            )
-            for (gender, against), (marked,) in zip(directions, both_ways, strict=True)
-        ]
+        kinds, lists = (self.common, self.pair.is_name, self.pair.is_content), []
+        for (gender, against), (marked,) in zip(directions, both_ways, strict=True):
+            words = tuple(compress(self.pair.words, marked))
+            criterion = tuple(compress(self.pair.words, marked & self.criterion))
+            n_common, n_names, n_beyond = (int((marked & kind).sum()) for kind in kinds)
+            lists.append(MarkedList(gender, against, words, criterion, n_common, n_names, n_beyond=n_beyond))
+        return lists
 
     def agreements(self, c: float) -> FloatArray:
         """Compare two halves' lists, `[2, 40]`: directions, halvings; each half is its own topic."""

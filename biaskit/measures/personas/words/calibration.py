@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from biaskit.common.plain import attributes
 from biaskit.measures.personas.words.alpha import AtAlpha, MarkedList, Words, pairs_of
 from biaskit.measures.personas.words.log_odds import DEFAULT_PRIOR, Prior
 from biaskit.measures.personas.words.stability import N_HALVINGS, over_halvings
@@ -88,24 +89,13 @@ class Calibration:
         """Yield the rows of calibration.csv, by step and pair."""
         columns = ("c", "alpha", "stability", "stability_low", "stability_high", "stability_shuffled")
         for prior, steps in (("topic", self.topic), ("english", self.english), ("hybrid", self.sweep)):
+            of_prior = {"model": self.model, "occupation": self.occupation, "prior": prior}
             for step in steps:
                 chosen = self.recommended is not None and self.recommended.alpha == step.alpha
-                of_step = {name: getattr(step, name) for name in columns}
-                of_step |= {"model": self.model, "occupation": self.occupation, "prior": prior}
+                of_step = attributes(step, columns) | {"recommended": chosen and prior == "hybrid"}
                 for marked in step.lists:
-                    of_list = ("gender", "against", "n_common", "n_names")
-                    yield {
-                        **of_step,
-                        **{name: getattr(marked, name) for name in of_list},
-                        "n_marked": None if marked.words is None else len(marked.words),
-                        "n_criterion": None if marked.criterion is None else len(marked.criterion),
-                        "n_marked_beyond": marked.n_beyond,
-                        "gained": _spaced(marked.gained),
-                        "lost": _spaced(marked.lost),
-                        "words_differing": _spaced(marked.differing),
-                        "recommended": chosen and prior == "hybrid",
-                        "reason": joined([marked.reason, step.reason]),
-                    }
+                    reason = joined([marked.reason, step.reason])
+                    yield {**of_prior, **of_step, **marked.row(), "reason": reason}
 
 
 def calibrate(
@@ -151,20 +141,23 @@ def calibrate(
         halving=generator(seed, "calibration", (model, occupation)),
         shuffling=generator(seed, "calibration", (model, occupation, "shuffled")),
     )
-    at = {alpha: [AtAlpha.under(pair, replace(prior, alpha=alpha)) for pair in pairs] for alpha in ALPHAS}
+    at: dict[float, list[AtAlpha]] = {}
+    for alpha in ALPHAS:
+        at[alpha] = [AtAlpha.under(pair, replace(prior, alpha=alpha)) for pair in pairs]
     c_topic, c_english = _constant(at[1.0]), _constant(at[0.0])
-    constants = {
-        alpha: _interpolated(alpha, c_topic, c_english) if c_rule == "interpolated" else _constant(at[alpha])
-        for alpha in ALPHAS
-    }
-    sweep = [_step(at[alpha], alpha, constants[alpha]) for alpha in ALPHAS]
-    best, is_clear, reason = _decision(sweep, list(constants.values()))
+    constants, sweep = [], []
+    for alpha in ALPHAS:
+        interpolated = c_rule == "interpolated"
+        constant = _interpolated(alpha, c_topic, c_english) if interpolated else _constant(at[alpha])
+        constants.append(constant)
+        sweep.append(_step(at[alpha], alpha, constant))
+    best, is_clear, reason = _decision(sweep, constants)
     chosen = None if best is None else replace(prior, alpha=best.alpha, c=best.c)
     return Calibration(
-        model=model,
-        occupation=occupation,
-        c_topic=c_topic,
-        c_english=c_english,
+        model,
+        occupation,
+        c_topic,
+        c_english,
         topic=tuple(Step(1.0, c, _lists(at[1.0], c)) for c in GRID),
         english=tuple(Step(0.0, c, _lists(at[0.0], c)) for c in GRID),
         sweep=_with_neighbours(sweep),
@@ -208,10 +201,6 @@ def _constant(pairs: Sequence[AtAlpha]) -> Constant:
     if undefined:
         return Constant(None, reason=undefined)
     return find_constant(decisive[0].marked_criterion_words)
-
-
-def _spaced(words: Words | None) -> str | None:
-    return None if words is None else " ".join(words)
 
 
 def _interpolated(alpha: float, topic: Constant, english: Constant) -> Constant:
@@ -259,20 +248,26 @@ def _with_neighbours(steps: Sequence[Step]) -> tuple[Step, ...]:
     """
     compared: list[list[MarkedList]] = [[] for _ in steps]
     for of_pair in zip(*(step.lists for step in steps), strict=True):
-        words = [None if marks.words is None else set(marks.words) for marks in of_pair]
-        at_five = [
-            w for step, w in zip(steps, words, strict=True) if step.alpha in COMPARED and w is not None
-        ]
-        shared = set.intersection(*at_five) if at_five else set()
-        for i, (step, marks, now) in enumerate(zip(steps, of_pair, words, strict=True)):
-            before = words[i - 1] if i else None
+        shared, before = _shared(steps, of_pair), None
+        for step, marks, lists in zip(steps, of_pair, compared, strict=True):
+            now = None if marks.words is None else set(marks.words)
             changes = {}
             if now is not None and before is not None:
                 changes = {"gained": tuple(sorted(now - before)), "lost": tuple(sorted(before - now))}
             if now is not None and step.alpha in COMPARED:
                 changes["differing"] = tuple(sorted(now - shared))
-            compared[i].append(replace(marks, **changes))
+            lists.append(replace(marks, **changes))
+            before = now
     return tuple(replace(step, lists=tuple(lists)) for step, lists in zip(steps, compared, strict=True))
+
+
+def _shared(steps: Sequence[Step], lists: Sequence[MarkedList]) -> set[str]:
+    """Find the words in every list of one pair at the alphas `COMPARED`."""
+    shared: set[str] | None = None
+    for step, marks in zip(steps, lists, strict=True):
+        if step.alpha in COMPARED and marks.words is not None:
+            shared = set(marks.words) if shared is None else shared.intersection(marks.words)
+    return shared or set()
 
 
 def _decision(steps: Sequence[Step], constants: Sequence[Constant]) -> tuple[Step | None, bool, str]:

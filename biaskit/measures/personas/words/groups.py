@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from biaskit.common.plain import attributes
 from biaskit.common.wording import short
 from biaskit.errors import StudyError, nearest
 from biaskit.measures.personas.study import PersonasStudy
@@ -20,9 +22,9 @@ from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.measures.personas.texts.tokens import letters
 from biaskit.measures.personas.words.contrasts import WordList, contrast_lists
-from biaskit.measures.personas.words.gender_words import is_gender_word, says_gender
+from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, labelled_texts
-from biaskit.measures.personas.words.log_odds import METHODS
+from biaskit.measures.personas.words.log_odds import METHODS, counts_in
 from biaskit.measures.personas.words.run_lists import Progress, length_notes, names_of, prior_of
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.crossed import joined
@@ -108,36 +110,42 @@ def _of_model(
     unmarked: Sequence[str],
     left_out: np.ndarray,
 ) -> Iterator[GroupList]:
-    of_groups = (text for text in documents.texts if text.model == model and text.group is not None)
-    texts = distinct((text for text in of_groups if text.describes), _cell)
-    cells = sorted({_cell(text) for text in texts}, key=lambda cell: (groups.index(cell[0]), cell[1]))
+    of_model = [text for text in documents.texts if text.model == model and text.group is not None]
+    texts = distinct(filter(attrgetter("describes"), of_model), _cell)
+    cells = sorted(set(map(_cell, texts)), key=lambda cell: (groups.index(cell[0]), cell[1]))
     contrasts = list(_contrasts(cells, groups, unmarked))
-    crossed = [triple for triple in contrasts if triple[1] != EVERY_GENDER]
     words = documents.tokens.words
+    labels = [str(cells.index(_cell(text))) for text in texts]
+    strata = [_within(text, text.gender or EVERY_GENDER) for text in texts]
     labelled = labelled_texts(
-        documents.tokens.counts[[text.place for text in texts]],
+        documents.counts_of(texts),
         words,
-        [str(cells.index(_cell(text))) for text in texts],
-        [_within(text, text.gender or EVERY_GENDER) for text in texts],
-        np.array([english.get(word, 0) for word in words], dtype=np.float64),
-        tuple(str(place) for place in range(len(cells))),
+        labels,
+        strata,
+        counts_in(english, words),
+        tuple(map(str, range(len(cells)))),
         left_out,
         whole_topic=study.prior_scope == "all",
     )
     lists = _lists(labelled, contrasts, study, model, "groups")
+    crossed = [named for named in contrasts if named[1] != EVERY_GENDER]
     if crossed:
         # The other null of a crossed group: genders shuffled within the group, among texts that have one.
         within = [_within(text, f"{groups.index(str(text.group))} {bool(text.gender)}") for text in texts]
         also = _lists(replace(labelled, strata=tuple(within)), crossed, study, model, "genders")
-        for key, by_gender in also.items():  # the larger null counts
-            word_list, nulls = lists[key], dict[str, Any]()
-            for name in _NULLS:
-                values = (getattr(word_list, name), getattr(by_gender, name))
-                nulls[name] = None if None in values else max(values)
-            reasons = dict.fromkeys(reason for reason in (word_list.reason, by_gender.reason) if reason)
-            lists[key] = replace(word_list, **nulls, reason=joined(list(reasons)))
+        for key, by_gender in also.items():
+            lists[key] = _with_larger_null(lists[key], by_gender)
     for (group, gender, _), word_list in lists.items():
         yield GroupList(model, group, gender, word_list)
+
+
+def _with_larger_null(one: WordList, other: WordList) -> WordList:
+    """Take the larger of two nulls of a list, number by number; none where one of them is undefined."""
+    nulls: dict[str, Any] = {}
+    for name in _NULLS:
+        values = getattr(one, name), getattr(other, name)
+        nulls[name] = None if None in values else max(values)
+    return replace(one, **nulls, reason=joined([one.reason, other.reason]))
 
 
 def _cell(text: TextDocument) -> Cell:
@@ -159,10 +167,9 @@ def _lists(
     """Map (group, gender, method) to its list, beside the null of one kind of shuffles."""
     rng = generator(study.seed, "group_lists", [model, shuffled])
     contrasts = [contrast for _, _, contrast in named_contrasts]
+    prior, n = prior_of(study), study.permutations
+    lists = contrast_lists(texts, contrasts, prior, METHODS, rng, n, shuffled=shuffled)
     keys = [(group, gender, method) for group, gender, _ in named_contrasts for method in METHODS]
-    lists = contrast_lists(
-        texts, contrasts, prior_of(study), METHODS, rng, study.permutations, shuffled=shuffled
-    )
     return dict(zip(keys, lists, strict=True))
 
 
@@ -173,37 +180,39 @@ def _contrasts(
     cells: Sequence[Cell], groups: Sequence[str], unmarked: Sequence[str]
 ) -> Iterator[tuple[str, str, Contrast]]:
     """Yield (group, gender, contrast) for each group, then for its genders."""
-
-    def labels_of(name: str, part: int) -> Labels:
-        return tuple(i for i, cell in enumerate(cells) if cell[part] == name)
-
-    of_gender = {gender: labels for gender in GENDERS if (labels := labels_of(gender, 1))}
-    for group in groups:
-        in_group = labels_of(group, 0)
-        all_others = tuple(i for i in range(len(cells)) if i not in in_group)
+    of_group: dict[str, Labels] = dict.fromkeys(groups, ())
+    of_gender: dict[str, Labels] = {}
+    for place, (group, gender) in enumerate(cells):
+        of_group[group] += (place,)
+        of_gender[gender] = (*of_gender.get(gender, ()), place)
+    genders = [gender for gender in GENDERS if gender in of_gender]
+    marked = [group for group in groups if group not in unmarked]
+    for group, in_group in of_group.items():
         # An unmarked group is held against each of the marked ones, as Marked Personas does for White.
-        opponents = unmarked if group not in unmarked else [name for name in groups if name not in unmarked]
-        against = {name: labels_of(name, 0) for name in opponents} if unmarked else {OTHERS: all_others}
-        yield group, EVERY_GENDER, _contrast(group, in_group, list(against.items()))
-        for gender in of_gender if len(of_gender) > 1 else ():
-            target = tuple(i for i in in_group if cells[i][1] == gender)
+        opponents = marked if group in unmarked else unmarked
+        sides = [(name, of_group[name]) for name in opponents]
+        if not unmarked:
+            sides = [(OTHERS, tuple(place for place in range(len(cells)) if place not in in_group))]
+        yield group, EVERY_GENDER, _contrast(group, in_group, sides)
+        for gender in genders if len(genders) > 1 else ():
+            target = tuple(place for place in in_group if cells[place][1] == gender)
             if in_group and target == in_group:  # it would be the group's list under another name
                 continue
-            # Women against men and men against women; non-binary people against both.
-            rivals = [rival for rival in WOMEN_AND_MEN if rival != gender and rival in of_gender]
-            rivals = rivals or [rival for rival in of_gender if rival != gender]
-            sides = [*against.items(), *((rival, of_gender[rival]) for rival in rivals)]
-            yield group, gender, _contrast(f"{group} {gender}", target, sides)
+            rivals = [(rival, of_gender[rival]) for rival in _rivals(gender, genders)]
+            yield group, gender, _contrast(f"{group} {gender}", target, [*sides, *rivals])
+
+
+def _rivals(gender: str, genders: Sequence[str]) -> list[str]:
+    """Hold women against men and men against women, where there are both; everybody else against all."""
+    others = [other for other in genders if other != gender]
+    return [other for other in others if other in WOMEN_AND_MEN] or others
 
 
 def _contrast(name: str, target: Labels, sides: Sequence[tuple[str, Labels]]) -> Contrast:
-    return Contrast(
-        target=target,
-        against=tuple(labels for _, labels in sides),
-        name=name,
-        opponents=tuple("other" if opponent == OTHERS else opponent for opponent, _ in sides),
-        said_against=" & ".join(opponent for opponent, _ in sides),
-    )
+    opponents = [opponent for opponent, _ in sides]
+    in_messages = tuple("other" if opponent == OTHERS else opponent for opponent in opponents)
+    against = tuple(labels for _, labels in sides)
+    return Contrast(target, against, name, in_messages, said_against=" & ".join(opponents))
 
 
 _NULLS = (
@@ -218,27 +227,22 @@ _NULLS = (
 def group_word_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_words.csv: every marked word of every list."""
     for group_list in lists.lists:
+        scope, names = _scope(lists, group_list), lists.names[group_list.model]
         for marked in group_list.words.words:
-            yield {
-                **_scope(lists, group_list),
-                **asdict(marked),
-                "is_name": marked.word in lists.names[group_list.model],
-                "is_gender_word": is_gender_word(marked.word),
-                "is_group_word": letters(marked.word) in lists.own_words,
-            }
+            own = {"is_name": marked.word in names, "is_group_word": letters(marked.word) in lists.own_words}
+            yield {**scope, **marked.row(), **own}
 
 
 def group_list_rows(lists: GroupLists) -> Iterator[Row]:
     """Yield the rows of group_lists.csv: how long each list is, beside its null."""
     columns = ("n_marked", "n_marked_beyond", *_NULLS, "n_target", "n_unmarked", "reason")
     for group_list in lists.lists:
-        yield {**_scope(lists, group_list), **{name: getattr(group_list.words, name) for name in columns}}
+        yield {**_scope(lists, group_list), **attributes(group_list.words, columns)}
 
 
 def _scope(lists: GroupLists, group_list: GroupList) -> Row:
-    of_group = {name: getattr(group_list, name) for name in ("model", "group", "gender")}
-    of_list = {name: getattr(group_list.words, name) for name in ("against", "method")}
-    return {**of_group, **of_list, "column": lists.column}
+    of_group = attributes(group_list, ("model", "group", "gender"))
+    return {**of_group, **attributes(group_list.words, ("against", "method")), "column": lists.column}
 
 
 def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStudy) -> Iterator[str]:
@@ -248,9 +252,6 @@ def group_notes(lists: GroupLists, documents: TextDocuments, study: PersonasStud
         yield f"{without:,} of {len(documents.texts):,} texts have no {column}: they are in no group's list"
     if not study.unmarked:
         yield f"no reference group of {column} (--unmarked): each is compared with all others together"
-    yield from length_notes(
-        [group_list.words for group_list in lists.lists],
-        f"lists of {column}",
-        "labels, all without gendered words, names and the groups' own names",
-        "group_lists.csv",
-    )
+    every = [group_list.words for group_list in lists.lists]
+    shuffled = "labels, all without gendered words, names and the groups' own names"
+    yield from length_notes(every, f"lists of {column}", shuffled, "group_lists.csv")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
 
-import numpy as np
-
+from biaskit.common.plain import attributes, group_by
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
-from biaskit.measures.personas.texts.documents import TextDocuments
-from biaskit.measures.personas.words.gender_words import is_gender_word, says_gender
+from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
+from biaskit.measures.personas.words.contrasts import WordList
+from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.lists import word_lists
-from biaskit.measures.personas.words.run_lists import BEYOND, is_pronoun, names_of, prior_of
+from biaskit.measures.personas.words.log_odds import counts_in
+from biaskit.measures.personas.words.run_lists import BEYOND, chosen, is_pronoun, names_of
 from biaskit.records import NO_INSTRUCTION
 from biaskit.tables.query import Row
 
@@ -27,37 +29,40 @@ def instruction_word_rows(
 
     The null shuffles which texts had the instruction, within template and occupation.
     """
-    names, words = names_of(documents, study), documents.tokens.words
+    names = names_of(documents, study)
     for model in documents.models:
         texts = [text for text in documents.texts if text.model == model and not (text.empty or text.refused)]
-        numbers = {text.instruction_id for text in texts} - {None, NO_INSTRUCTION}
-        for number in sorted(number for number in numbers if number is not None):
-            of_both = (text for text in texts if text.instruction_id in (number, NO_INSTRUCTION))
-            compared = distinct(of_both, lambda text: text.instruction_id)
-            lists = word_lists(
-                documents.tokens.counts[[text.place for text in compared]],
-                words=words,
-                genders=["female" if text.instruction_id == number else "male" for text in compared],
-                # An occupation and its template have as many texts under the instruction as without it.
-                strata=[f"{text.occupation}\n{text.template_id}" for text in compared],
-                english=np.array([english.get(word, 0) for word in words], dtype=np.float64),
-                seed=study.seed,
-                row_key=[model, "instruction", str(number)],
-                prior=prior_of(study),
-                n_shuffles=study.permutations,
-                left_out=says_gender(words, names[model]),
-            )
-            for word_list in lists:
+        texts_of = group_by(texts, attrgetter("instruction_id"))
+        for number in sorted(texts_of.keys() - {None, NO_INSTRUCTION}):
+            of_both = [text for text in texts if text.instruction_id in (number, NO_INSTRUCTION)]
+            scope = {"model": model, "setting": "plain", "prompt_form": forms.get(model, "")}
+            for word_list in _lists(documents, of_both, number, study, english, names[model]):
+                of_list = attributes(word_list, ("method", *BEYOND))
+                of_list |= {"instruction_id": number, "marked_for": MARKED_FOR[word_list.gender]}
                 words_shown = [marked for marked in word_list.words if not is_pronoun(marked.word)]
                 for rank, marked in enumerate(words_shown, start=1):
-                    yield {
-                        "model": model,
-                        "setting": "plain",
-                        "prompt_form": forms.get(model, ""),
-                        "instruction_id": number,
-                        "marked_for": MARKED_FOR[word_list.gender],
-                        "method": word_list.method,
-                        **asdict(replace(marked, rank=rank)),
-                        "is_gender_word": is_gender_word(marked.word),
-                        **{name: getattr(word_list, name) for name in BEYOND},
-                    }
+                    yield {**scope, **of_list, **replace(marked, rank=rank).row()}
+
+
+def _lists(
+    documents: TextDocuments,
+    texts: Sequence[TextDocument],
+    number: int,
+    study: PersonasStudy,
+    english: Mapping[str, int],
+    names: Collection[str],
+) -> list[WordList]:
+    """Hold one model's texts under an instruction against those without."""
+    compared, words = distinct(texts, attrgetter("instruction_id")), documents.tokens.words
+    # An occupation and its template have as many texts under the instruction as without it.
+    strata = [f"{text.occupation}\n{text.template_id}" for text in compared]
+    return word_lists(
+        documents.counts_of(compared),
+        words=words,
+        genders=["female" if text.instruction_id == number else "male" for text in compared],
+        strata=strata,
+        english=counts_in(english, words),
+        row_key=[compared[0].model, "instruction", str(number)],
+        **chosen(study),
+        left_out=says_gender(words, names),
+    )

@@ -88,17 +88,21 @@ def labelled_texts(
         columns = np.union1d(columns, np.flatnonzero(extra.any(axis=0)))
         outside = extra[:, columns]
     counts_here = counts_here[:, columns]
-    members = np.array([[label == group for label in labels_here] for group in groups], dtype=np.float64)
+    members = (np.array(groups)[:, None] == np.array(labels_here, dtype=str)).astype(
+        np.float64
+    )  # [k, documents]
+    totals = (counts_here.T @ members.T).T
+    documents = ((counts_here > 0).astype(np.float64).T @ members.T).T
     return LabelledTexts(
-        groups=groups,
-        counts=counts_here,
-        labels=labels_here,
-        strata=tuple(strata[i] for i in rows),
+        groups,
+        counts_here,
+        labels_here,
+        tuple(strata[i] for i in rows),
         words=tuple(words[i] for i in columns.tolist()),
         english=np.asarray(english, dtype=np.float64)[columns],
         elsewhere=outside,
-        totals=(counts_here.T @ members.T).T,
-        documents=((counts_here > 0).astype(np.float64).T @ members.T).T,
+        totals=totals,
+        documents=documents,
         sizes=members.sum(axis=1).astype(np.int64),
         left_out=left_out[columns],
         whole_topic=whole_topic,

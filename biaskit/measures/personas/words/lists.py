@@ -63,20 +63,18 @@ def word_lists(
     lists: list[WordList] = []
     for groups in (WOMEN_AND_MEN, GENDERS) if GENDERS[2] in set(genders) else (WOMEN_AND_MEN,):
         texts = labelled_texts(counts, words, genders, strata, english, groups, left_out, elsewhere=elsewhere)
-        contrast = AGAINST_ALL if len(groups) > 2 else "/".join(groups)
-        rng = generator(seed, "word_lists", [*row_key, contrast])
-        contrasts = [
-            Contrast(
-                target=(g,),
-                against=tuple((h,) for h in range(len(groups)) if h != g),
-                name=gender,
-                opponents=tuple(other for other in groups if other != gender),
-                said_against=AGAINST_ALL if len(groups) > 2 else groups[1 - g],
-            )
-            for g, gender in enumerate(groups)
-        ]
+        rng = generator(seed, "word_lists", [*row_key, AGAINST_ALL if len(groups) > 2 else "/".join(groups)])
+        contrasts = [_against_others(groups, g) for g in range(len(groups))]
         lists += contrast_lists(texts, contrasts, prior, methods, rng, n_shuffles)
     return lists
+
+
+def _against_others(groups: Sequence[str], g: int) -> Contrast:
+    """Hold one gender against each of the others."""
+    others = [h for h in range(len(groups)) if h != g]
+    opponents = tuple(groups[h] for h in others)
+    said = opponents[0] if len(opponents) == 1 else AGAINST_ALL
+    return Contrast((g,), tuple((h,) for h in others), groups[g], opponents, said)
 
 
 def overlap(

@@ -5,7 +5,7 @@ Everything is vectorised over leading dimensions: two hundred shuffles of the la
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -253,6 +253,11 @@ def topic_share(topic: ArrayLike, english: ArrayLike, prior: Prior = DEFAULT_PRI
     scaled = _scaled(counts, np.asarray(english, dtype=np.float64), prior)
     mass = from_topic + (1.0 - prior.alpha) * float(scaled[counts > 0].sum())
     return from_topic / mass if mass > 0 else None
+
+
+def counts_in(english: Mapping[str, int], words: Sequence[str]) -> FloatArray:
+    """Look up how often general English has these words, `[W]`; 0 where it has not."""
+    return np.array([english.get(word, 0) for word in words], dtype=np.float64)
 
 
 def is_fixed(words: Sequence[str]) -> BoolArray:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from biaskit.common.plain import attributes, group_by
 from biaskit.measures.personas.srb.score import PRONOUNS
 from biaskit.measures.personas.study import PersonasStudy
-from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
+from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.measures.personas.texts.names import names_among
 from biaskit.measures.personas.texts.tokens import letters
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
-from biaskit.measures.personas.words.contrasts import MarkedWord, WordList
-from biaskit.measures.personas.words.gender_words import is_gender_word, says_gender
+from biaskit.measures.personas.words.contrasts import WordList
+from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.lists import overlap, word_lists
-from biaskit.measures.personas.words.log_odds import METHODS, Prior, topic_share
-from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.measures.personas.words.log_odds import METHODS, Prior, counts_in, topic_share
+from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.tables.query import Row
 
@@ -32,15 +34,25 @@ BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond", "p_value_max_z
 class RunLists:
     """Every comparison with its lists, by model, occupation and origin; the names in each model's texts."""
 
-    by_key: Mapping[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]]
+    by_key: Mapping[tuple[str, str, str], tuple[TextComparison, Sequence[WordList]]]
     names: Mapping[str, frozenset[str]]
     english: FloatArray  # of the tokens' vocabulary
 
+    def compared(self, model: str, occupation: str, origin: str) -> TextComparison | None:
+        """Find the texts that are compared."""
+        return self.by_key.get((model, occupation, origin), (None,))[0]
+
+    def has(self, model: str, occupation: str) -> bool:
+        """Whether there is a comparison, with lists or without."""
+        return any((model, occupation, origin) in self.by_key for origin in (ASSOCIATED, SPECIFIED))
+
     def marked(self, model: str, occupation: str, origin: str, gender: str) -> WordList | None:
         """Find the calibrated list of a gender: women against men, or men against women."""
-        _, lists = self.by_key.get((model, occupation, origin), (None, ()))
         wanted = (gender, WOMEN_AND_MEN[1 - WOMEN_AND_MEN.index(gender)], CALIBRATED)
-        return next((each for each in lists if (each.gender, each.against, each.method) == wanted), None)
+        for listed in self.by_key.get((model, occupation, origin), (None, ()))[1]:
+            if (listed.gender, listed.against, listed.method) == wanted:
+                return listed
+        return None
 
     def words(self, model: str, occupation: str, origin: str, gender: str) -> list[str]:
         """List the words of that list that are no names in the model's texts; none where there is no list."""
@@ -53,42 +65,48 @@ def prior_of(study: PersonasStudy) -> Prior:
     return Prior(study.alpha, study.c, study.c_topic, study.c_english, study.prior, study.prior_scale)
 
 
+def chosen(study: PersonasStudy) -> dict[str, Any]:
+    """Name what a study chooses of every list."""
+    return {"seed": study.seed, "prior": prior_of(study), "n_shuffles": study.permutations}
+
+
 def make_lists(
     documents: TextDocuments, study: PersonasStudy, english: Mapping[str, int], progress: Progress
 ) -> RunLists:
     """Make the lists of every comparison, in study order (methods/words#marked-words)."""
-    counts, words = documents.tokens.counts, documents.tokens.words
-    names = names_of(documents, study)
+    words, names = documents.tokens.words, names_of(documents, study)
     left_out = {model: says_gender(words, model_names) for model, model_names in names.items()}
-    of_english = np.array([english.get(word, 0) for word in words], dtype=np.float64)
+    of_english = counts_in(english, words)
     compared = list(text_comparisons(documents, study))
-    lists_of: dict[tuple[str, str, str], tuple[TextComparison, tuple[WordList, ...]]] = {}
+    lists_of: dict[tuple[str, str, str], tuple[TextComparison, Sequence[WordList]]] = {}
     for done, comparison in enumerate(compared):
         progress(done, len(compared))
         if comparison.reason is not None:
-            undefined = (
-                WordList(gender, against, method, n_target=0, n_unmarked=0, reason=comparison.reason)
-                for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1])
-                for method in METHODS
-            )
-            lists_of[comparison.key] = comparison, tuple(undefined)
+            lists_of[comparison.key] = comparison, _undefined(comparison.reason)
             continue
+        whole = study.prior_scope == "all"
         lists = word_lists(
-            counts[[text.place for text in comparison.texts]],
+            documents.counts_of(comparison.texts),
             words=words,
             genders=comparison.genders,
             strata=[text.template_id for text in comparison.texts],
             english=of_english,
-            seed=study.seed,
             row_key=comparison.key,
-            prior=prior_of(study),
-            n_shuffles=study.permutations,
-            elsewhere=_elsewhere(documents, compared, comparison) if study.prior_scope == "all" else None,
+            **chosen(study),
+            elsewhere=_elsewhere(documents, compared, comparison) if whole else None,
             left_out=left_out[comparison.model],
         )
-        lists_of[comparison.key] = comparison, tuple(lists)
+        lists_of[comparison.key] = comparison, lists
     progress(len(compared), len(compared))
     return RunLists(lists_of, names, of_english)
+
+
+def _undefined(reason: str) -> list[WordList]:
+    lists = []
+    for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
+        for method in METHODS:
+            lists.append(WordList(gender, against, method, n_target=0, n_unmarked=0, reason=reason))
+    return lists
 
 
 def names_of(documents: TextDocuments, study: PersonasStudy) -> dict[str, frozenset[str]]:
@@ -101,18 +119,15 @@ def _elsewhere(
     documents: TextDocuments, compared: Sequence[TextComparison], comparison: TextComparison
 ) -> dict[str, FloatArray]:
     """Count words per gender in the model's other occupations, in texts of the same origin."""
-    counts = documents.tokens.counts
-    places: dict[str, list[int]] = {gender: [] for gender in GENDERS}
+    texts: list[TextDocument] = []
     for other in compared:
         same_kind = (other.model, other.origin) == (comparison.model, comparison.origin)
         if same_kind and other.occupation != comparison.occupation:
-            for text in other.texts:
-                places[str(text.gender)].append(text.place)
-    return {
-        gender: np.asarray(counts[rows].sum(axis=0), dtype=np.float64).ravel()
-        for gender, rows in places.items()
-        if rows
-    }
+            texts += other.texts
+    counts: dict[str, FloatArray] = {}
+    for gender, of_gender in group_by(texts, lambda text: str(text.gender)).items():
+        counts[gender] = np.asarray(documents.counts_of(of_gender).sum(axis=0), dtype=np.float64).ravel()
+    return counts
 
 
 # --- tables ------------------------------------------------------------------------------------------
@@ -135,19 +150,12 @@ def is_pronoun(word: str) -> bool:
 
 def _marked_word_rows(lists: RunLists) -> Iterator[Row]:
     """Yield the rows of marked_words.csv: every word above the threshold, by both methods."""
-    of_word = [column.name for column in fields(MarkedWord)]  # `asdict` copies every value
     for key, (_, lists_here) in lists.by_key.items():
         for word_list in lists_here:
-            of_list = {name: getattr(word_list, name) for name in ("gender", "against", "method")}
+            scope = {**_scope(key), **attributes(word_list, ("gender", "against", "method"))}
             for marked in word_list.words:
-                yield {
-                    **_scope(key),
-                    **of_list,
-                    **{name: getattr(marked, name) for name in of_word},
-                    "is_pronoun": is_pronoun(marked.word),
-                    "is_name": marked.word in lists.names[key[0]],
-                    "is_gender_word": is_gender_word(marked.word),
-                }
+                is_name = marked.word in lists.names[key[0]]
+                yield {**scope, **marked.row(), "is_pronoun": is_pronoun(marked.word), "is_name": is_name}
 
 
 def _word_list_rows(lists: RunLists) -> Iterator[Row]:
@@ -159,7 +167,7 @@ def _word_list_rows(lists: RunLists) -> Iterator[Row]:
     for key, (comparison, lists_here) in lists.by_key.items():
         no_sizes = {"n_target": None, "n_unmarked": None} if comparison.reason else {}
         for word_list in lists_here:
-            yield {**_scope(key), **{name: getattr(word_list, name) for name in columns}, **no_sizes}
+            yield {**_scope(key), **attributes(word_list, columns), **no_sizes}
 
 
 def _scope(key: tuple[str, str, str]) -> Row:
@@ -186,11 +194,10 @@ def _method_rows(lists: RunLists) -> Iterator[Row]:
         if comparison.reason is not None:
             continue
         for gender, against in (WOMEN_AND_MEN, WOMEN_AND_MEN[::-1]):
-            words = {
-                word_list.method: [marked.word for marked in word_list.words]
-                for word_list in lists_here
-                if (word_list.gender, word_list.against) == (gender, against)
-            }
+            words: dict[str, list[str]] = {}
+            for word_list in lists_here:
+                if (word_list.gender, word_list.against) == (gender, against):
+                    words[word_list.method] = [marked.word for marked in word_list.words]
             for method, rival in (("marked-personas", CALIBRATED), (CALIBRATED, "marked-personas")):
                 by_rival = set(words[rival])
                 for word in words[method]:
@@ -203,31 +210,30 @@ def _method_rows(lists: RunLists) -> Iterator[Row]:
 
 def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy) -> list[float]:
     """Compute the share of the hybrid prior's mass that comes from the compared texts, per comparison."""
-    counts, shares = documents.tokens.counts, []
+    shares = []
     for comparison, _ in lists.by_key.values():
-        if places := [text.place for text in comparison.texts if text.gender in WOMEN_AND_MEN]:
-            counts_here = counts[places]
-            columns, column_of = np.unique(counts_here.indices, return_inverse=True)
-            topic = np.bincount(column_of, counts_here.data)
+        texts = [text for text in comparison.texts if text.gender in WOMEN_AND_MEN]
+        if texts:
+            counts = documents.counts_of(texts)
+            columns, column_of = np.unique(counts.indices, return_inverse=True)
+            topic = np.bincount(column_of, counts.data)
             share = topic_share(topic, lists.english[columns], prior_of(study))
-            shares += [share] if share is not None else []
+            if share is not None:
+                shares.append(share)
     return shares
 
 
 def list_notes(lists: RunLists) -> Iterator[str]:
     """Note how many lists are no longer than their null, and which comparisons have none or few texts."""
-    yield from length_notes(
-        [word_list for _, lists_here in lists.by_key.values() for word_list in lists_here],
-        "lists",
-        "genders, both without gendered words and names",
-        "word_lists.csv",
-    )
-    reasons = {key: comparison.reason for key, (comparison, _) in lists.by_key.items()}
-    if without_lists := {key: reason for key, reason in reasons.items() if reason is not None}:
-        (model, occupation, _), reason = next(iter(without_lists.items()))
+    every = [word_list for _, lists_here in lists.by_key.values() for word_list in lists_here]
+    shuffled = "genders, both without gendered words and names"
+    yield from length_notes(every, "lists", shuffled, "word_lists.csv")
+    undefined = [comparison for comparison, _ in lists.by_key.values() if comparison.reason is not None]
+    if undefined:
+        first = undefined[0]
         yield (
-            f"{len(without_lists)} occupations have no lists of texts without a gender in the prompt, first"
-            f" {occupation} ({model}): {reason}"
+            f"{len(undefined)} occupations have no lists of texts without a gender in the prompt, first"
+            f" {first.occupation} ({first.model}): {first.reason}"
         )
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
+from biaskit.common.plain import group_by
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import (
     ASSOCIATED,
@@ -41,6 +43,7 @@ _READ = {ASSOCIATED: "inferred", SPECIFIED: "requested"}
 CONTROL = f"{HOLD_OUT}: a positive control"
 WITHIN_OCCUPATION = "one occupation: no interval"
 
+_Drawn = tuple[Sample, bool]  # True: there were more texts
 Cell = tuple[str, str]  # origin of the texts that are learnt from, and of those that are tested
 CELLS: tuple[Cell, ...] = (
     (ASSOCIATED, ASSOCIATED),
@@ -71,11 +74,12 @@ def transfer_rows(
         for occupation in documents.occupations:
             progress(done, n_pairs)
             done += 1
-            keys = {origin: (model, occupation, origin) for origin in (ASSOCIATED, SPECIFIED)}
-            compared = {origin: lists.by_key.get(key, (None,))[0] for origin, key in keys.items()}
-            if documents.imported and not any(compared.values()):
+            if documents.imported and not lists.has(model, occupation):
                 continue
-            samples = {o: _sample(documents, study, model, o, c, usable) for o, c in compared.items()}
+            samples: dict[str, _Drawn | str] = {}
+            for origin in (ASSOCIATED, SPECIFIED):
+                compared = lists.compared(model, occupation, origin)
+                samples[origin] = _sample(documents, study, model, origin, compared, usable)
             for cell in CELLS:
                 area = _area(samples[cell[0]], samples[cell[1]], study, [model, occupation, *cell])
                 areas_of[cell].append(area)
@@ -95,46 +99,42 @@ def _sample(
     origin: str,
     compared: TextComparison | None,
     usable: BoolArray,
-) -> tuple[Sample, bool] | str:
-    """Sample texts of women and men in prompts that have both, True if there were more; or say why not."""
+) -> _Drawn | str:
+    """Sample texts of women and men in prompts that have both; or say why not."""
     if model in documents.unread:  # gender words and names are English ones
         return NOT_ENGLISH
     if origin not in documents.origins:
         return NO_TEXTS[origin]
     if compared is None or compared.reason is not None:
         return (compared and compared.reason) or f"{NO_TEXTS[origin]} for this occupation"
-    groups: dict[tuple[str, str], list[TextDocument]] = {}
-    for text in compared.texts:
-        if text.gender in WOMEN_AND_MEN:
-            groups.setdefault((text.template_id, str(text.gender)), []).append(text)
+    of_two = [text for text in compared.texts if text.gender in WOMEN_AND_MEN]
+    groups = group_by(of_two, attrgetter("template_id", "gender"))
     texts: list[TextDocument] = []
     for (template, gender), of_cell in groups.items():
+        if not all((template, each) in groups for each in WOMEN_AND_MEN):
+            continue
         if len(of_cell) > MOST_TEXTS:
             rng = generator(study.seed, "text_transfer", [*compared.key, template, gender])
-            of_cell = [of_cell[i] for i in sorted(rng.permutation(len(of_cell))[:MOST_TEXTS].tolist())]
-        if all((template, each) in groups for each in WOMEN_AND_MEN):
-            texts += of_cell
-    n_female, n_male = (sum(text.gender == gender for text in texts) for gender in WOMEN_AND_MEN)
+            chosen = sorted(rng.permutation(len(of_cell))[:MOST_TEXTS].tolist())
+            of_cell = [of_cell[place] for place in chosen]
+        texts += of_cell
+    is_female = [text.gender == WOMEN_AND_MEN[0] for text in texts]
+    n_female, n_male = sum(is_female), len(texts) - sum(is_female)
     if min(n_female, n_male) < MIN_TEXTS:
         few = f"{n_female} texts of women, {n_male} of men in prompts that have both (gender {_READ[origin]})"
         return f"{few}; {MIN_TEXTS} of each are needed"
     sample = Sample.shuffled(
-        documents.tokens.counts[[text.place for text in texts]][:, usable],
-        [text.gender == WOMEN_AND_MEN[0] for text in texts],
+        documents.counts_of(texts)[:, usable],
+        is_female,
         [text.template_id for text in texts],
         generator(study.seed, "text_transfer", compared.key),
         study.permutations,
         [text.unit for text in texts],
     )
-    return sample, any(len(of_cell) > MOST_TEXTS for of_cell in groups.values())
+    return sample, max(map(len, groups.values())) > MOST_TEXTS
 
 
-def _area(
-    taught: tuple[Sample, bool] | str,
-    judged: tuple[Sample, bool] | str,
-    study: PersonasStudy,
-    row_key: Sequence[str],
-) -> _Area:
+def _area(taught: _Drawn | str, judged: _Drawn | str, study: PersonasStudy, row_key: Sequence[str]) -> _Area:
     import sklearn.kernel_ridge  # threadpoolctl sees only what is loaded when it is called
     from threadpoolctl import threadpool_limits
 
@@ -157,26 +157,24 @@ def _area(
 
 def _mean(areas: Sequence[_Area]) -> _Area:
     """Average over occupations, and over those of each shuffle."""
-    defined = [(area, area.held_out) for area in areas if area.held_out is not None]
+    defined = [area for area in areas if area.held_out is not None]
     if not defined:
         return _Area(reason=areas[0].reason)
     left_out = len(areas) - len(defined)
-    drawn = any(DRAWN in parts_of_reason(area.reason) for area, _ in defined)
-    mean = HeldOut(
-        float(np.mean([held_out.area for _, held_out in defined])),
-        np.mean([held_out.taught for _, held_out in defined], axis=0),
-        np.mean([held_out.judged for _, held_out in defined], axis=0),
-    )
-    reasons = [
-        f"{left_out} of {len(areas)} occupations left out" if left_out else None,
-        DRAWN if drawn else None,
-        WITHIN_OCCUPATION if len(defined) == 1 else None,
-    ]
-    lengths = (
-        (np.concatenate([women for women, _ in sides]), np.concatenate([men for _, men in sides]))
-        for sides in zip(*(area.lengths for area, _ in defined), strict=True)
-    )
-    area = float(np.mean([area.area for area, _ in defined if area.area is not None]))
+    reasons = [f"{left_out} of {len(areas)} occupations left out" if left_out else None]
+    if any(DRAWN in parts_of_reason(area.reason) for area in defined):
+        reasons.append(DRAWN)
+    if len(defined) == 1:
+        reasons.append(WITHIN_OCCUPATION)
+    held_out = [area.held_out for area in defined if area.held_out is not None]
+    taught = np.mean([each.taught for each in held_out], axis=0)
+    judged = np.mean([each.judged for each in held_out], axis=0)
+    mean = HeldOut(float(np.mean([each.area for each in held_out])), taught, judged)
+    lengths = []
+    for side in (0, 1):  # texts taught, texts judged
+        women = np.concatenate([area.lengths[side][0] for area in defined])
+        lengths.append((women, np.concatenate([area.lengths[side][1] for area in defined])))
+    area = float(np.mean([area.area for area in defined if area.area is not None]))
     return _Area(area, mean, joined(reasons), tuple(lengths))
 
 
@@ -189,8 +187,9 @@ def _row(
     interval: tuple[float, float] | None = None,
 ) -> Row:
     # Longer texts can be told apart by their length alone: no claim then.
-    unequal = (why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True))) for sides in area.lengths)
-    why_no_claim = next(filter(None, unequal), None)
+    why_no_claim = None
+    for sides in area.lengths:
+        why_no_claim = why_no_claim or why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True)))
     held_out, (low, high) = area.held_out, interval or (None, None)
     n_female, n_male = (len(texts) for texts in area.lengths[1]) if area.lengths else (None, None)
     scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
