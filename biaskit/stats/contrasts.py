@@ -126,7 +126,8 @@ def gaps_between_groups(
     for group_a, group_b in group_pairs(list(rows_of)):
         for k, gender in enumerate(genders):
             yield from between_groups(
-                *(change[k, rows_of[group]] for group in (group_a, group_b)),
+                change[k, rows_of[group_a]],
+                change[k, rows_of[group_b]],
                 scope=replace(scope, quantity="group_gap", gender=gender, group_a=group_a, group_b=group_b),
                 margins=margins,
                 note=note,
@@ -195,9 +196,10 @@ def against_labour(
 
 def _too_few(arms: Sequence[CellValues]) -> bool:
     """Tell whether too many cells are empty for points to be judged; ends hold whatever is empty."""
-    return any(
-        arm.tested == "point" and arm.empty is not None and arm.empty.mean() > MOST_EMPTY for arm in arms
-    )
+    for arm in arms:
+        if arm.tested == "point" and arm.empty is not None and arm.empty.mean() > MOST_EMPTY:
+            return True
+    return False
 
 
 def _between(estimate: float | None, least: Statistic, most: Statistic) -> Statistic:
@@ -208,17 +210,22 @@ def _between(estimate: float | None, least: Statistic, most: Statistic) -> Stati
     """
     if least.ci95 is None or least.ci90 is None or most.ci95 is None or most.ci90 is None:
         return Statistic(estimate, reason=least.reason or most.reason)
-    nearer = least if (least.estimate or 0.0) > 0 else most if (most.estimate or 0.0) < 0 else None
-    tested = least.p_value is not None and most.p_value is not None
-    return Statistic(
+    test = Statistic(
         estimate,
-        statistic=nearer.statistic if nearer else None,
-        dof=nearer.dof if nearer else least.dof and most.dof and min(least.dof, most.dof),
-        p_value=None if not tested else nearer.p_value if nearer else 1.0,
         ci95=(least.ci95[0], most.ci95[1]),
         ci90=(least.ci90[0], most.ci90[1]),
         reason=least.reason,
     )
+    tested = least.p_value is not None and most.p_value is not None
+    if (least.estimate or 0.0) > 0:
+        nearer = least
+    elif (most.estimate or 0.0) < 0:
+        nearer = most
+    else:
+        dof = least.dof and most.dof and min(least.dof, most.dof)
+        return replace(test, dof=dof, p_value=1.0 if tested else None)
+    p_value = nearer.p_value if tested else None
+    return replace(test, statistic=nearer.statistic, dof=nearer.dof, p_value=p_value)
 
 
 def within_units(
@@ -242,17 +249,16 @@ def within_units(
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
         return rows.empty(*kinds, reason=f"no {scope.unit} has both numbers")
-    few = Statistic(reason=FEW_LABOUR_ITEMS.format(a.size))
-    tests: Mapping[str, Callable[[], Statistic]] = {
-        "welch": lambda: welch(a, b),
-        "paired": lambda: paired(a, b),
-        "wilcoxon": lambda: wilcoxon(a, b),
-        "distance": lambda: mean_distance(a, b),
-        "permutation": lambda: swap_test(
-            a, b, rng=generator(seed, "tests", [*_identity(scope), "permutation"])
-        ),
-        "slope": lambda: slope_test(b, a) if a.size >= MIN_LABOUR_ITEMS else few,
-    }
+
+    def tested(kind: str) -> Statistic:
+        if kind == "permutation":
+            return swap_test(a, b, rng=generator(seed, "tests", [*_identity(scope), kind]))
+        if kind != "slope":
+            return _TESTS[kind](a, b)
+        if a.size < MIN_LABOUR_ITEMS:
+            return Statistic(reason=FEW_LABOUR_ITEMS.format(a.size))
+        return slope_test(b, a)
+
     of_shares = scope.quantity.endswith("share") or scope.quantity in ("probe_gap", "represented_gap")
 
     def enough(test: Statistic) -> Statistic:
@@ -260,19 +266,22 @@ def within_units(
             return Statistic(test.estimate, reason=FEW_UNITS.format(scope.unit, a.size))
         return test
 
-    made = {kind: rows.row(kind, enough(tests[kind]())) for kind in kinds}
+    made = {kind: rows.row(kind, enough(tested(kind))) for kind in kinds}
     if ends is None:
         return [*made.values()]
     low, high = ends
     if "paired" in kinds:
-        least, most = (paired(end, np.zeros_like(end)) for end in ends)
         bounds = float(low.mean()), float(high.mean())
-        test = tests["paired"]() if bounds[0] == bounds[1] else _between(float((a - b).mean()), least, most)
+        test = paired(a, b)
+        if bounds[0] != bounds[1]:
+            zero = np.zeros_like(low)
+            test = _between(float((a - b).mean()), paired(low, zero), paired(high, zero))
         made["paired"] = rows.row("paired", enough(test), bounds=bounds)
     if "slope" in kinds and a.size >= MIN_LABOUR_ITEMS:
         adds = b >= b.mean()
-        of_ends = (slope_test(b, np.where(adds, *pair) + b) for pair in ((low, high), (high, low)))
-        made["slope"] = rows._of_ends("slope", tests["slope"]().estimate, *of_ends)
+        least = slope_test(b, np.where(adds, low, high) + b)
+        most = slope_test(b, np.where(adds, high, low) + b)
+        made["slope"] = rows._of_ends("slope", slope_test(b, a).estimate, least, most)
     return [*made.values()]
 
 
@@ -285,13 +294,16 @@ def one_row(
 
 def adjust(rows: Sequence[Mapping[str, object]], rule: Rule = Rule()) -> list[Row]:  # noqa: B008
     """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page."""
-    families = [str(row["family"]) for row in rows]
-    p_values = [p if isinstance(p := row["p_value"], float) else None for row in rows]
+    families, p_values = [], []
+    for row in rows:
+        p = row["p_value"]
+        families.append(str(row["family"]))
+        p_values.append(p if isinstance(p, float) else None)
     judged = with_verdicts(rows, rule=rule)[0]
-    return [
-        {**row, "verdict": own["verdict"], "p_adjusted": adjusted}
-        for row, own, adjusted in zip(rows, judged, holm(families, p_values), strict=True)
-    ]
+    made = []
+    for row, own, adjusted in zip(rows, judged, holm(families, p_values), strict=True):
+        made.append({**row, "verdict": own["verdict"], "p_adjusted": adjusted})
+    return made
 
 
 # --- one row ---------------------------------------------------------------------------------------
@@ -342,10 +354,12 @@ class _Rows:
         `spreads` are of the points, or of the least and the greatest difference where these are tested.
         """
         bounds, few = _bounds(*arms), _too_few(arms)
-        masks = [(arm.empty, arm.tested) for arm in arms if arm.empty is not None and arm.empty.any()]
-        notes = [empty_note(int(empty.sum()), empty.size, tested=tested) for empty, tested in masks]
-        rows = self if not notes else replace(self, note=joined([self.note, *notes]))
-        of_jobs = test(*(arm.point.mean(axis=1) for arm in arms))
+        notes = [self.note]
+        for arm in arms:
+            if arm.empty is not None and arm.empty.any():
+                notes.append(empty_note(int(arm.empty.sum()), arm.empty.size, tested=arm.tested))
+        rows = replace(self, note=joined(notes))
+        of_jobs = test(arms[0].point.mean(axis=1), arms[1].point.mean(axis=1))
         if len(spreads) > 1:
             of_jobs = Statistic(of_jobs.estimate, reason=BOUNDS_ALONE)
         estimate = _mean(arms[0].point) - _mean(arms[1].point)
@@ -353,7 +367,8 @@ class _Rows:
         tests = [crossed_test(end, spread, limit=limit) for end, spread in zip(ends, spreads, strict=True)]
         crossed = tests[0] if len(tests) == 1 else _between(estimate, *tests)
         if few:
-            of_jobs, crossed = (replace(x, p_value=None, statistic=None) for x in (of_jobs, crossed))
+            of_jobs = replace(of_jobs, p_value=None, statistic=None)
+            crossed = replace(crossed, p_value=None, statistic=None)
         speaks = not few and not any(spread.conditional for spread in spreads)
         return [
             rows.row(kind, of_jobs, bounds=bounds),
@@ -410,39 +425,37 @@ class _Rows:
         self, kind: str, result: Statistic, *, bounds: tuple[float, float] | None = None, speaks: bool = True
     ) -> Row:
         """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
-        scope = self.scope
-        ci95, ci90 = result.ci95, result.ci90
+        scope, ci90 = self.scope, result.ci90
         margin = self.margins.get(scope.quantity) if kind in JUDGED.get(scope.engine, ()) else None
         equivalent = None
         if margin is not None and ci90 is not None and speaks:
             equivalent = -margin <= ci90[0] and ci90[1] <= margin
-        return {
-            "engine": scope.engine,
-            "family": f"{scope.engine}/{scope.quantity}/{kind}/{scope.contrast}",
-            **{name: getattr(scope, name) for name in _SCOPE_COLUMNS},
-            "kind": kind,
-            "unit": scope.unit,
-            **{name: getattr(result, name) for name in _NUMBERS},
-            "p_adjusted": None,
-            "ci_low": ci95[0] if ci95 else None,
-            "ci_high": ci95[1] if ci95 else None,
-            "n_a": self.n[0],
-            "n_b": self.n[1],
-            "ci90_low": ci90[0] if ci90 else None,
-            "ci90_high": ci90[1] if ci90 else None,
-            "margin": margin,
-            "equivalent": equivalent,
-            "bound_low": bounds[0] if bounds else None,
-            "bound_high": bounds[1] if bounds else None,
-            "verdict": "",
-            "reason": joined([self.note, result.reason]),
-        }
+        family = f"{scope.engine}/{scope.quantity}/{kind}/{scope.contrast}"
+        row: Row = {"engine": scope.engine, "family": family}
+        for name in _SCOPE_COLUMNS:
+            row[name] = getattr(scope, name)
+        row |= {"kind": kind, "unit": scope.unit}
+        for name in _NUMBERS:
+            row[name] = getattr(result, name)
+        row["p_adjusted"] = None
+        row["ci_low"], row["ci_high"] = result.ci95 or (None, None)
+        row["n_a"], row["n_b"] = self.n
+        row["ci90_low"], row["ci90_high"] = ci90 or (None, None)
+        row |= {"margin": margin, "equivalent": equivalent}
+        row["bound_low"], row["bound_high"] = bounds or (None, None)
+        return {**row, "verdict": "", "reason": joined([self.note, result.reason])}
 
 
 _SCOPE_COLUMNS = (
     *("quantity", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
     *("instruction_a", "instruction_b", "group_a", "group_b"),
 )
+_TESTS: Mapping[str, Callable[[FloatArray, FloatArray], Statistic]] = {
+    "welch": welch,
+    "paired": paired,
+    "wilcoxon": wilcoxon,
+    "distance": mean_distance,
+}
 _NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 
