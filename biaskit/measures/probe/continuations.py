@@ -98,15 +98,16 @@ class _ContinuationWork(CellWork):
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Plan the rounds that have no row."""
-        due, n, size = pending.requests, len(self._asked), self.rounds.size
+        due, size = pending.requests, self.rounds.size
         plan = self.model.plan_scores(due)
         self._batches, self._n_due = plan.batches, len(due)
+        n_cells = len(self._asked) * size
         planned = ModelPlan(
             run=session.run,
             label=self.label,
             form=self.form,
-            n_cells=n * size,
-            n_stored=(n - len(due)) * size,
+            n_cells=n_cells,
+            n_stored=n_cells - len(due) * size,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,
             seconds=0.0,
