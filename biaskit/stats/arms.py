@@ -10,9 +10,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from biaskit.common.wording import count
+from biaskit.common.wording import count, joined
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.crossed import joined
 
 FEMALE_DOMINATED = "female-dominated"
 MALE_DOMINATED = "male-dominated"

@@ -10,17 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from biaskit.common.wording import joined
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import (
-    CONDITIONAL_ON_ONE_STEREOTYPE,
-    MANY,
-    Spread,
-    Term,
-    combined,
-    crossed_test,
-    joined,
-)
+from biaskit.stats.crossed import CONDITIONAL_ON_ONE_STEREOTYPE, MANY, Spread, Term, combined, crossed_test
 from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import Statistic
 

@@ -334,8 +334,3 @@ def se_over_templates(values: FloatArray) -> float | None:
     if n_templates < 2:
         return None
     return float(values.mean(axis=-2).std(ddof=1)) / math.sqrt(n_templates)
-
-
-def joined(reasons: Sequence[str | None]) -> str | None:
-    """Join the reasons that are not empty, each once, to one text; None when there is none."""
-    return "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or None

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import joined
 
 FEWEST_MATCHED = 2
 """Draws that a cell's share needs for an estimate of its variance."""

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.records import NO_INSTRUCTION, Cell
 from biaskit.stats.arms import (
     FEMALE_DOMINATED,
@@ -30,7 +31,6 @@ from biaskit.stats.contrasts import (
     scope_of,
     within_jobs,
 )
-from biaskit.stats.crossed import joined
 
 Interval = Literal["crossed", "bootstrap"]
 

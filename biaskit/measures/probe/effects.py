@@ -8,6 +8,7 @@ from itertools import chain
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.errors import StudyError
 from biaskit.measures.probe.contrasts import Interval, StudyCells, arm_of, arms_of_levels, contrast_rows
 from biaskit.records import CellShares
@@ -27,7 +28,6 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.crossed import (
     difference_interval,
-    joined,
     se_over_templates,
     share_interval,
     spread_of_mean,

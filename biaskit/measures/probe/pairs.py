@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.measures.probe.rows import as_json
 from biaskit.records import Cell, SentencePair
 from biaskit.stats.arms import OF_PAIRS, Arm
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
 from biaskit.stats.contrasts import Row, one_row, scope_of
-from biaskit.stats.crossed import joined, share_interval
+from biaskit.stats.crossed import share_interval
 from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import distinct, where
 from biaskit.tables.schema import SCHEMAS, Column

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.measures.personas.texts.documents import (
     ASSOCIATED,
     NO_TEXTS,
@@ -26,7 +27,6 @@ from biaskit.measures.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
-from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.quantities import ALL_OCCUPATIONS
