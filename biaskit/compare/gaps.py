@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from biaskit.common.wording import first_words
+from biaskit.common.wording import first_words, joined
 from biaskit.compare.aliases import key_of
 from biaskit.stats.contrasts import Row
-from biaskit.stats.crossed import joined
 from biaskit.tables.quantities import GAPS
 from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import Tables, grouped, where, without_instruction

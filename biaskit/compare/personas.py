@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.compare.pairs import PairNote, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_units
-from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import percent_change
 from biaskit.tables.query import Tables, by_labels, grouped, where, without_instruction, women_among
 

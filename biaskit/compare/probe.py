@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.compare.pairs import PairNote, SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
 from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.contrasts import Row, gaps_between_groups, scope_of, within_jobs
-from biaskit.stats.crossed import joined
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 CONTRAST = "models"

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.compare.pairs import SidePair
 from biaskit.stats.arms import OF_PAIRS, Arm
 from biaskit.stats.clustered import gap_of_pairs, spread_of_pairs
 from biaskit.stats.contrasts import Row, one_row, scope_of
-from biaskit.stats.crossed import crossed_test, joined
+from biaskit.stats.crossed import crossed_test
 from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import distinct
 from biaskit.tables.reasons import ESTIMATORS_DIFFER

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.stats.arms import Arm, CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
-from biaskit.stats.crossed import Spread, crossed_test, joined, spread_of_difference, spread_of_mean
+from biaskit.stats.crossed import Spread, crossed_test, spread_of_difference, spread_of_mean
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.provenance import SCORING_VERSION, canonical_json
+from biaskit.common.wording import joined
 from biaskit.compare.model_tests import between_models_on_pairs, merge_tests
 from biaskit.errors import RunError
 from biaskit.measures.pairs.design import PairsDesign, read
@@ -24,7 +25,7 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
 from biaskit.stats.contrasts import Row, Scope, adjust, one_row
-from biaskit.stats.crossed import joined, share_interval
+from biaskit.stats.crossed import share_interval
 from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import distinct, where

@@ -8,8 +8,9 @@ from itertools import chain
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.errors import StudyError
-from biaskit.measures.probe.contrasts import Choices, Interval, arm_of, arms_of_levels, contrast_rows
+from biaskit.measures.probe.contrasts import Interval, StudyCells, arm_of, arms_of_levels, contrast_rows
 from biaskit.records import CellShares
 from biaskit.stats.arms import (
     BOUNDED,
@@ -27,7 +28,6 @@ from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.crossed import (
     difference_interval,
-    joined,
     se_over_templates,
     share_interval,
     spread_of_mean,
@@ -65,7 +65,6 @@ def tables(
     strict: bool = False,  # the rule of verdicts
 ) -> dict[str, list[Row]]:
     """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent."""
-    choices = Choices(groups, contrast, levels, margins, seed, floor, interval)
     group_of: dict[str, str] = {}
     labour_of: dict[str, float | None] = {}
     cell_at: dict[tuple[Arm, str, int], CellShares] = {}
@@ -74,6 +73,7 @@ def tables(
         if x.estimator in (BOUNDED, "sampling"):
             cell_at[arm_of(x.cell), x.cell.job, x.cell.template_id] = x
     blocks: dict[Arm, CrossedCells] = {}
+    study = StudyCells(blocks, group_of, labour_of, groups, contrast, levels, margins, seed, floor, interval)
     rows_by_table: dict[str, list[Row]] = {"probe_cells": list(_cell_rows(cells, groups, floor))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
@@ -82,16 +82,15 @@ def tables(
         block = blocks[arm] = by_template.by_frame(frame_of)
         inside = _enter(block, by_template, frame_of, cell_at)
         rows_of = rows_of_groups(block.jobs, group_of)
-        rows_by_table["probe_jobs"] += _job_rows(block, inside, group_of, labour_of, choices)
+        rows_by_table["probe_jobs"] += _job_rows(block, inside, study)
         for job_group, rows in rows_of.items():
             scope: Row = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
-            rows_by_table["probe_groups"] += _group_rows(scope, block, inside, rows, choices)
+            rows_by_table["probe_groups"] += _group_rows(scope, block, inside, rows, study)
             rows_by_table["probe_variance"] += _variance_rows(scope, inside, rows, groups)
         rows_by_table["probe_templates"] += _template_rows(by_template, rows_of, groups)
-    if level_rows := list(_level_rows(blocks, group_of, choices)):
+    if level_rows := list(_level_rows(study)):
         rows_by_table["probe_levels"] = level_rows
-    contrasts = contrast_rows(blocks, group_of, labour_of, choices)
-    rows_by_table["tests"] = adjust(contrasts, Rule(contrast[:1], strict))
+    rows_by_table["tests"] = adjust(contrast_rows(study), Rule(contrast[:1], strict))
     return rows_by_table
 
 
@@ -169,21 +168,15 @@ def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float)
 # --- probe_jobs ------------------------------------------------------------------------------------
 
 
-def _job_rows(
-    block: CrossedCells,
-    inside: _Entered,
-    group_of: Mapping[str, str],
-    labour_of: Mapping[str, float | None],
-    choices: Choices,
-) -> Iterator[Row]:
-    columns = _job_columns(block, inside, choices)
+def _job_rows(block: CrossedCells, inside: _Entered, study: StudyCells) -> Iterator[Row]:
+    columns = _job_columns(block, inside, study)
     few = "one template: no interval" if len(inside.templates) == 1 else None
     place = {job: i for i, job in enumerate(block.jobs)}
-    for job, job_group in group_of.items():
+    for job, job_group in study.group_of.items():
         if job not in place:
             continue
         row: Row = {**block.arm._asdict(), "estimator": block.estimator, "job": job, "job_group": job_group}
-        row["labour_female_share"] = labour_of[job]
+        row["labour_female_share"] = study.labour_of[job]
         for name, numbers in columns.items():
             row[name] = _or_none(numbers[place[job]])
         row["n_templates"] = len(inside.templates)
@@ -191,17 +184,17 @@ def _job_rows(
         yield row
 
 
-def _job_columns(block: CrossedCells, inside: _Entered, choices: Choices) -> dict[str, FloatArray]:
+def _job_columns(block: CrossedCells, inside: _Entered, study: StudyCells) -> dict[str, FloatArray]:
     """Map every number of a job to its column `[I]` over the jobs of a block; NaN where there is none."""
-    shares = [f"{group}_share" for group in choices.groups]
-    difference = "{}_minus_{}".format(*choices.contrast)
+    shares = [f"{group}_share" for group in study.groups]
+    difference = "{}_minus_{}".format(*study.contrast)
     ends_of = [(f"{share}_ci_low", f"{share}_ci_high") for share in shares] + [("ci_low", "ci_high")]
     names = [*shares, difference, "coverage", *chain(*ends_of), "difference_low", "difference_high"]
     columns = dict.fromkeys(names, np.full(len(block.jobs), np.nan))
     if not inside.templates:
         return columns
     point = inside.shares.point
-    first, second = map(choices.groups.index, choices.contrast)
+    first, second = map(study.groups.index, study.contrast)
     means = point.mean(axis=-1)
     columns |= zip(shares, means, strict=True)
     columns[difference] = means[first] - means[second]
@@ -213,8 +206,8 @@ def _job_columns(block: CrossedCells, inside: _Entered, choices: Choices) -> dic
         lows, highs = inside.shares.low_and_high
         low = np.concatenate([lows, [inside.difference_ends[..., 0]]])
         high = np.concatenate([highs, [inside.difference_ends[..., 1]]])
-    of_low = _job_intervals(block, low, choices)
-    of_high = of_low if high is low else _job_intervals(block, high, choices)
+    of_low = _job_intervals(block, low, study)
+    of_high = of_low if high is low else _job_intervals(block, high, study)
     if of_low is not None and of_high is not None:
         for (low_name, high_name), lows, highs in zip(ends_of, of_low[0], of_high[1], strict=True):
             columns[low_name], columns[high_name] = lows, highs
@@ -222,16 +215,16 @@ def _job_columns(block: CrossedCells, inside: _Entered, choices: Choices) -> dic
 
 
 def _job_intervals(
-    block: CrossedCells, cells: FloatArray, choices: Choices
+    block: CrossedCells, cells: FloatArray, study: StudyCells
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find the ends `[groups + 1, I]` of every job's shares and, last, of their difference."""
     if cells.shape[-1] < 2:
         return None
     means = cells.mean(axis=-1)
-    if choices.interval == "bootstrap":
+    if study.interval == "bootstrap":
         low, high = np.empty_like(means), np.empty_like(means)
         for i, job in enumerate(block.jobs):
-            rng = generator(choices.seed, "probe_jobs", [*block.arm, job])
+            rng = generator(study.seed, "probe_jobs", [*block.arm, job])
             resampled = crossed_bootstrap(cells[:, i, None, :], rng=rng)
             if resampled is not None:
                 low[:, i], high[:, i] = resampled
@@ -249,7 +242,7 @@ def _job_intervals(
 
 
 def _share_ends(
-    cells: CellValues, choices: Choices, key: Sequence[object]
+    cells: CellValues, study: StudyCells, key: Sequence[object]
 ) -> tuple[float | None, float | None, str | None]:
     """Find the interval of a mean share, and what it is conditional on or why there is none."""
     intervals = []  # under bounds of both: what lies between their outer ends
@@ -258,21 +251,21 @@ def _share_ends(
         if spread.variance is None or spread.dof is None or np.isnan(values).any():
             return None, None, spread.reason
         ends = None
-        if choices.interval == "bootstrap":
-            ends = crossed_bootstrap(values, rng=generator(choices.seed, "probe_groups", key))
+        if study.interval == "bootstrap":
+            ends = crossed_bootstrap(values, rng=generator(study.seed, "probe_groups", key))
         intervals.append(ends or share_interval(float(values.mean()), spread.variance, spread.dof))
     return float(intervals[0][0]), float(intervals[-1][1]), spread.reason
 
 
 def _group_rows(
-    scope: Row, block: CrossedCells, inside: _Entered, rows: list[int], choices: Choices
+    scope: Row, block: CrossedCells, inside: _Entered, rows: list[int], study: StudyCells
 ) -> Iterator[Row]:
     coverage = inside.coverage[rows]
     all_coverage = float(np.nansum(block.coverage[rows]))
-    for k, gender in enumerate(choices.groups):
+    for k, gender in enumerate(study.groups):
         cells = inside.shares[k, rows]
         values, empty = cells.point, 0 if cells.empty is None else int(cells.empty.sum())
-        low, high, conditional = _share_ends(cells, choices, [*block.arm, scope["job_group"], gender])
+        low, high, conditional = _share_ends(cells, study, [*block.arm, scope["job_group"], gender])
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
         empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
@@ -289,7 +282,7 @@ def _group_rows(
         row |= {"coverage_median": None, "n_below_floor": None, "se_sampling": se}
         if coverage.size:
             row["coverage_median"] = float(np.median(coverage))
-            row["n_below_floor"] = int((coverage < choices.floor).sum())
+            row["n_below_floor"] = int((coverage < study.floor).sum())
         row["n_empty"] = empty if block.estimator in (BOUNDED, "sampling") else None
         row["reason"] = joined([inside.note, empty_of, conditional, no_mass, few])
         yield row
@@ -342,18 +335,16 @@ def _template_rows(
 # --- probe_levels ----------------------------------------------------------------------------------
 
 
-def _level_rows(
-    blocks: Mapping[Arm, CrossedCells], group_of: Mapping[str, str], choices: Choices
-) -> Iterator[Row]:
+def _level_rows(study: StudyCells) -> Iterator[Row]:
     """Average a level's share: the plain mean over those of its instructions that were run."""
-    for arm, run in arms_of_levels(blocks, choices.levels):
+    for arm, run in arms_of_levels(study):
         scope: Row = arm._asdict()
         del scope["instruction_id"]
         for level, members in run.items():
             templates, note = complete_in_all(members)
             shares = mean_of([block.shares_at(templates) for block in members]).point
-            for job_group, rows in rows_of_groups(members[0].jobs, group_of).items():
-                for k, gender in enumerate(choices.groups):
+            for job_group, rows in rows_of_groups(members[0].jobs, study.group_of).items():
+                for k, gender in enumerate(study.groups):
                     row = {**scope, "job_group": job_group, "gender": gender, "level": level}
                     row["share"] = _mean(shares[k, rows])
                     row |= {"n_instructions": len(members), "estimator": members[0].estimator}

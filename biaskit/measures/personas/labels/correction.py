@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.common.wording import count
+from biaskit.common.wording import count, joined
 from biaskit.measures.personas.labels.drawing import FOLDER, Cell, Drawn, Stored, by_cell, who_counts
 from biaskit.measures.personas.labels.sheets import NONE, UNCLEAR
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.records import GENDERS
-from biaskit.stats.crossed import joined
 from biaskit.stats.prediction_powered import FEWEST_LABELS, corrected_share, pooled
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import Row

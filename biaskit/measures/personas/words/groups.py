@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.plain import attributes
-from biaskit.common.wording import short
+from biaskit.common.wording import joined, short
 from biaskit.errors import StudyError, nearest
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
@@ -27,7 +27,6 @@ from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTex
 from biaskit.measures.personas.words.log_odds import METHODS, counts_in
 from biaskit.measures.personas.words.run_lists import Progress, length_notes, names_of, prior_of
 from biaskit.records import GENDERS, WOMEN_AND_MEN
-from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
 from biaskit.tables.query import Row
 

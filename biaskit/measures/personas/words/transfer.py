@@ -14,6 +14,7 @@ from operator import attrgetter
 import numpy as np
 
 from biaskit.common.plain import group_by
+from biaskit.common.wording import joined
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import (
     ASSOCIATED,
@@ -29,7 +30,6 @@ from biaskit.measures.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
-from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row
