@@ -17,7 +17,7 @@ from biaskit.models.api.connection import Connection
 from biaskit.models.api.echo import Echo, echo_call, read_echo
 from biaskit.models.api.selected_ids import SelectedIds
 from biaskit.models.api.trouble import BadAnswer, Blocked, GaveUp, Refused
-from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply, inside
+from biaskit.models.api.wire import CHATS, COMPLETIONS, Call, Reply, inside, list_fields
 from biaskit.models.thoughts import for_template
 from biaskit.records import ANSWERED_SEPARATOR
 
@@ -372,7 +372,7 @@ class Checks:
 
     async def _list(self, path: str, k: int, temperature: float) -> Listing | Refused | GaveUp:
         body = self.body(path, FIRST[path], 1, temperature=temperature)
-        body |= {"logprobs": True, "top_logprobs": k} if path == CHATS else {"logprobs": k}
+        body |= list_fields(path, k)
         return await self.ask(path, body, lambda reply: listed_tokens(choices(reply, 1)[0]))
 
     async def _echo(self, listing: Listing) -> None:

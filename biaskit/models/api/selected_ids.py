@@ -76,7 +76,10 @@ class SelectedIds:
         at: dict[TokenIds, dict[int, float]] = {}
         for (node, _), (values, _) in zip(questions, answers, strict=True):
             at.setdefault(node, {}).update(values)
-        totals = [(s, math.fsum(at[s[:k]][s[k]] for k in range(len(s)))) for s in sequences]
+        totals = []
+        for ids in sequences:
+            steps = (at[ids[:k]][token] for k, token in enumerate(ids))
+            totals.append((ids, math.fsum(steps)))
         return totals, [origin for _, origin in answers]
 
     async def _tokenize(self, text: str) -> TokenIds:

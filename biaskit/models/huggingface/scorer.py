@@ -113,19 +113,21 @@ class TransformersScorer(NodeStates):
             nodes = 1 if sentences else max((len(p.trie.nodes) for p in prepared), default=0)
             each = longest * (2 * self._n_layers() * (1 + nodes) + 12 * 4)
             self._batch_size = self._affordable(each, 0, MOST_PROMPTS) if prepared else MOST_PROMPTS
-        blocks = cut_blocks(
-            [p.ids for p in prepared],
-            [0 if sentences else id(p.trie) for p in prepared],  # equal expressions share one
-            batch_size=self._batch_size,
-            inner=[len(p.trie.nodes) - 1 for p in prepared],
-            share=self.scoring.share_prefixes and self._extends,
-        )
-        self._rows_of = {requests[rows[0].index].key: (b, rows) for b in blocks for rows in b.batches}
-        batches = tuple(tuple(requests[row.index] for row in rows) for _, rows in self._rows_of.values())
-        # Tokens through the model's body: shared prefixes once, then each batch's own tokens.
-        tokens = sum(len(prefix) for block in blocks for prefix in block.prefixes)
-        tokens += sum(map(self._own_tokens, batches))
-        return Plan(batches, len(batches), prompt_tokens=tokens, new_tokens_max=0, cost_max=0.0, notes=notes)
+        share = self.scoring.share_prefixes and self._extends
+        kinds = [0 if sentences else id(p.trie) for p in prepared]  # equal expressions share one
+        inner = [len(p.trie.nodes) - 1 for p in prepared]
+        ids = [p.ids for p in prepared]
+        blocks = cut_blocks(ids, kinds, batch_size=self._batch_size, inner=inner, share=share)
+        batches = []
+        tokens = 0  # through the model's body: shared prefixes once, then each batch's own
+        for block in blocks:
+            tokens += sum(map(len, block.prefixes))
+            for rows in block.batches:
+                batch = tuple(requests[row.index] for row in rows)
+                batches.append(batch)
+                self._rows_of[batch[0].key] = (block, rows)
+                tokens += self._own_tokens(batch)
+        return Plan(tuple(batches), len(batches), tokens, new_tokens_max=0, cost_max=0.0, notes=notes)
 
     def _own_tokens(self, batch: Sequence[ScoreRequest]) -> int:
         """Count a batch's own tokens: the rest of each prompt, and its inner nodes."""
@@ -373,7 +375,8 @@ def _sum_steps(
     for rows in rows_of.values():
         trie = tries[rows[0]]
         columns = np.searchsorted(token_ids, trie.token_ids)
-        places = np.array([[place[node, i] for i in rows] for node in range(len(trie.nodes))])
+        places = np.array([place[node, i] for node in range(len(trie.nodes)) for i in rows])
+        places = places.reshape(len(trie.nodes), len(rows))
         sums = np.zeros((len(rows), len(trie.sequences)))
         for k, steps in enumerate(trie.steps):
             for node, column in steps:
