@@ -98,7 +98,7 @@ class _ContinuationWork(CellWork):
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Plan the rounds that have no row."""
-        due, size = pending.requests, self.rounds.size
+        due, n, size = pending.requests, len(self._asked), self.rounds.size
         plan = self.model.plan_scores(due)
         self.batches, self.n_due = plan.batches, len(due)
         planned = ModelPlan(
