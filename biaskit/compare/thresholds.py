@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +23,9 @@ _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
 
 
 def _labels(value: object) -> object:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
 
 
 class Require(BaseModel, extra="forbid", frozen=True, strict=True):
@@ -71,10 +74,10 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
         """Whether it sets a margin or limit of its own and does not use that of each row."""
         return self.margin is not None or self.limit is not None
 
-    @property
+    @cached_property
     def where(self) -> dict[str, str]:
         """Column → value that a row must have."""
-        return {name: value for name in WHERE if (value := getattr(self, name)) is not None}
+        return self.model_dump(include=set(WHERE), exclude_none=True)
 
     @property
     def title(self) -> str:

@@ -183,7 +183,8 @@ def tables_of_texts(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    from biaskit.compare.model_tests import between_persona_models, merge_tests
+    from biaskit.compare.comparison import merge_tests
+    from biaskit.measures.personas.compare import between_persona_models
     from biaskit.stats.verdict import Rule
 
     tables = analyse_texts(run, overrides, watcher=watcher)

@@ -281,8 +281,10 @@ def _look_at_forms(
 
 def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    from biaskit.compare.model_tests import between_models, between_models_on_pairs, merge_tests
+    from biaskit.compare.comparison import merge_tests
     from biaskit.compare.same_prompts import PromptTexts
+    from biaskit.measures.pairs.compare import between_models_on_pairs
+    from biaskit.measures.probe.compare import between_models
     from biaskit.stats.verdict import Rule
 
     tables = analyse_probe_rows(run, overrides)
