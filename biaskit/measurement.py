@@ -21,6 +21,10 @@ from biaskit.errors import RunError, UsageError, nearest
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from biaskit.compare.comparison import Comparison
+    from biaskit.exchange.card import CardTable
+    from biaskit.exchange.lm_eval_task import Asked
+    from biaskit.exchange.results import Named
     from biaskit.measures.personas.examples import Shown
     from biaskit.progress import Watcher
     from biaskit.records import DrawRequest, ScoreRequest
@@ -187,7 +191,7 @@ class Measurement:
         raise NotImplementedError
 
     @in_file("compare")
-    def compare(self, comparison: Any) -> None:
+    def compare(self, comparison: Comparison) -> None:
         """Add tests between the models of several runs, and notes, to the comparison's tables."""
 
     # --- the page -------------------------------------------------------------------------------------
@@ -217,6 +221,36 @@ class Measurement:
         """Make the LaTeX tables that a paper prints."""
         return ()
 
+    # --- other formats --------------------------------------------------------------------------------
+
+    @in_file("publish")
+    def publish(self, run: StoredRun, row: Row) -> Named:
+        """Name a share of its table `published`; by the table's keys."""
+        from biaskit.exchange.results import Named
+        from biaskit.tables.schema import SCHEMAS
+
+        keys = [str(row[key]) for key in SCHEMAS[self.published[0]].keys if key != "model" and row.get(key)]
+        return Named(str(row.get("gender") or "female"), "/".join([self.name, *keys]), None, "")
+
+    @in_file("publish")
+    def card(self, part: Part) -> CardTable | None:
+        """Make the table of a model card; None: it shows what stands models side by side."""
+        return None
+
+    @in_file("publish")
+    def samples(self, run: StoredRun) -> Iterator[tuple[str, str, Sequence[Row], Row]]:
+        """Yield what was answered: model, name of a log, stored rows, and their row of the table `each`."""
+        row_of = {row["key"]: row for row in run.tables.get(self.each, ()) if "key" in row}
+        for stored in run.rows():
+            if stored["key"] in row_of:
+                row = row_of[stored["key"]]
+                yield row["model"], self.name, [stored], row
+
+    @in_file("lm_eval")
+    def tasks(self, run: StoredRun, notes: list[str]) -> Iterator[Asked]:
+        """Yield what each model was asked, as tasks of lm-evaluation-harness."""
+        return iter(())
+
     @in_file("examples")
     def examples(self, rows: Iterator[Row], run: StoredRun) -> Shown | None:
         """Choose texts of a run to read; None where it has none."""
@@ -231,6 +265,11 @@ def measurement(name: str) -> Measurement:
     if name not in KINDS:
         raise UsageError(f"There is no measurement {str(name)[:60]!r}.{nearest(str(name), KINDS)}")
     return _measurement(name)
+
+
+def measurement_of(part: Part | StoredRun) -> Measurement:
+    """Find the kind of a run or of a part of a page."""
+    return measurement(part.engine)
 
 
 def measurements() -> Iterator[Measurement]:

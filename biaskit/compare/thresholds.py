@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,11 +73,10 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
         """Whether it sets a margin or limit of its own and does not use that of each row."""
         return self.margin is not None or self.limit is not None
 
-    @property
+    @cached_property
     def where(self) -> dict[str, str]:
         """Column → value that a row must have."""
-        values = {name: getattr(self, name) for name in WHERE}
-        return {name: value for name, value in values.items() if value is not None}
+        return self.model_dump(include=set(WHERE), exclude_none=True)
 
     @property
     def title(self) -> str:

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from biaskit.compare.pairs import Side
-from biaskit.compare.probe import answers_of, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.corpora.loaders import load_templates
 from biaskit.measures.probe.answers import AnswersOfRun, outcome_rows
+from biaskit.measures.probe.compare_cells import answers_of, pair_rows
 from biaskit.measures.probe.design import read, resolve
 from biaskit.measures.probe.effects import tables
 from biaskit.measures.probe.prompts import product

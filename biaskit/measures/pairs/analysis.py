@@ -13,8 +13,9 @@ import numpy as np
 
 from biaskit.common.provenance import SCORING_VERSION, canonical_json
 from biaskit.common.wording import joined
-from biaskit.compare.model_tests import between_models_on_pairs, merge_tests
+from biaskit.compare.comparison import merge_tests
 from biaskit.errors import RunError
+from biaskit.measures.pairs.compare import between_models_on_pairs
 from biaskit.measures.pairs.design import PairsDesign, read
 from biaskit.progress import Watcher
 from biaskit.records import ScoreRequest, SentencePair

@@ -12,8 +12,9 @@ from typing import Any
 
 from biaskit.common.plain import attributes
 from biaskit.common.wording import listed, people, short
-from biaskit.compare.model_tests import between_persona_models, merge_tests
+from biaskit.compare.comparison import merge_tests
 from biaskit.corpora.loaders import english_counts
+from biaskit.measures.personas.compare import between_persona_models
 from biaskit.measures.personas.contrasts import test_rows
 from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_groups
 from biaskit.measures.personas.labels.correction import Labels, corrected

@@ -11,8 +11,11 @@ from typing import Any
 
 from biaskit.common.provenance import SCORING_VERSION, canonical_json
 from biaskit.common.wording import listed, percent
+from biaskit.compare.comparison import merge_tests
+from biaskit.compare.same_prompts import PromptTexts
 from biaskit.errors import RunError
 from biaskit.measures.probe.answers import AnswersOfRun, counted, outcome_rows
+from biaskit.measures.probe.compare import between_models
 from biaskit.measures.probe.continuations import read_continuations
 from biaskit.measures.probe.design import ProbeDesign, read
 from biaskit.measures.probe.effects import tables as effect_tables
@@ -46,10 +49,6 @@ def tables(
     watcher: Watcher | None = None,  # noqa: ARG001
 ) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    from biaskit.compare.model_tests import between_models, merge_tests
-    from biaskit.compare.same_prompts import PromptTexts
-    from biaskit.stats.verdict import Rule
-
     made = _tables_of_rows(run, overrides)
     manifest = read_manifest(run)
     models = list(manifest["models"])

@@ -8,10 +8,10 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-
-from biaskit.common.provenance import digest
 from biaskit.measures.mentions.compare import between_models
 from biaskit.measures.mentions.design import read
+
+from biaskit.common.provenance import digest
 from biaskit.progress import Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
@@ -22,9 +22,7 @@ from biaskit.stats.welch import paired
 from biaskit.tables.sets import TableSet
 
 
-def tables(
-    run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None
-) -> TableSet:
+def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
     """Make the tables of a run from its rows, rows between its models included."""
     manifest, made = read_manifest(run), TableSet(run)
     design, models = read(manifest["resolved"], overrides), manifest["models"]

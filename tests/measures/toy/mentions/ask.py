@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.measures.mentions.design import MentionsDesign
+
 from biaskit.models.base import TextGenerator
 from biaskit.models.spec import open_generator
 from biaskit.progress import ModelPlan
@@ -21,9 +22,7 @@ class MentionsWork(Work[None]):
 
     engine = "mentions"
 
-    def __init__(
-        self, design: MentionsDesign, generator: TextGenerator, stored: StoredRows[None]
-    ) -> None:
+    def __init__(self, design: MentionsDesign, generator: TextGenerator, stored: StoredRows[None]) -> None:
         super().__init__(generator, "raw", stored)
         self.jobs, self.requests = {}, []
         for job, request in design.requests(generator.identity.fingerprint):
@@ -81,9 +80,7 @@ def open_model(
     return open_generator(spec, **how)
 
 
-def ask(
-    design: MentionsDesign, session: Session[Any], resolved: dict[str, Any] | None = None
-) -> Outcome:
+def ask(design: MentionsDesign, session: Session[Any], resolved: dict[str, Any] | None = None) -> Outcome:
     """Ask for every text that has no row yet."""
     study = design.study
     opened = session.begin("mentions", study.name, question=design.question, resolved=design.describe)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from biaskit.common.provenance import key_of
 from biaskit.measures.mentions.study import MentionsStudy
+
+from biaskit.common.provenance import key_of
 from biaskit.records import DrawRequest, Prompt, Sampling
 from biaskit.runs.designs import describe_lists, read_study, sign_design
 from biaskit.runs.manifest import StoredDesign

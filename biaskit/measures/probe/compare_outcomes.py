@@ -6,12 +6,14 @@ The share of an outcome is its part of a cell's answers (methods/probabilities#c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from biaskit.common.wording import listed
 from biaskit.compare.pairs import SidePair
-from biaskit.compare.probe import Answers, answers_of, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
+from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
+from biaskit.stats.arms import Arm
 from biaskit.stats.contrasts import Row
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, OUTCOME_SHARE, TESTED_OUTCOMES
 from biaskit.tables.query import distinct, grouped
@@ -29,32 +31,34 @@ def outcomes_of(
     template without an answer is a gap, as a failed cell is.
     """
     shares: list[dict[str, Any]] = []
-    for row in (row for row in rows if row.get("n_answers")):
-        entry, n = models.get(row["model"], {}), row["n_answers"]
-        estimator = entry.get("continuations", entry).get("estimator")
-        most = estimator.get("max_new_tokens") if isinstance(estimator, Mapping) else None
-        # Texts of other lengths come to other outcomes: the length stands for the estimator.
-        how = {"coverage": n, "estimator": f"texts of {most} tokens" if most else "texts"}
-        of_outcomes = {
-            f"{name}_{what}": row[f"n_{name}"] / (n if what == "share" else 1)
-            for name in TESTED_OUTCOMES
-            for what in ("mass", "share")
-        }
-        shares.append({**row, **of_outcomes, **how})
-    numbers = [*(f"{name}_{what}" for name in TESTED_OUTCOMES for what in ("mass", "share")), "coverage"]
-    for rows_of_arm in grouped(
-        shares, "model", "bias_type", "instruction_id", "setting", "prompt_form"
-    ).values():
+    for row in rows:
+        if row.get("n_answers"):
+            shares.append({**row, **_shares(row), "estimator": _length(models.get(row["model"], {}))})
+    for rows_of_arm in grouped(shares, *Arm._fields).values():
         answered = {(row["job"], row["template_id"]) for row in rows_of_arm}
-        empty = {**rows_of_arm[0], **dict.fromkeys(numbers), "estimator": None}
+        empty = {**rows_of_arm[0], **dict.fromkeys(_shares(rows_of_arm[0])), "estimator": None}
         group_of = {row["job"]: row["job_group"] for row in rows_of_arm}
-        shares += [
-            {**empty, "job": job, "job_group": group, "template_id": template}
-            for job, group in group_of.items()
-            for template in distinct(rows_of_arm, "template_id")
-            if (job, template) not in answered
-        ]
+        for job, template in product(group_of, distinct(rows_of_arm, "template_id")):
+            if (job, template) not in answered:
+                own = {"job": job, "job_group": group_of[job], "template_id": template}
+                shares.append({**empty, **own})
     return answers_of(shares, TESTED_OUTCOMES, where, asked)
+
+
+def _shares(row: Mapping[str, Any]) -> dict[str, float]:
+    """Number and share of each outcome of a cell, as masses and shares of a group; answers as coverage."""
+    numbers: dict[str, float] = {"coverage": row["n_answers"]}
+    for name in TESTED_OUTCOMES:
+        numbers[f"{name}_mass"] = row[f"n_{name}"]
+        numbers[f"{name}_share"] = row[f"n_{name}"] / row["n_answers"]
+    return numbers
+
+
+def _length(entry: Mapping[str, Any]) -> str:
+    """Say how long texts may be, in place of an estimator: texts of other lengths come to other outcomes."""
+    estimator = entry.get("continuations", entry).get("estimator")
+    most = estimator.get("max_new_tokens") if isinstance(estimator, Mapping) else None
+    return f"texts of {most} tokens" if most else "texts"
 
 
 def pair_rows_of_outcomes(
