@@ -8,7 +8,7 @@ from biaskit.common.foreign import fenced, markdown
 from biaskit.common.wording import count, people, percent, percent_range, share_with_interval
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.report.content import Content
-from biaskit.report.findings import say
+from biaskit.report.findings import sentences
 from biaskit.report.findings.sentence import OPENINGS
 from biaskit.report.page.labels import VERDICTS
 from biaskit.runs.collection import Part
@@ -55,7 +55,7 @@ def _lines(content: Content) -> Iterator[str]:
     yield from (f"- {markdown(line)}" for line in content.verified)
     for part in content.parts:
         yield from _numbers(part)
-    statements = say(content)
+    statements = sentences(content)
     findings = [finding for finding in statements.findings if finding.verdict != "not-measured"]
     yield from ("", "### What the numbers say", "")
     for finding in findings[:MOST_SENTENCES]:

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 from biaskit.arguments import checked
 from biaskit.measures.personas.analysis import analyse_texts
+from biaskit.measures.personas.printing.document import personas_document
 from biaskit.measures.personas.sampling.design import n_series, part_of, resolve_design
 from biaskit.measures.personas.sampling.draws import draw_texts
 from biaskit.measures.personas.sampling.rounds import Filling
@@ -17,7 +18,6 @@ from biaskit.measures.personas.sampling.stored_design import describe_design, re
 from biaskit.models.spec import open_generator
 from biaskit.progress import Watcher
 from biaskit.report.render.document import Document
-from biaskit.report.render.personas import personas_document
 from biaskit.report.result import RunResult, table_property
 from biaskit.runs.claims import GASP, OWN_LISTS, claims_of
 from biaskit.runs.manifest import read_manifest

@@ -13,10 +13,12 @@ from biaskit.arguments import TEXT, checked
 from biaskit.common.provenance import key_of
 from biaskit.common.wording import short
 from biaskit.errors import ModelError, UsageError
+from biaskit.measures.pairs.printing import pair_document
 from biaskit.measures.probe.analysis import analyse_probe_rows, form_notes
 from biaskit.measures.probe.continuations import continue_cells
 from biaskit.measures.probe.design import ProbeDesign, resolve_design
-from biaskit.measures.probe.papers import frame_of
+from biaskit.measures.probe.printing.document import probe_document
+from biaskit.measures.probe.printing.papers import frame_of
 from biaskit.measures.probe.scoring import score_cells
 from biaskit.measures.probe.stored_design import compatibility, describe_design, read_design
 from biaskit.models.base import ContinuationScorer
@@ -24,8 +26,6 @@ from biaskit.models.options import LocalOptions, ScoringOptions, WordBoundary
 from biaskit.models.spec import open_scorer
 from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
 from biaskit.report.render.document import Document
-from biaskit.report.render.pairs import pair_document
-from biaskit.report.render.probe import probe_document
 from biaskit.report.result import RunResult, table_property
 from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.manifest import read_manifest, write_manifest

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
+from biaskit.measures.personas.findings.words import surely_longer
 from biaskit.measures.personas.sampling.design import PersonasDesign
 from biaskit.measures.personas.texts.documents import TextDocuments, read_imported
 from biaskit.measures.personas.words.groups import (
@@ -25,7 +26,6 @@ from biaskit.measures.personas.words.groups import (
     words_of_labels,
 )
 from biaskit.measures.personas.words.log_odds import THRESHOLD, Prior, z_scores
-from biaskit.report.findings.marked_words import surely_longer
 from biaskit.study.config import build_study
 from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row, defined, where
