@@ -34,7 +34,11 @@ def names_of_kinds(tree: ast.AST) -> Iterator[ast.Constant]:
         elif isinstance(node, ast.MatchValue):
             inside = [node.value]
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.IfExp):
-            inside = [getattr(node, "value", None), getattr(node, "body", None), getattr(node, "orelse", None)]
+            inside = [
+                getattr(node, "value", None),
+                getattr(node, "body", None),
+                getattr(node, "orelse", None),
+            ]
         for part in inside:
             parts = part.elts if isinstance(part, ast.Tuple | ast.List | ast.Set) else [part]
             for constant in parts:
@@ -63,7 +67,8 @@ def test_what_is_allowed_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ['x == "probe"', 'x in ("pairs", "y")', 'd["personas"]', 'f("probe")', '{"probe": 1}', 'y = "pairs"']
+    "code",
+    ['x == "probe"', 'x in ("pairs", "y")', 'd["personas"]', 'f("probe")', '{"probe": 1}', 'y = "pairs"'],
 )
 def test_each_way_to_name_one_is_found(code: str) -> None:
     assert 1 == len(list(names_of_kinds(ast.parse(code))))
