@@ -20,7 +20,7 @@ _TEMPLATES = templates_of("pairs")
 def findings(content: Content) -> Iterator[Sentence]:
     """Say of each model the gap between what stereotypes expect, the rate, and the clear languages."""
     for part in parts_of(content.parts, "pairs"):
-        tests = where(part.tables.get("tests", ()), bias_type="pairs")
+        tests = part.tables.get("tests", ())
         for (model,), rows in grouped(part.tables["pair_groups"], "model").items():
             yield from _of_model(model, rows, where(tests, model_a=model, model_b=model))
 

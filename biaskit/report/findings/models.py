@@ -16,6 +16,7 @@ from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
     Sentence,
+    asked_as,
     filled,
     opening,
     sentence_of,
@@ -123,7 +124,7 @@ def _of_row(content: Content, row: Row) -> Sentence:
         *(_templates(row), row, _topic([row]), _measured(content, [row])),
         coverage=coverage_behind(content, [row]),
         pieces={
-            "opening": opening(row["bias_type"], *of_sides, whose="their") or "in texts",
+            "opening": opening(asked_as(row), *of_sides, whose="their") or "in texts",
             "a": Foreign(row["model_a"]),
             "b": Foreign(row["model_b"]),
             "higher": "higher" if outcome_of(row) == "higher" else "lower",

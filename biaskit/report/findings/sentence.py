@@ -124,6 +124,12 @@ OPENINGS: Mapping[str, str] = stated("openings")
 AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 
+def asked_as(row: Row) -> str:
+    """Find the name under which it is said how a row's models were asked: a bias type, else a kind."""
+    kind = str(row["engine"])
+    return row["bias_type"] or (kind if kind in OPENINGS else "")
+
+
 def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:
     """Say how models were asked, and how little of their probability the target words have; "" of no way."""
     asked = OPENINGS.get(bias_type, "asked") if bias_type else ""
