@@ -115,7 +115,7 @@ def sentence(*templates: str, **pieces: Piece) -> str:
 
 # --- pieces of it ------------------------------------------------------------------------------------
 
-OPENINGS = stated("openings")
+OPENINGS: Mapping[str, str] = stated("openings")
 AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
 
 
