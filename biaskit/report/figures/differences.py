@@ -65,7 +65,7 @@ def between_models(view: View) -> list[Row]:
     rows = []
     for row in forest.crossed(view, view.content.between.get("tests", ()), "models"):
         sides = {str(row["model_a"]), str(row["model_b"])}
-        plain = str(row["instruction_a"]) == str(row["instruction_b"]) == "0"
+        plain = row["instruction_a"] == row["instruction_b"] and row["instruction_a"] in ("0", "", None)
         # Rows of this part's models, or of groups of them, which no model is called.
         here = sides <= set(view.models) or (alone and not sides & labels)
         if here and plain and row["gender"] in view.part.contrast:
