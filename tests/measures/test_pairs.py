@@ -287,8 +287,9 @@ def test_more_pairs_go_on_in_the_same_folder(tmp_path: Path) -> None:
     alone = bk.pairs(model, pairs=pairs, out=tmp_path / "alone", **QUIET)
     assert found.pair_groups.equals(alone.pair_groups)
     assert len((found.path / "pairs.jsonl").read_text("ascii").splitlines()) == len(pairs)
-    with pytest.raises(RunError, match="pairs:1"):
-        bk.pairs(model, pairs=pairs[1:], out=tmp_path / "run", **QUIET)
+    changed = [{**pairs[0], "male": "The nurse 0 said he lost."}, *pairs[1:]]
+    with pytest.raises(RunError, match="pair 'nurse-0' en"):
+        bk.pairs(model, pairs=changed, out=tmp_path / "run", **QUIET)
 
 
 def test_models_are_compared_on_the_pairs_that_both_have(tmp_path: Path) -> None:
