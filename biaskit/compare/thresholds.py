@@ -21,7 +21,9 @@ _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
 
 
 def _labels(value: object) -> object:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
 
 
 class Require(BaseModel, extra="forbid", frozen=True, strict=True):
@@ -73,7 +75,8 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
     @property
     def where(self) -> dict[str, str]:
         """Column → value that a row must have."""
-        return {name: value for name in WHERE if (value := getattr(self, name)) is not None}
+        values = {name: getattr(self, name) for name in WHERE}
+        return {name: value for name, value in values.items() if value is not None}
 
     @property
     def title(self) -> str:

@@ -90,7 +90,9 @@ def interval_side(row: Row) -> Direction | None:
     """Find the side of 0 that the whole 95 % interval lies on; a 0 up to rounding has no direction."""
     if row["ci_low"] is None or row["ci_high"] is None:
         return None
-    return "higher" if row["ci_low"] > ROUNDING else "lower" if row["ci_high"] < -ROUNDING else None
+    if row["ci_low"] > ROUNDING:
+        return "higher"
+    return "lower" if row["ci_high"] < -ROUNDING else None
 
 
 def verdict_of(row: Row | None) -> Verdict:
@@ -237,18 +239,20 @@ def _roles(rows: Sequence[Row], genders: Collection[str]) -> list[Role | None]:
     contexts: dict[str, set[str]] = {}
     for row in rows:
         contexts.setdefault(row["engine"], set()).add(row["setting"])
-    roles: list[Role | None] = []
-    for row in rows:
-        contrast = str(row["family"]).rsplit("/", 1)[-1]
-        role = ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
-        of_others = (
-            row["instruction_a"] == row["instruction_b"] not in ("0", "", None)
-            or (contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male"))
-            or ("plain" in contexts[row["engine"]] and row["setting"] not in MAIN_CONTEXTS)
-            or (row["quantity"] in ("share", "group_gap") and row["gender"] not in genders)
-        )
-        roles.append(None if of_others else role)
-    return roles
+    return [_role(row, genders, asked_plainly="plain" in contexts[row["engine"]]) for row in rows]
+
+
+def _role(row: Row, genders: Collection[str], *, asked_plainly: bool) -> Role | None:
+    contrast = str(row["family"]).rsplit("/", 1)[-1]
+    if row["instruction_a"] == row["instruction_b"] not in ("0", "", None):
+        return None
+    if contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male"):
+        return None
+    if asked_plainly and row["setting"] not in MAIN_CONTEXTS:
+        return None
+    if row["quantity"] in ("share", "group_gap") and row["gender"] not in genders:
+        return None
+    return ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
 
 
 def _claims(rows: Sequence[Row], roles: Sequence[Role | None]) -> list[_Claim]:
@@ -269,12 +273,13 @@ def _climb(claims: Sequence[_Claim], *, strict: bool) -> None:
     by_question: dict[str, list[_Claim]] = {}
     for claim in claims:
         by_question.setdefault(claim.role.question, []).append(claim)
-    leads = {question: found for question, claims in by_question.items() if (found := _mark_leads(claims))}
+    leads: dict[str, list[_Claim]] = {}
+    p_of: dict[str, float] = {}
+    for question, of_question in by_question.items():
+        if found := _mark_leads(of_question):
+            leads[question] = found
+            p_of[question] = min(len(found) * claim.p / rank for rank, claim in enumerate(found, 1))
     n = len(leads)
-    p_of = {
-        question: min(len(found) * claim.p / rank for rank, claim in enumerate(found, 1))
-        for question, found in leads.items()
-    }
     in_order = sorted(p_of, key=lambda question: p_of[question])
     n_answered = max((r for r, q in enumerate(in_order, 1) if p_of[q] <= LEVEL * r / n), default=0)
     for place, question in enumerate(in_order):

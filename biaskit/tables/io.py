@@ -47,7 +47,8 @@ def columns(
     layout: list[Column] = []
     for part in _schema(name).parts:
         if isinstance(part, Column):
-            layout += [part] if not part.only or kept.get(part.only) else []
+            if not part.only or kept.get(part.only):
+                layout.append(part)
         elif isinstance(part, PerGroup):
             layout += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
         elif any(contrast):

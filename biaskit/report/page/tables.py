@@ -21,6 +21,7 @@ _WORDS_OF_A_LIST = 20
 _MANY_MODELS = 3
 _ABOUT = ("word", "occupation", "job", "words", "job_group", "quantity", "k", "level", "id", "model")
 """A table's first column: the first of these that it has."""
+_OF_A_WORD = ("word", "model", "occupation", "origin", "gender", "z")
 _LAST = ("engine", "family", "reason")
 
 
@@ -71,13 +72,12 @@ def list_tables(content: Content) -> list[ListedTable]:
                 title = f"{what.capitalize()} of {part.study}"
                 anchor = f"asked-{number}-{what.replace(' ', '-')}"
                 tables.append(_listed(what, anchor, question, title, "", rows, len(rows)))
+    words = []
+    for word in content.words:
+        for first in word.sentences[:1]:
+            about = {column: getattr(word, column) for column in _OF_A_WORD}
+            words.append(about | {"sentence": content.sentences[first]})
     if content.words:
-        columns = ("word", "model", "occupation", "origin", "gender", "z")
-        words = [
-            {**{column: getattr(word, column) for column in columns}, "sentence": content.sentences[first]}
-            for word in content.words
-            for first in word.sentences[:1]
-        ][:MOST_ROWS]
         what = "Words of the marked-word lists, each with a sentence that uses it. Sentences may offend."
         n = len(content.words)
         tables.append(_listed("words", "words-in-context", "how", "Words in context", what, words, n))
@@ -95,28 +95,16 @@ def _public(
         rows = stored
         if name in ("marked_words", "group_words"):
             rows = [r for r in where(stored, method="calibrated") if (r.get("rank") or 0) <= _WORDS_OF_A_LIST]
-        yield _listed(
-            name,
-            f"table-{number}-{name}",
-            "models" if name == "tests" and not number else schema.question,
-            schema.title.replace("{column}", f"“{stored[0].get('column')}”"),
-            schema.what,
-            rows,
-            len(stored),
-            files=tuple(f"{run}/tables/{name}.csv" for run in part.runs) if part else (f"{name}.csv",),
-            measured_with=measured_with(models, stored),
-        )
+        anchor = f"table-{number}-{name}"
+        question = "models" if name == "tests" and part is None else schema.question
+        title = schema.title.replace("{column}", f"“{stored[0].get('column')}”")
+        files = [f"{run}/tables/{name}.csv" for run in part.runs] if part else [f"{name}.csv"]
+        table = _listed(name, anchor, question, title, schema.what, rows, len(stored))
+        yield replace(table, files=tuple(files), measured_with=measured_with(models, stored))
 
 
 def _listed(
-    name: str,
-    anchor: str,
-    question: QuestionId,
-    title: str,
-    what: str,
-    rows: Sequence[Row],
-    n_stored: int,
-    **options: Any,
+    name: str, anchor: str, question: QuestionId, title: str, what: str, rows: Sequence[Row], n_stored: int
 ) -> ListedTable:
     rows = rows[:MOST_ROWS]
     headers = list(dict.fromkeys(header for row in rows for header in row))
@@ -132,7 +120,7 @@ def _listed(
             columns.append(Column(labels.column(header), is_number, cells))
         elif known:
             same.append((labels.column(header), cells[0]))
-    return ListedTable(name, anchor, question, title, what, columns, same, len(rows), n_stored, **options)
+    return ListedTable(name, anchor, question, title, what, columns, same, len(rows), n_stored)
 
 
 def _shown(header: str, value: Any) -> str:
