@@ -223,8 +223,10 @@ class Measurement:
 
     @in_file("printing")
     def headline(self, part: Part) -> Iterator[TitledTable]:
-        """Yield the tables that stand models side by side."""
-        return iter(())
+        """Yield the tables that stand models side by side; without a printing.py those that are `printed`."""
+        from biaskit.report.render.generic import tables_of
+
+        return tables_of(self.name, part.tables, part.study)
 
     @in_file("printing")
     def papers(self, part: Part, between: Mapping[str, Sequence[Row]]) -> Sequence[PaperTable]:

@@ -13,6 +13,8 @@ from biaskit.common.foreign import visible
 from biaskit.common.wording import count, short
 from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.progress import ModelPlan
+from biaskit.report.render.document import Document
+from biaskit.report.render.generic import tables_of
 from biaskit.report.render.html import Printed
 from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.shards import refuse_shard
@@ -121,6 +123,12 @@ class RunResult(Printed):
         'study=occugender'
         """
         return read_set(self.path, ()).analysis
+
+    def document(self) -> Document:
+        """Lay out what the command prints: the tables that are `printed`, notes and the signature."""
+        shown = read_set(self.path)
+        tables = tables_of(read_manifest(self.path)["engine"], shown.rows())
+        return Document(tuple(tables), self.warnings, str(shown.analysis["signature"]))
 
     def __repr__(self) -> str:
         return visible(f"{type(self).__name__}({str(self.path)!r}: {', '.join(self._summary())})")

@@ -65,6 +65,7 @@ class TableSchema:
     question: str = "sure"
     not_on_page: str = ""  # why
     alone: bool = False
+    printed: str = ""  # its columns on screens and in manuscripts (report/render/generic.py)
 
 
 def _table(owner: str, stated: Mapping[str, Any], of_file: Mapping[str, Any]) -> TableSchema:

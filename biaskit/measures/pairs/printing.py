@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from biaskit.common.wording import percent, percent_range, point_number, points_range
-from biaskit.report.render.cells import UNDEFINED
-from biaskit.report.render.document import Document, PaperTable, TitledTable, listed_table
+from biaskit.report.render.document import Document, PaperTable, TitledTable
+from biaskit.report.render.generic import printed_table
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, grouped, where
+from biaskit.tables.schema import SCHEMAS
 
 ALL = "all"
 NOTE = (
@@ -20,7 +20,6 @@ NOTE = (
     " preference for one gender."
 )
 MOST_STEREOTYPES = 40  # more are in pair_groups.csv alone
-HEADS = ("women", "where women expected", "where men expected", "difference", "expected side", "pairs")
 
 
 def pair_document(tables: Tables, notes: Sequence[str], signature: str) -> Document:
@@ -46,45 +45,23 @@ def _tables(tables: Tables, *, stereotypes: bool = True) -> Iterator[PaperTable]
         estimator = rows[0]["estimator"]
         name = model if estimator in ("exact", None, "") else f"{model} ({estimator})"
         title = f"{name}: % of the probability of both sentences"
-        yield PaperTable(f"pairs-{slug(model)}", _table(title, "language", where(rows, stereotype=ALL)))
+        for table in _table(title, "language", where(rows, stereotype=ALL)):
+            yield PaperTable(f"pairs-{slug(model)}", table)
         by_stereotype = [row for row in where(rows, language=ALL) if row["stereotype"] != ALL]
         if by_stereotype and stereotypes:
             more = len(by_stereotype) - MOST_STEREOTYPES
             title = f"{name}, by stereotype" + (f" ({more} more in pair_groups.csv)" if more > 0 else "")
-            table = _table(title, "stereotype", by_stereotype[:MOST_STEREOTYPES])
-            yield PaperTable(f"pairs-stereotypes-{slug(model)}", table)
+            for table in _table(title, "stereotype", by_stereotype[:MOST_STEREOTYPES]):
+                yield PaperTable(f"pairs-stereotypes-{slug(model)}", table)
 
 
-def _table(title: str, name: str, rows: Sequence[Row]) -> TitledTable:
+def _table(title: str, name: str, rows: Sequence[Row]) -> Iterator[TitledTable]:
     """Make a table with a line for each row, that of all last, without columns that have no number."""
     lines = []
     for row in sorted(rows, key=lambda row: row[name] == ALL):
-        both = row["gap"] is not None
-        line = (
-            str(row[name]) or "(none)",
-            _with_ends(row, "female_share", "ci"),
-            percent(row["share_where_female"]) if both else UNDEFINED,
-            percent(row["share_where_male"]) if both else UNDEFINED,
-            _with_ends(row, "gap", "gap", point_number, points_range),
-            _with_ends(row, "expected_rate", "expected"),
-            str(row["n_pairs"]),
-        )
+        line = {**row, name: row[name] or "(none)"}
+        if row["gap"] is None:
+            line |= dict.fromkeys(("share_where_female", "share_where_male"))
         lines.append(line)
-    heads = (name, *HEADS)
-    shown = [i for i in range(len(heads)) if any(line[i] != UNDEFINED for line in lines)]
-    cells = [tuple(line[i] for i in shown) for line in lines]
-    return listed_table(title, [heads[i] for i in shown], cells, note=NOTE)
-
-
-def _with_ends(
-    row: Row,
-    name: str,
-    ends: str,
-    number: Callable[[float], str] = percent,
-    interval: Callable[[float, float], str] = percent_range,
-) -> str:
-    """Write a number with its interval, `<ends>_low` to `<ends>_high`."""
-    if row[name] is None:
-        return UNDEFINED
-    low, high = row[f"{ends}_low"], row[f"{ends}_high"]
-    return number(row[name]) + (f" [{interval(low, high)}]" if low is not None else "")
+    printed = SCHEMAS["pair_groups"].printed.replace("language", name)
+    yield from printed_table(title, printed, lines, note=NOTE, known=True)

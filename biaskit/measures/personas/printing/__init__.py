@@ -26,7 +26,7 @@ __all__ = ["headline", "papers"]
 
 def papers(part: Part, between: Mapping[str, Sequence[Row]]) -> list[PaperTable]:
     """Make the tables of GAS(P), of marked words, and of a user's own groups."""
-    groups = group_papers(part.tables.get("group_lists", ()), part.tables.get("group_words", ()))
+    groups = group_papers(part.tables.get("group_words", ()), part.tables.get("group_lists", ()))
     of_paper = paper_tables(part.tables, between, claim=part.claim(GASP))
     return [*of_paper, *word_tables(part.tables), *groups]
 
