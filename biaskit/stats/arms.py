@@ -28,8 +28,6 @@ class Arm(NamedTuple):
     prompt_form: str
 
 
-OF_PAIRS = ("pairs", 0, "plain", "sentence")
-"""An arm of pairs of sentences, after its model."""
 BOUNDED = "top-k"
 """The estimator whose cells have ends that hold the exact share: only the ends are tested."""
 

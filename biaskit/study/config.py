@@ -176,7 +176,7 @@ def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping
 
 def fields_of(study: type[BaseModel], name: str) -> Mapping[str, FieldInfo]:
     """Find the keys of a table of a study; none where the key is a value."""
-    return _fields_at(study, (name, ""))
+    return _fields_at(study, (name,))
 
 
 def _nested(annotation: Any) -> Any:
