@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from biaskit.exchange.card import CardTable
     from biaskit.exchange.lm_eval_task import Asked
     from biaskit.exchange.results import Named
-    from biaskit.measures.personas.examples import Shown
     from biaskit.progress import Watcher
     from biaskit.records import DrawRequest, ScoreRequest
-    from biaskit.report.content import Content
+    from biaskit.report.content import Content, Shown
     from biaskit.report.figures import FigureKind
-    from biaskit.report.findings.sentence import Said
+    from biaskit.report.findings.labour import Slope
+    from biaskit.report.findings.sentence import Sentence
     from biaskit.report.questions import QuestionId
     from biaskit.report.render.document import PaperTable, TitledTable
     from biaskit.report.result import RunResult
@@ -197,13 +197,23 @@ class Measurement:
     # --- the page -------------------------------------------------------------------------------------
 
     @in_file("findings")
-    def findings(self, content: Content) -> Iterator[Said]:
+    def findings(self, content: Content) -> Iterator[Sentence]:
         """Yield the sentences that its tables allow."""
         return iter(())
 
     @in_file("findings")
+    def slopes(self, content: Content) -> Iterator[Slope]:
+        """Yield its slopes on labour statistics: a page judges those of all kinds together."""
+        return iter(())
+
+    @in_file("findings")
     def limits(self, parts: Sequence[Part]) -> Iterator[str]:
-        """Yield what its numbers cannot show."""
+        """Yield what its numbers cannot show; `parts`: all of a page."""
+        return iter(())
+
+    @in_file("findings")
+    def not_measured(self, parts: Sequence[Part]) -> Iterator[str]:
+        """Yield what its runs could measure too, each with its command; `parts`: all of a page."""
         return iter(())
 
     @in_file("figures")
@@ -291,10 +301,20 @@ def stated(name: str) -> dict[str, Any]:
 
 
 @cache
+def words(name: str) -> Mapping[str, Any]:
+    """Read the words.toml of a folder: templates of its sentences, its limits; imports no code."""
+    return _toml(name, "words.toml")
+
+
+@cache
 def _spec(name: str) -> Mapping[str, Any]:
+    return _toml(name, "tables.toml")
+
+
+def _toml(name: str, file_name: str) -> Mapping[str, Any]:
     found = find_spec(f"biaskit.measures.{name}")
     places = list(found.submodule_search_locations or ()) if found else []
-    file = Path(places[0]) / "tables.toml" if places else None
+    file = Path(places[0]) / file_name if places else None
     return tomllib.loads(file.read_text("utf-8")) if file and file.is_file() else {}
 
 

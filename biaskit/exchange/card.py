@@ -10,7 +10,7 @@ from biaskit.common.wording import count
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.measurement import measurement
 from biaskit.report.content import Content
-from biaskit.report.findings import say
+from biaskit.report.findings import sentences
 from biaskit.report.page.labels import VERDICTS
 from biaskit.report.render.document import TitledTable
 from biaskit.runs.collection import Model, Part
@@ -51,7 +51,7 @@ def _lines(content: Content) -> Iterator[str]:
     yield from (f"- {markdown(line)}" for line in content.verified)
     for part in content.parts:
         yield from _numbers(part)
-    statements = say(content)
+    statements = sentences(content)
     findings = [finding for finding in statements.findings if finding.verdict != "not-measured"]
     yield from ("", "### What the numbers say", "")
     for finding in findings[:MOST_SENTENCES]:

@@ -94,7 +94,7 @@ class RunResult(Printed):
             return table
         manifest = read_manifest(self.path)
         resolved = manifest["resolved"]
-        if manifest["engine"] == "probe":
+        if "groups" in resolved:
             first, second = self.analysis()["choices"].get("contrast") or resolved["contrast"]
             return empty_table(name, groups=resolved["groups"], contrast=(first, second))
         return empty_table(name, scoped=bool(resolved.get("templates")))

@@ -262,7 +262,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
         contrast=(str(contrast[0]), str(contrast[1])),
         floor=float(choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))),
         strict=any(run.analysis.get("choices", {}).get("conclusion") == {"rule": "strict"} for run in group),
-        templates=_entries(group, "pairs") or _entries(group, "templates") or _entries(group, "prompts"),
+        templates=_entries(group, measurement(first.engine).asked) or _entries(group, "templates"),
         instructions=_entries(group, "instructions"),
         commands=tuple(str(run.manifest.get("command", "")) for run in group),
         claims=together([claims_of(run.manifest["resolved"]) for run in group]),

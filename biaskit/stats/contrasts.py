@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.stats.arms import Arm, CellValues, empty_note, group_pairs
+from biaskit.stats.arms import CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
 from biaskit.stats.crossed import Spread, crossed_test, spread_of_difference, spread_of_mean
@@ -54,13 +54,6 @@ class Scope:
     group_a: str | None = None
     group_b: str | None = None
     unit: str = "job"
-
-
-def scope_of(arm: Arm, contrast: str) -> Scope:
-    """Scope a row of the prober within one arm: what is not contrasted is the same on both sides."""
-    number = str(arm.instruction_id)
-    where = arm.bias_type, arm.setting, arm.prompt_form
-    return Scope("probe", contrast, arm.model, arm.model, *where, number, number)
 
 
 def between_groups(

@@ -11,9 +11,9 @@ from biaskit.arguments import checked
 from biaskit.common.wording import short
 from biaskit.errors import UsageError
 from biaskit.measures.pairs.design import resolve
+from biaskit.measures.pairs.printing import pair_document
 from biaskit.measures.pairs.study import PairsStudy
 from biaskit.report.render.document import Document
-from biaskit.report.render.pairs import pair_document
 from biaskit.report.result import RunResult, table_property
 from biaskit.runs.claims import OWN_LISTS
 from biaskit.runs.objects import lending

@@ -9,9 +9,9 @@ from typing import Any, Unpack
 
 from biaskit.arguments import checked
 from biaskit.measures.personas.design import resolve
+from biaskit.measures.personas.printing.document import personas_document
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.report.render.document import Document
-from biaskit.report.render.personas import personas_document
 from biaskit.report.result import RunResult, table_property
 from biaskit.runs.claims import GASP, claims_of
 from biaskit.runs.manifest import read_manifest

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import joined
+from biaskit.measures.probe.arms import scope_of
 from biaskit.measures.probe.contrasts import arm_of
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
@@ -25,7 +26,7 @@ from biaskit.stats.arms import (
     group_pairs,
     rows_of_groups,
 )
-from biaskit.stats.contrasts import Row, between_groups, scope_of, within_jobs
+from biaskit.stats.contrasts import Row, between_groups, within_jobs
 from biaskit.stats.crossed import share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, NAMED, OUTCOME_SHARE, TESTED_OUTCOMES

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from biaskit.arguments import TEXT, checked
 from biaskit.errors import UsageError
 from biaskit.measures.probe.design import read, resolve
-from biaskit.measures.probe.papers import frame_of
+from biaskit.measures.probe.printing.document import probe_document
+from biaskit.measures.probe.printing.papers import frame_of
 from biaskit.measures.probe.study import ProbeStudy
 from biaskit.report.render.document import Document
-from biaskit.report.render.probe import probe_document
 from biaskit.report.result import RunResult, table_property
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.objects import lending

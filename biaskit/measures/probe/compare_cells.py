@@ -13,9 +13,10 @@ from biaskit.compare.comparison import MODELS
 from biaskit.compare.pairs import SidePair
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
+from biaskit.measures.probe.arms import scope_of
 from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.contrasts import Row, Scope, gaps_between_groups, scope_of, within_jobs
+from biaskit.stats.contrasts import Row, Scope, gaps_between_groups, within_jobs
 from biaskit.tables.reasons import ESTIMATORS_DIFFER
 
 

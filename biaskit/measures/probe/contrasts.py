@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from biaskit.common.wording import joined
+from biaskit.measures.probe.arms import scope_of
 from biaskit.records import NO_INSTRUCTION, Cell
 from biaskit.stats.arms import (
     FEMALE_DOMINATED,
@@ -28,7 +29,6 @@ from biaskit.stats.contrasts import (
     between_groups,
     estimate_only,
     gaps_between_groups,
-    scope_of,
     within_jobs,
 )
 

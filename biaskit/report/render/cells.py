@@ -8,6 +8,9 @@ from typing import Any
 from biaskit.report.render.document import Heading, TitledTable
 from biaskit.tables.query import Row
 
+LABEL = 40
+"""Letters of a model's label in a table that stands models side by side."""
+UNDEFINED = "–"
 Columns = Mapping[str, str | Callable[[Any], object]]
 """Heading → the column of the stored table under it, or a function that makes the cell of a row."""
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
 from biaskit.measures.personas.design import PersonasDesign
+from biaskit.measures.personas.findings.words import surely_longer
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocuments, read_imported
 from biaskit.measures.personas.words.groups import (
@@ -26,7 +27,6 @@ from biaskit.measures.personas.words.groups import (
     words_of_labels,
 )
 from biaskit.measures.personas.words.log_odds import THRESHOLD, Prior, z_scores
-from biaskit.report.findings.marked_words import surely_longer
 from biaskit.study.config import build_study
 from biaskit.tables.query import Row, defined, where
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from biaskit.common.wording import share_with_interval
+from biaskit.measures.personas.printing.groups import group_tables
 from biaskit.report.render.cells import beyond, in_list, number, p_value, percent, signed, span, table
 from biaskit.report.render.document import Document, TitledTable
-from biaskit.report.render.groups import group_tables
 from biaskit.runs.claims import Claim
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, where

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, first_words, people, short
-from biaskit.report.content import Content
-from biaskit.report.findings.finding import BY_CHANCE, Topic, is_answered, leads_of, noted, parts_of
-from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Said, said, sentence
-from biaskit.report.findings.texts import texts_measured, whose
+from biaskit.measures.personas.findings.texts import texts_measured, whose
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
+from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.verdict import Verdict
@@ -25,11 +25,11 @@ SURE = 0.05
 BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond")
 
 
-def words(content: Content) -> Iterator[Said]:
+def words(content: Content) -> Iterator[Sentence]:
     """Say which word lists are longer than chance, judged together, and their first words."""
     # Under a question that has an answer, or that nothing else can answer (methods/tests#verdicts).
     listed = is_answered(content, "how") or not defined(leads_of(content, "how"), "p_value")
-    for part in parts_of(content, "personas"):
+    for part in parts_of(content.parts, "personas"):
         yield from _genders(part, listed=listed)
         yield from _groups(part)
 
@@ -66,24 +66,28 @@ def words_of(part: Part, longer: Sequence[Row], gender: str) -> list[str]:
 def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
     known, missing = defined(lists, *BEYOND), undefined(lists, *BEYOND)
     longer = sum(row["n_marked_beyond"] > row["null_p95_beyond"] for row in known)
-    notes = [f"{longer} of {count(len(known), 'list')} longer than 95 % of shuffled ones"] if known else []
-    notes += [f"{len(surely_longer(known))} judged together ({BY_CHANCE})"] if known else []
-    notes += [f"{count(len(missing), 'list')} not measured", *noted(missing)] if missing else []
+    notes = []
+    if known:
+        notes.append(f"{longer} of {count(len(known), 'list')} longer than 95 % of shuffled ones")
+        notes.append(f"{len(surely_longer(known))} judged together ({BY_CHANCE})")
+    if missing:
+        notes += [f"{count(len(missing), 'list')} not measured", *noted(missing)]
     if any(row.get("origin") == "specified" for row in lists):
         notes.append("gender in the prompt")
-    if rivals := [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]:
+    rivals = [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]
+    if rivals:
         notes.append(f"compared with {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
     return texts_measured(part, model, (), "calibrated Marked Words", *notes)
 
 
-def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: Topic) -> Said:
+def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: str) -> Sentence:
     """Say that no list is measured, or none is longer than chance."""
     measured = bool(defined(lists, *BEYOND))
     templates = ["Without gendered words, no clear sign of words that mark {what} in {whose}."]
     if not measured:
         missing = "Words that mark {what} in {whose} are not measured"
         templates = [missing + " ({why}).", missing + "."]
-    text = sentence(
+    text = filled(
         *templates,
         what=Foreign(what),
         whose=whose(part, model),
@@ -91,32 +95,35 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: To
     )
     verdict: Verdict = "shown" if measured else "not-measured"
     using = _measured(part, model, lists)
-    return said(text, topic, "how", verdict, using, about=f"how-{topic}")
+    return sentence_of(text, topic, "how", verdict, using, about=f"how-{topic}")
 
 
-def _marked(lists: Sequence[Row], marked: Sequence[str], topic: Topic, using: str, **pieces: Piece) -> Said:
+def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str, **pieces: Piece) -> Sentence:
     """Say how many words lists have without gendered words, how many by chance, and the first of them."""
     n, means = sum(row["n_marked_beyond"] for row in lists), [row["null_mean"] for row in lists]
     by_chance = None if None in means else sum(means)
-    shown = "" if by_chance is None else f"{by_chance:.0f}" if by_chance >= 0.95 else f"{by_chance:.1f}"
+    chance = ""
+    if by_chance is not None and by_chance < n:
+        chance = f" (by chance: {by_chance:.{0 if by_chance >= 0.95 else 1}f})"
     first = [Foreign(word, "“", "”") for word in marked[:N_WORDS]]
     clause = "{n} ungendered words mark {who} in {whose}{chance}"
-    places = [", ".join(f"{{word{i}}}" for i in range(k)) for k in range(len(first), 0, -1)]
-    text = sentence(
+    words_in_text = [f"{{word{i}}}" for i in range(len(first))]
+    places = [", ".join(words_in_text[:k]) for k in range(len(first), 0, -1)]
+    text = filled(
         *(f"{clause}: {place}." for place in places),
         f"{clause}.",
         n=f"{n:,}",
-        chance=f" (by chance: {shown})" if by_chance is not None and by_chance < n else "",
+        chance=chance,
         **{f"word{i}": word for i, word in enumerate(first)},
         **pieces,
     )
-    return said(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
+    return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
 
 
 # --- genders, then groups --------------------------------------------------------------------------------
 
 
-def _genders(part: Part, *, listed: bool) -> Iterator[Said]:
+def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
     """Speak of texts whose gender was read; where no list is measured, of those whose gender was given."""
     read = lists_of(part)
     every = read if defined(read, *BEYOND) else lists_of(part, "specified") or read
@@ -133,7 +140,7 @@ def _genders(part: Part, *, listed: bool) -> Iterator[Said]:
             yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
 
 
-def _groups(part: Part) -> Iterator[Said]:
+def _groups(part: Part) -> Iterator[Sentence]:
     """Speak of the longest lists of a column's own groups, then of one gender of a group."""
     every = where(part.tables.get("group_lists", ()), method="calibrated")
     sure = sorted(

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, people, short
-from biaskit.measures.personas.papers import MOST_LETTERS
-from biaskit.report.findings.marked_words import BEYOND, surely_longer
+from biaskit.measures.personas.findings.words import BEYOND, surely_longer
+from biaskit.measures.personas.printing.document import ORIGINS, WHO
+from biaskit.measures.personas.printing.papers import MOST_LETTERS
 from biaskit.report.render.cells import number, p_value
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
-from biaskit.report.render.personas import ORIGINS, WHO
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, defined, distinct, first, grouped, where
 

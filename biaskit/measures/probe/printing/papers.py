@@ -7,11 +7,7 @@ from dataclasses import replace
 
 from biaskit.common.wording import count
 from biaskit.measures.probe.design import ProbeDesign
-from biaskit.records import NO_INSTRUCTION
-from biaskit.report.reasons import because
-from biaskit.report.render.document import PaperTable, TitledTable
-from biaskit.report.render.pairs import pair_tables
-from biaskit.report.render.probe import (
+from biaskit.measures.probe.printing.document import (
     SETTINGS,
     Blocks,
     Frame,
@@ -21,6 +17,9 @@ from biaskit.report.render.probe import (
     by_settings,
     by_types,
 )
+from biaskit.records import NO_INSTRUCTION
+from biaskit.report.reasons import because
+from biaskit.report.render.document import PaperTable, TitledTable
 from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim, claims_of, summary_of
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
@@ -42,10 +41,6 @@ def paper_tables(part: Part) -> list[PaperTable]:
     table of another question than the paper's has neither the paper's title nor its file name.
     """
     groups = part.tables.get("probe_groups", ())
-    if part.engine != "probe":
-        return []
-    if "pair_groups" in part.tables:
-        return [PaperTable(name, table) for name, table in pair_tables(part.tables)]
     tables_of = _mattern if any(map(part.claim, MATTERN.values())) else _occugender
     level_of = {int(i["id"]): str(i.get("level") or "") for i in part.instructions}
     genders = part.groups or tuple(distinct(groups, "gender"))

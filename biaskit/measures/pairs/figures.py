@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from biaskit.common.wording import count
+from biaskit.report.figures import FigureKind
+from biaskit.report.figures.differences import models
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, point, shares
 from biaskit.report.figures.view import View, portions
+from biaskit.report.questions import QuestionId
 from biaskit.tables.query import Row, distinct, where
 
 MOST_ROWS, MOST_PANELS = 44, 5
 _SHARE = ("female_share", "ci_low", "ci_high")
 ARROWS = {"female": "→", "male": "←"}
+
+
+def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
+    """Name the kinds of figures in the order of the page."""
+    return {"say": (pairs,), "models": (models,)}
 
 
 def pairs(view: View) -> Iterator[Figure]:

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import percent
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.items import estimators_of
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, number, shares
 from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
 from biaskit.report.figures.view import View, spread
-from biaskit.report.findings.blocks import jobs_of
+from biaskit.report.findings.groups import jobs_of
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
 from biaskit.tables.query import Row, distinct, first, grouped, where
 
@@ -42,6 +41,14 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     )
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     return Plot(bands, caption, legend)
+
+
+def estimators_of(rows: Sequence[Row]) -> str:
+    """Write a sentence for a caption where estimators, and so intervals, differ; "" where they do not."""
+    of_models = {str(row["model"]): str(row["estimator"]) for row in rows}
+    if len(set(of_models.values())) < 2:
+        return ""
+    return f"Estimators differ: {', '.join(f'{cut(m)} {cut(e)}' for m, e in of_models.items())}. "
 
 
 def _n_jobs(rows: Sequence[Row]) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from biaskit.common.wording import count
+from biaskit.measures.personas.findings.words import BEYOND, surely_longer
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Axis, Band, Bar, Panel, Plot
 from biaskit.report.figures.style import cut, look_of, people
 from biaskit.report.figures.view import View
-from biaskit.report.findings.marked_words import BEYOND, surely_longer
 from biaskit.tables.query import Row, defined, distinct, grouped, where
 
 MOST_PANELS = 6

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from biaskit.measures.personas.printing.document import WHO
 from biaskit.report.reasons import because
 from biaskit.report.render.cells import number, p_value, percent, signed, span
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
-from biaskit.report.render.personas import WHO
 from biaskit.runs.claims import Claim
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, Tables, contrast_of, distinct, first, grouped, mean_over_prompts, where

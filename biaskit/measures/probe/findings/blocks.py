@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import Any
 
 from biaskit.common.wording import count, listed, number_range, points, short
-from biaskit.report.content import Content
-from biaskit.report.findings.finding import Topic, measured_by, noted, parts_of, tests
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.finding import measured_by, noted, tests
+from biaskit.report.findings.groups import SPLIT, are_fields, one_group
 from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
-
-SPLIT = ("female-dominated", "male-dominated")
-SIDES = ("model_a", "model_b")
-SHORT_NAME = 12
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,7 @@ class ProbeBlock:
         }
 
     @property
-    def topic(self) -> Topic:
+    def topic(self) -> str:
         """Explicit and implicit prompts have topics of their own."""
         return "probe-explicit" if self.bias_type == "explicit" else "probe-implicit"
 
@@ -76,11 +72,11 @@ class ProbeBlock:
 
     @property
     def about(self) -> str:
-        """What its sentences are about (`Said.about`): one thing for each bias type."""
+        """What its sentences are about (`Sentence.about`): one thing for each bias type."""
         return f"say-{self.bias_type}"
 
     def claim(self, model: str, row: Row, *notes: str, **pieces: Piece) -> dict[str, Any]:
-        """Arguments of `kinds.claim` for a model's row, beside kind and row."""
+        """Arguments of `claim` for a model's row, beside its templates and the row."""
         return {
             "topic": self.topic,
             "measured": measured(self, model, [row], *notes),
@@ -163,50 +159,8 @@ def blocks_of(part: Part) -> list[ProbeBlock]:
 
 def blocks_in(content: Content) -> Iterator[ProbeBlock]:
     """List the blocks of every part of a page."""
-    return (block for part in parts_of(content, "probe") for block in blocks_of(part))
-
-
-def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
-    """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
-    way = itemgetter("bias_type", "prompt_form")
-    ways = {(row[side], *way(row)) for row in rows for side in sides}
-    every = [
-        row
-        for part in parts_of(content, "probe")
-        for row in in_main_setting(where(part.tables.get("probe_groups", ()), instruction_id=0))
-    ]
-    labels = {row["model"] for row in every}
-    named = {(label if label in labels else None, *rest) for label, *rest in ways}
-    return coverage_of(row for row in every if {(row["model"], *way(row)), (None, *way(row))} & named)
-
-
-def are_fields(part: Part) -> bool:
-    """Whether items are fields of study, held against doctorates (methods/prompts#fields-of-study)."""
-    return part.study.startswith("fields-of-study")
-
-
-def jobs_of(part: Part, group: str) -> str:
-    """Name a group of jobs in words."""
-    noun = "fields" if are_fields(part) else "jobs"
-    if group in SPLIT:
-        who = "women" if group == SPLIT[0] else "men"
-        return f"fields with mostly {who}" if are_fields(part) else f"jobs mostly held by {who}"
-    return f"{noun} of the group “{short(group)}”"
-
-
-def one_group(part: Part, group: str) -> Piece:
-    """Name a group of jobs in a sentence; "" is all of them."""
-    if not group:
-        return "all fields" if are_fields(part) else "all jobs"
-    return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
-
-
-def two_groups(part: Part, a: str, b: str) -> Piece:
-    """Name two groups of jobs at once in a sentence."""
-    if a in SPLIT and b in SPLIT:
-        who = "women’s and men’s" if a == SPLIT[0] else "men’s and women’s"
-        return f"{who} {'fields' if are_fields(part) else 'jobs'}"
-    return f"the groups “{short(a, SHORT_NAME)}” and “{short(b, SHORT_NAME)}”"
+    for part in parts_of(content.parts, "probe"):
+        yield from blocks_of(part)
 
 
 def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *extra: str) -> str:
@@ -219,6 +173,7 @@ def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *ex
     notes = [*extra, *noted([*rows, *shares])]
     # A service that shows only its likeliest words leaves bounds around a share.
     widths = [row["share_high"] - row["share_low"] for row in defined(shares, "share_low", "share_high")]
-    notes += [f"bounds of up to {points(max(widths))} around a share"] if widths else []
+    if widths:
+        notes.append(f"bounds of up to {points(max(widths))} around a share")
     form = f"{block.form} prompts"
     return measured_by(listed(distinct(shares, "estimator")), form, size, short(model), notes=notes)

@@ -9,7 +9,7 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, shares
 from biaskit.report.figures.style import HATCHES, asked, look_of, people
 from biaskit.report.figures.view import View, spread
-from biaskit.report.findings.blocks import jobs_of
+from biaskit.report.findings.groups import jobs_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, without_instruction
 
 EVERY_GROUP = "all"

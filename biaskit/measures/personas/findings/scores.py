@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, short
-from biaskit.report.content import Content
-from biaskit.report.findings.finding import Topic, noted, outcome_of, parts_of, shown_ends, women_against_men
-from biaskit.report.findings.kinds import NEARER, SEPARATED, Kind, claim
-from biaskit.report.findings.sentence import DETAIL, Piece, Said, said, sentence, why
-from biaskit.report.findings.texts import are_imported, models_of, texts_measured, whose
+from biaskit.measures.personas.findings.texts import (
+    are_imported,
+    models_of,
+    texts_measured,
+    whose,
+    women_against_men,
+)
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.claims import Templates, claim, templates_of
+from biaskit.report.findings.finding import noted, outcome_of, shown_ends
+from biaskit.report.findings.sentence import DETAIL, Piece, Sentence, filled, sentence_of, why
 from biaskit.runs.collection import Part
 from biaskit.stats.classification import CHANCE
 from biaskit.stats.verdict import verdict_of
@@ -18,6 +24,7 @@ from biaskit.tables.query import Row, defined, distinct, undefined, where
 
 CARRIED = "auc_transfer"
 BEYOND = 0.05
+_TEMPLATES = templates_of("personas")
 _LEARNT = {
     CARRIED: "trained on texts with the gender in the prompt, tested on the others",
     "auc_associated": "trained and tested on texts without a gender in the prompt",
@@ -25,19 +32,19 @@ _LEARNT = {
 }
 
 
-def scores(content: Content) -> Iterator[Said]:
+def scores(content: Content) -> Iterator[Sentence]:
     """Say what areas under the curve and SRB show; of a positive control only that it is one."""
-    for part in parts_of(content, "personas"):
+    for part in parts_of(content.parts, "personas"):
         for model in models_of(part):
             if is_control(part):
                 scored = vectors_of(part.tables["srb"])
                 using = texts_measured(part, model, (), *scored, "hold-out")
-                text = sentence(
+                text = filled(
                     "Positive control, not a result: a part of {whose} with a requested gender is scored as "
                     "if it had none.",
                     whose=whose(part, model),
                 )
-                yield said(text, "srb", "how", measured=using, strength=DETAIL)
+                yield sentence_of(text, "srb", "how", measured=using, strength=DETAIL)
                 continue
             yield from _areas(part, model)
             yield from _srb(part, model)
@@ -55,8 +62,14 @@ def vectors_of(rows: Sequence[Row]) -> list[str]:
 
 
 def _claim(
-    kind: Kind, part: Part, model: str, row: Row | None, missing: Sequence[Row], topic: Topic, *notes: str
-) -> Iterator[Said]:
+    templates: Templates,
+    part: Part,
+    model: str,
+    row: Row | None,
+    missing: Sequence[Row],
+    topic: str,
+    *notes: str,
+) -> Iterator[Sentence]:
     """Make the sentence of a row with an estimate; without one say why, if there are `missing` rows.
 
     None of a detail whose lead is not named.
@@ -67,34 +80,37 @@ def _claim(
     if row is not None and row["estimate"] is not None:
         using = texts_measured(part, model, (), *notes, *noted([row, *missing]))
         pieces = {**whose_texts, **(_pairs(row) if topic == "transfer" else {})}
-        yield claim(kind, row, topic, using, model=model, about=about, pieces=pieces)
+        yield claim(templates, row, topic, using, model=model, about=about, pieces=pieces)
     elif missing:
         using = texts_measured(part, model, (), *notes, *noted(missing))
-        text = sentence(*kind.templates("not-measured"), **whose_texts, why=why(missing[0]))
-        yield said(text, topic, "how", "not-measured", using, about=about)
+        text = filled(*templates.of("not-measured"), **whose_texts, why=why(missing[0]))
+        yield sentence_of(text, topic, "how", "not-measured", using, about=about)
 
 
-def _areas(part: Part, model: str) -> Iterator[Said]:
+def _areas(part: Part, model: str) -> Iterator[Sentence]:
     """Claim the first area that was measured, `auc_transfer` before the others, and note the rest."""
     means = where(part.tables.get("text_transfer", ()), occupation=ALL_OCCUPATIONS, model=model)
     quantities = sorted(AREAS, key=lambda quantity: quantity != CARRIED)
-    tested = {q: row for q in quantities if (row := women_against_men(part, model, q)) is not None}
-    measured = {q: row for q, row in tested.items() if row["estimate"] is not None}
-    tried = {quantity: row for quantity, row in measured.items() if row["p_value"] is not None}
+    measured: dict[str, Row] = {}
+    for quantity in quantities:
+        tested = women_against_men(part, model, quantity)
+        if tested is not None and tested["estimate"] is not None:
+            measured[quantity] = tested
+    tried = [quantity for quantity, row in measured.items() if row["p_value"] is not None]
     used = next(iter(tried or measured), CARRIED)
     notes = [f"{_LEARNT[used]}, without gendered words and names"]
-    for quantity, row in measured.items():
+    for quantity, other in measured.items():
         if quantity != used:
-            verdict = {"higher": "", "no-clear-difference": ", no clear sign"}.get(outcome_of(row), "")
-            shown = _pairs(row)
+            verdict = {"higher": "", "no-clear-difference": ", no clear sign"}.get(outcome_of(other), "")
+            shown = _pairs(other)
             notes.append(f"{_LEARNT[quantity]}: {shown['pairs']} of 100 pairs{shown['span']}{verdict}")
     if used != CARRIED and are_imported(part):
         notes += noted(undefined(means, "auc")[:1])
     missing = [] if defined(means, "auc") else means
-    row = measured.get(used)
+    row: Row | None = measured.get(used)
     if row is not None and used != CARRIED and outcome_of(row) == "lower":  # under chance
         row = {**row, "verdict": "no-clear-difference"}
-    yield from _claim(SEPARATED, part, model, row, missing, "transfer", *notes)
+    yield from _claim(_TEMPLATES["separated"], part, model, row, missing, "transfer", *notes)
 
 
 def _pairs(row: Row) -> dict[str, Piece]:
@@ -111,14 +127,16 @@ def _pairs(row: Row) -> dict[str, Piece]:
     return {"pairs": of_hundred(row["estimate"]), "span": f" [{low} to {high}{unit}]"}
 
 
-def _srb(part: Part, model: str) -> Iterator[Said]:
+def _srb(part: Part, model: str) -> Iterator[Sentence]:
     """Claim women's SRB against men's, without gender words (methods/srb#srb-content)."""
     rows = where(part.tables.get("srb", ()), model=model)
     known, test = defined(rows, "srb"), women_against_men(part, model, "srb_content")
     notes = [*vectors_of(known), "without gendered words"]
-    if tested := defined(known, "srb_content_p_value"):
+    tested = defined(known, "srb_content_p_value")
+    if tested:
         beyond = sum(row["srb_content_p_value"] <= BEYOND for row in tested)
         notes.append(f"{beyond} of {count(len(tested), 'score')} outside the permutation baseline (p ≤ 0.05)")
-    missing = undefined(rows, "srb") if not known else [test] if test is not None else []
-    missing = [row for row in missing if row.get("estimate") is None]
-    yield from _claim(NEARER, part, model, test, missing, "srb", *notes)
+    missing = undefined(rows, "srb")
+    if known:
+        missing = [test] if test is not None and test["estimate"] is None else []
+    yield from _claim(_TEMPLATES["nearer"], part, model, test, missing, "srb", *notes)

@@ -9,15 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, points, short
+from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
 from biaskit.report.content import Content
-from biaskit.report.findings.blocks import ProbeBlock, blocks_in, measured, one_group, two_groups
+from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import DIRECTED, outcome_of, shared, tests
-from biaskit.report.findings.kinds import CHANGE, GAP_CHANGE, claim
-from biaskit.report.findings.sentence import STRENGTH, Foreign, Piece, Said, said, sentence, who, why, within
+from biaskit.report.findings.groups import one_group, two_groups
+from biaskit.report.findings.sentence import (
+    STRENGTH,
+    Foreign,
+    Piece,
+    Sentence,
+    filled,
+    sentence_of,
+    who,
+    why,
+    within,
+)
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.coverage import coverage_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
+_TEMPLATES = templates_of("probe")
 CAUSES = {
     "instructions": ("debiasing prompt {name}", "debiasing prompt"),
     "levels": ("the abstraction level “{name}”", "abstraction level"),
@@ -26,7 +38,7 @@ CAUSES = {
 """Contrast → the cause of a change, and the noun that is counted."""
 
 
-def instructions(content: Content) -> Iterator[Said]:
+def instructions(content: Content) -> Iterator[Sentence]:
     """Say what debiasing prompts, their levels and a dialogue change."""
     for block in blocks_in(content):
         scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
@@ -42,7 +54,7 @@ def instructions(content: Content) -> Iterator[Said]:
                     yield from _changes(block, model, name, rows_by_model.get((model,), ()))
 
 
-def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> Iterator[Said]:
+def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> Iterator[Sentence]:
     """Say the largest clear change, and how many are clear; nothing of rows that answer no question."""
     rows = [row for row in rows if verdict_of(row) != "shown"]
     of_gap = bool(rows) and rows[0]["quantity"] == "group_gap"
@@ -51,31 +63,10 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     if not rows or (of_gap and not tested):
         return
     clear = [row for row in changes if outcome_of(row) in DIRECTED]
-    cause, counted = CAUSES[name]
     if clear:
-        row = max(clear, key=lambda row: abs(row["estimate"]))
-        before, placed, after = cause.partition("{name}")
-        pieces: dict[str, Piece] = {
-            "cause": Foreign(row["instruction_a"], before, after) if placed else cause,
-            "who": who(block.gender),
-            "jobs": one_group(block.part, row["group_a"]),
-            "groups": two_groups(block.part, row["group_a"], row["group_b"]),
-            "moves": "changes",
-        }
-        texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
-        words = short(texts.get(str(row["instruction_a"])) or "")
-        notes = [f"debiasing prompt {row['instruction_a']}: “{words}”"] if words else []
-        groups = {"group_a": row["group_a"], "group_b": row["group_b"]}
-        kind = GAP_CHANGE if of_gap else CHANGE
-        if of_gap and (before_it := first(block.tests_of(model), **groups)) is not None:
-            gap, left = before_it["estimate"], before_it["estimate"] + row["estimate"]
-            pieces["moves"] = "turns" if gap * left < 0 else "widens" if abs(left) > abs(gap) else "narrows"
-            notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
-        arguments = block.claim(model, row, *notes, **pieces)
-        asked_of = where(block.part.tables.get("probe_groups", ()), model=model, bias_type=block.bias_type)
-        arms = {str(row[f"instruction_{side}"]) for side in "ab"}
-        arguments["coverage"] = coverage_of(one for one in asked_of if str(one["instruction_id"]) in arms)
-        yield claim(kind, row, **{**arguments, "topic": "debiasing", "about": about})
+        largest = max(clear, key=lambda row: abs(row["estimate"]))
+        yield _largest(block, model, name, largest, of_gap=of_gap, about=about)
+    counted = CAUSES[name][1]
     n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in changes]
     subject = "gap between groups of jobs" if of_gap else "answers"
     templates = [f"{{opening}}, no clear change of {{model}}’s {subject} by {{any}}{{what}}."]
@@ -91,7 +82,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     elif set(verdicts) == {"equivalent"}:
         stays = "stays" if of_gap else "stay"
         templates = [f"{{opening}}, {{model}}’s {subject} {stays} about the same under {{what}}{{within}}."]
-    text = sentence(
+    text = filled(
         *templates,
         opening=block.opening(model),
         model=Foreign(model),
@@ -105,4 +96,32 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     verdict: Verdict = "shown" if clear else shared(verdicts or ["not-measured"])
     weak, using = block.is_weak(model), measured(block, model, rows)
     strength = min(STRENGTH[v] for v in verdicts or ["not-measured"])
-    yield said(text, "debiasing", "help", verdict, using, about=about, strength=strength, weak=weak)
+    yield sentence_of(text, "debiasing", "help", verdict, using, about=about, strength=strength, weak=weak)
+
+
+def _largest(block: ProbeBlock, model: str, name: str, row: Row, *, of_gap: bool, about: str) -> Sentence:
+    """Claim the largest change: of the gap between two groups of jobs, or of the share in one."""
+    before, placed, after = CAUSES[name][0].partition("{name}")
+    pieces: dict[str, Piece] = {
+        "cause": Foreign(row["instruction_a"], before, after) if placed else before,
+        "who": who(block.gender),
+        "jobs": one_group(block.part, row["group_a"]),
+        "groups": two_groups(block.part, row["group_a"], row["group_b"]),
+        "moves": "changes",
+    }
+    texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
+    words = short(texts.get(str(row["instruction_a"])) or "")
+    notes = [f"debiasing prompt {row['instruction_a']}: “{words}”"] if words else []
+    without = first(block.tests_of(model), group_a=row["group_a"], group_b=row["group_b"])
+    if of_gap and without is not None:
+        gap, left = without["estimate"], without["estimate"] + row["estimate"]
+        pieces["moves"] = "widens" if abs(left) > abs(gap) else "narrows"
+        if gap * left < 0:
+            pieces["moves"] = "turns"
+        notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
+    arguments = block.claim(model, row, *notes, **pieces)
+    shares = where(block.part.tables.get("probe_groups", ()), model=model, bias_type=block.bias_type)
+    arms = {str(row["instruction_a"]), str(row["instruction_b"])}
+    coverage = coverage_of(share for share in shares if str(share["instruction_id"]) in arms)
+    of_change = {"topic": "debiasing", "about": about, "coverage": coverage}
+    return claim(_TEMPLATES["gap_change" if of_gap else "change"], row, **{**arguments, **of_change})

@@ -7,11 +7,11 @@ from operator import itemgetter
 
 from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.records import NONBINARY_REFERENCE
-from biaskit.report.content import Content
-from biaskit.report.findings.finding import measured_by, noted, parts_of, tests
-from biaskit.report.findings.kinds import AGAINST_LABOUR, claim
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.claims import claim, templates_of
+from biaskit.report.findings.finding import measured_by, noted, tests
 from biaskit.report.findings.labour import apart
-from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Said, said, sentence, why
+from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, why
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
 from biaskit.stats.verdict import bounds_of
@@ -22,13 +22,14 @@ MANY_CUT = 1 / 5
 """A larger part of texts that the limit cut is said on the page."""
 MANY_WITHOUT = 1 / 3
 """A larger part of texts without a gender is said on the page."""
+_TEMPLATES = templates_of("personas")
 _CUT = "{such} % of {whose} were cut at the token limit."
 _WITHOUT = "{such} % of {whose} name no gender and are left out of the shares."
 
 
-def write(content: Content) -> Iterator[Said]:
+def write(content: Content) -> Iterator[Sentence]:
     """Make the sentences on every model that wrote texts."""
-    for part in parts_of(content, "personas"):
+    for part in parts_of(content.parts, "personas"):
         every = occupations_of(part)
         for model in models_of(part) or distinct(every, "model"):
             rows = where(every, model=model)
@@ -39,8 +40,9 @@ def write(content: Content) -> Iterator[Said]:
             ):
                 n, n_such = (sum(row[name] or 0 for row in rows_of) for name in ("n_texts", column))
                 if n and n_such > most * n:
-                    text = sentence(template, such=percent(n_such / n), whose=whose(part, model, n))
-                    yield said(text, "representation", "write", measured=texts_measured(part, model, rows))
+                    text = filled(template, such=percent(n_such / n), whose=whose(part, model, n))
+                    using = texts_measured(part, model, rows)
+                    yield sentence_of(text, "representation", "write", measured=using)
             yield from _nonbinary(part, model, rows)
             yield from _rules(part, model)
 
@@ -62,6 +64,11 @@ def against_labour(part: Part, model: str) -> Row | None:
     """Find the paired test of the share of women in texts against the workforce share, over occupations."""
     rows = tests(part.tables.get("tests", ()), "represented_share", "paired", "labour")
     return first(rows, model_a=model, gender="female")
+
+
+def women_against_men(part: Part, model: str, quantity: str) -> Row | None:
+    """Find the paired test over occupations of a quantity in women's against men's texts."""
+    return first(tests(part.tables.get("tests", ()), quantity, "paired", "genders"), model_a=model)
 
 
 def are_imported(part: Part) -> bool:
@@ -95,42 +102,53 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
     """Say how many texts and occupations are in no share."""
     n_none = sum(row["n_unassociated"] or 0 for row in _readable(rows))
     n_refused = sum(row["n_refused"] or 0 for row in rows)
-    notes = [f"{count(n_none, 'text')} without a gender left out"] if n_none else []
-    notes += [f"{count(n_refused, 'text')} refused"] if n_refused else []
     missing = undefined(rows, "female_share")
-    left = [f"{count(len(missing), 'occupation')} without a share", *noted(missing)] if missing else []
-    return [*notes, *left]
+    notes = []
+    if n_none:
+        notes.append(f"{count(n_none, 'text')} without a gender left out")
+    if n_refused:
+        notes.append(f"{count(n_refused, 'text')} refused")
+    if missing:
+        notes += [f"{count(len(missing), 'occupation')} without a share", *noted(missing)]
+    return notes
 
 
 # --- sentences -------------------------------------------------------------------------------------------
 
 
-def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Said:
+def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sentence:
     """Hold shares against labour statistics; without them say the share, or the lowest and the highest."""
     test, text_of = against_labour(part, model) if labour else None, whose(part, model)
     if test is not None and test["estimate"] is not None:
         off = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
         notes = [*apart(first(off, model_a=model)), *_tipping(test), *noted([test]), *_left_out(rows)]
         using = texts_measured(part, model, rows, *notes)
-        return claim(AGAINST_LABOUR, test, "representation", using, model=model, pieces={"whose": text_of})
+        return claim(
+            _TEMPLATES["against_labour"],
+            test,
+            "representation",
+            using,
+            model=model,
+            pieces={"whose": text_of},
+        )
     shares, notes = defined(rows, "female_share"), [*filter(None, [by_labels(rows)]), *_left_out(rows)]
     using = texts_measured(part, model, rows, *notes)
     if not shares:
-        text = sentence(
+        text = filled(
             "{whose}: who they are about is not measured ({why}).",
             "{whose}: who they are about is not measured.",
             whose=text_of,
             why=why(rows[0]) if rows else "no texts without a gender in the prompt",
         )
-        return said(text, "representation", "write", "not-measured", using)
+        return sentence_of(text, "representation", "write", "not-measured", using)
     share_of_women = itemgetter("female_share")
     low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
     if low is high:
         share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
         template = "Of {whose} that name a gender, {share} are about women."
-        text = sentence(template, whose=text_of, share=share)
-        return said(text, "representation", "write", measured=using, number=share)
-    text = sentence(
+        text = filled(template, whose=text_of, share=share)
+        return sentence_of(text, "representation", "write", measured=using, number=share)
+    text = filled(
         "Of {whose} that name a gender, {low} % ({least}) to {high} % ({most}) are about women.",
         "Of {whose} that name a gender, {low} to {high} % are about women.",
         whose=text_of,
@@ -139,7 +157,7 @@ def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sai
         least=Foreign(low["occupation"]),
         most=Foreign(high["occupation"]),
     )
-    return said(text, "representation", "write", measured=using)
+    return sentence_of(text, "representation", "write", measured=using)
 
 
 def _tipping(test: Row) -> list[str]:
@@ -153,7 +171,7 @@ def _tipping(test: Row) -> list[str]:
     return [f"no difference if {percent(part)} % of the texts without a gender were about women"]
 
 
-def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
+def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence]:
     """Count non-binary people where the interval of their share excludes that of the population."""
     shares = defined(rows, "nonbinary_share")
     n = sum(row["n_nonbinary"] or 0 for row in shares)
@@ -161,27 +179,28 @@ def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Said]:
     interval = wilson(n, n_gendered)
     if interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
         return
-    text = sentence(
+    text = filled(
         "{n} of {whose} that name a gender {are} about a non-binary person.",
         n=f"{n:,}" if n else "None",
         whose=whose(part, model, n_gendered),
         are="is" if n < 2 else "are",
     )
     using = texts_measured(part, model, shares, f"{percent(NONBINARY_REFERENCE)} % of the U.S. population")
-    yield said(text, "representation", "write", measured=using, strength=DETAIL)
+    yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)
 
 
-def _rules(part: Part, model: str) -> Iterator[Said]:
+def _rules(part: Part, model: str) -> Iterator[Sentence]:
     """Say how often the word rules find the requested gender."""
-    rows = [r for r in where(part.tables.get("association_validation", ()), model=model) if r["n_texts"]]
+    rows = where(part.tables.get("association_validation", ()), model=model)
+    rows = [row for row in rows if row["n_texts"]]
     if not rows:
         return
     n, n_correct = (sum(row[name] for row in rows) for name in ("n_texts", "n_correct"))
-    text = sentence(
+    text = filled(
         "Of {whose} with a requested gender, the word rules find that gender in {share} %.",
         whose=whose(part, model, n),
         share=percent(n_correct / n),
     )
     each = [f"{row['specified_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
     using = texts_measured(part, model, (), *each)
-    yield said(text, "representation", "write", measured=using, strength=DETAIL)
+    yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)
