@@ -279,11 +279,6 @@ def measurement(name: str) -> Measurement:
     return _measurement(name)
 
 
-def measurement_of(part: Part | StoredRun) -> Measurement:
-    """Find the kind of a run or of a part of a page."""
-    return measurement(part.engine)
-
-
 def measurements() -> Iterator[Measurement]:
     """Yield every kind, in the order of `KINDS`."""
     return map(_measurement, KINDS)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from biaskit.common.foreign import fenced, markdown
 from biaskit.common.wording import count
 from biaskit.exchange.source import ExportFiles, Source
-from biaskit.measurement import measurement_of
+from biaskit.measurement import measurement
 from biaskit.report.content import Content
 from biaskit.report.findings import sentences
 from biaskit.report.page.labels import VERDICTS
@@ -88,7 +88,7 @@ def _about(part: Part, model: Model) -> str:
 
 def _numbers(part: Part) -> Iterator[str]:
     """Yield the lines of a small table of one kind."""
-    kind = measurement_of(part)
+    kind = measurement(part.engine)
     table = kind.card(part)
     for shown in [table] if table else map(_of_headline, kind.headline(part)):
         yield from ("", f"### {shown.title}", "")

@@ -7,7 +7,7 @@ import re
 from biaskit.errors import UsageError
 from biaskit.exchange.results import NO_DIRECTION, Result, results_of
 from biaskit.exchange.source import ExportFiles, Source, package
-from biaskit.measurement import measurement_of
+from biaskit.measurement import measurement
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.runs.store import slug
 
@@ -60,7 +60,7 @@ def _notes(run: StoredRun, model: Model, result: Result) -> str:
     ends = "no interval"
     if result.interval:
         low, high = result.interval
-        ends = f"95 % interval {low:.4f} to {high:.4f} over {measurement_of(run).over}"
+        ends = f"95 % interval {low:.4f} to {high:.4f} over {measurement(run.engine).over}"
     parts = [f"share of {result.named.gender}, a fraction", ends]
     for name, value in result.beside.items():
         parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")

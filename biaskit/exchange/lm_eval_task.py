@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
@@ -20,8 +20,10 @@ from biaskit.errors import UsageError
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.measurement import measurement, measurements
 from biaskit.models.conversation import forms_of
+from biaskit.models.token_trie import shortest_extensions
 from biaskit.records import ScoreRequest
 from biaskit.runs.collection import StoredRun
+from biaskit.runs.manifest import estimator_of
 from biaskit.runs.store import slug
 
 UTILS = Path(__file__).with_name("lm_eval_utils.py")
@@ -29,44 +31,43 @@ UTILS = Path(__file__).with_name("lm_eval_utils.py")
 _TASK = Template(Path(__file__).with_suffix(".yaml").read_text("ascii"))
 
 
-Words = Sequence[dict[str, Any]]
-"""Words that may follow a prompt: group, text and, where they are known, tokens."""
-
-
 class Asked(NamedTuple):
     """What one model was asked."""
 
     label: str
     lines: dict[str, list[dict[str, Any]]]  # task, without the name of its study → its cells
-    groups: list[str]  # as the names of metrics have them
-
-
-def metrics_of(groups: Sequence[str]) -> list[str]:
-    """Name groups so that a metric can be called so: a comma would end its name, a bar its column."""
-    metrics: list[str] = []
-    for group in groups:
-        plain = re.sub(r"[^\w.+-]+", "-", group).strip("-") or "group"
-        metrics.append(plain if plain not in metrics else f"{plain}-{len(metrics) + 1}")
-    return metrics
-
-
-def words_of_request(request: ScoreRequest, prompt: str) -> Words:
-    """List the words of a request as a model that answered a prompt would be asked them."""
-    return [{"group": expression.group, "text": text} for expression, text in forms_of(request, prompt)]
+    groups: Sequence[str]
 
 
 def line_of(
-    prompt: str, words: Sequence[str], group_of: Sequence[str], longer_of: Sequence[Sequence[int]]
+    number: int,
+    item: str,
+    request: ScoreRequest,
+    prompt: str | None = None,
+    words: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Make a cell of a task: a prompt, and the words that may follow it, each with its space.
 
-    `group_of`: the metric that each word counts for; `longer_of`: the words whose tokens go on from its own.
+    `prompt` and `words`: as a row holds them, if there is one, with the words' tokens.
     """
+    prompt = request.prompt.text if prompt is None else prompt
+    if words is None:
+        words = [{"group": e.group, "text": text} for e, text in forms_of(request, prompt)]
     bare = prompt.rstrip()
     space = prompt[len(bare) :]
-    choices = [space + word for word in words]
-    line = {"prompt": bare, "choices": [space, *choices] if space else choices, "boundary": bool(space)}
-    return line | {"group_of": group_of, "longer_of": longer_of}
+    choices = [space + word["text"] for word in words]
+    line = {"template_id": number, "job": item, "prompt": bare}
+    line |= {"choices": [space, *choices] if space else choices, "boundary": bool(space)}
+    return line | {"group_of": [word["group"] for word in words], "longer_of": _longer_of(words)}
+
+
+def _longer_of(words: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Find for each word the places of those whose tokens go on from its own; none without tokens."""
+    for key in ("token_ids", "tokens"):  # a server that tells no ids tells the tokens' texts, or nothing
+        tokens: list[tuple[Any, ...]] = [tuple(word.get(key) or ()) for word in words]
+        if all(tokens):
+            return shortest_extensions(tokens)
+    return [[] for _ in words]
 
 
 def as_lm_eval(source: Source) -> ExportFiles:
@@ -81,6 +82,9 @@ def as_lm_eval(source: Source) -> ExportFiles:
     for run in source.collection.runs:
         study = str(run.manifest["study"])
         for asked in _asked(run, notes):
+            how = estimator_of(run.manifest["models"][asked.label])
+            if how != "exact":
+                notes.append(f"{asked.label} was measured by {how}; the harness needs every log-probability")
             if not any((study, *asked[1:]) == (other, *same[1:]) for other, same in suites):
                 suites.append((study, asked))
     if not suites:
@@ -114,11 +118,25 @@ def _suite(top: str, asked: Asked) -> dict[str, bytes]:
     """Write the files of a group of tasks."""
     listed = "".join(f'  - "{top}_{name}"\n' for name in asked.lines)
     files = {f"{top}.yaml": f'group: "{top}"\ntask:\n{listed}metadata:\n  version: 1.0\n'.encode()}
+    metrics = _metrics(asked.groups)
+    metric_of = dict(zip(asked.groups, metrics, strict=True))
     for name, lines in asked.lines.items():
-        content = "".join(f"{json.dumps(line)}\n" for line in lines)
+        content = ""
+        for line in lines:
+            group_of = [metric_of[group] for group in line["group_of"]]
+            content += f"{json.dumps({**line, 'group_of': group_of})}\n"
         files[f"{top}_{name}.jsonl"] = content.encode("ascii")
-        files[f"{top}_{name}.yaml"] = _task(f"{top}_{name}", asked.groups)
+        files[f"{top}_{name}.yaml"] = _task(f"{top}_{name}", metrics)
     return files
+
+
+def _metrics(groups: Sequence[str]) -> list[str]:
+    """Name groups so that a metric can be called so: a comma would end its name, a bar its column."""
+    metrics: list[str] = []
+    for group in groups:
+        plain = re.sub(r"[^\w.+-]+", "-", group).strip("-") or "group"
+        metrics.append(plain if plain not in metrics else f"{plain}-{len(metrics) + 1}")
+    return metrics
 
 
 def _task(name: str, groups: Sequence[str]) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from biaskit.common.wording import count
 from biaskit.errors import UsageError
 from biaskit.exchange.source import Source
-from biaskit.measurement import measurement_of
+from biaskit.measurement import measurement
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.tables.query import defined, undefined, where
 
@@ -51,7 +51,7 @@ def results_of(source: Source) -> tuple[Published, list[str]]:
     notes = []
     for part in source.collection.parts:
         run_at = {str(run.path): run for run in source.collection.runs_of(part)}
-        kind = measurement_of(part)
+        kind = measurement(part.engine)
         table, share = kind.published
         for model in part.models:
             run = run_at[model.run]

@@ -20,9 +20,7 @@ from biaskit.tables.query import Row
 def compare(comparison: Comparison) -> None:
     """Add gaps.csv, the relations of every model and the tests of the gaps between models."""
     tables, aliases = comparison.tables, comparison.aliases
-    # Pairs of sentences have no occupations.
-    probes = comparison.runs("probe")
-    written = comparison.runs("personas")
+    probes, written = comparison.runs("probe"), comparison.runs("personas")
     if not probes or not written:
         if probes or written:
             only = "probe" if probes else "personas"

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from biaskit.common.wording import share_with_interval
 from biaskit.exchange.card import CardTable
 from biaskit.exchange.results import Named
+from biaskit.measures.pairs.design import read
 from biaskit.runs.collection import Part, StoredRun
-from biaskit.tables.query import Row
+from biaskit.tables.query import Row, where
 
 
 def publish(run: StoredRun, row: Row) -> Named:  # noqa: ARG001 (every kind's arguments)
@@ -37,16 +38,15 @@ def card(part: Part) -> CardTable:
 def samples(run: StoredRun) -> Iterator[tuple[str, str, list[Row], Row]]:
     """Yield every answered pair: its model, the kind, its stored row, and its row of pair_scores.csv.
 
-    A row that two labels of one model share comes twice; rows of other pairs or estimators are passed over.
+    A row that two labels of one model share comes twice; rows of other pairs are passed over.
     """
-    sharing: dict[str, list[str]] = {}  # what a model is, whatever its label → its labels here
-    models = run.manifest["models"]
-    for label, entry in models.items():
-        sharing.setdefault(f"{entry['fingerprint']} {entry['estimator']}", []).append(label)
-    scores = {(row["model"], row["language"] or "", row["item"]): row for row in run.tables["pair_scores"]}
-    for row in run.rows():
-        entry = models[run.names[row["model"]]]
-        for label in sharing[f"{entry['fingerprint']} {entry['estimator']}"]:
-            score = scores.get((label, row["language"], row["item"]))
-            if score is not None and score["estimator"] == row["estimator"]:
-                yield label, "pairs", [row], score
+    design = read(run.manifest["resolved"])
+    scores: dict[str, list[Row]] = {}  # by the key of their request
+    for label, entry in run.manifest["models"].items():
+        requests = design.requests(entry["fingerprint"], entry["estimator"])
+        rows = where(run.tables.get("pair_scores", ()), model=label)
+        for request, row in zip(requests, rows, strict=True):
+            scores.setdefault(request.key, []).append(row)
+    for stored in run.rows():
+        for row in scores.get(stored["key"], ()):
+            yield row["model"], "pairs", [stored], row

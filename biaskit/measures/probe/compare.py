@@ -16,8 +16,7 @@ from biaskit.tables.query import Row as StoredRow
 
 def compare(comparison: Comparison) -> None:
     """Add tests of shares and of drawn answers; groups are in the order of the first run with the same."""
-    runs = comparison.runs("probe")
-    notes = comparison.tables.notes
+    runs, notes = comparison.runs("probe"), comparison.tables.notes
     answers: dict[str, Answers] = {}
     outcomes: dict[str, Answers] = {}
     orders: dict[frozenset[str], tuple[str, ...]] = {}

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from biaskit.common.wording import count
 from biaskit.errors import UsageError
-from biaskit.exchange.lm_eval_task import Asked, Words, line_of, metrics_of, words_of_request
+from biaskit.exchange.lm_eval_task import Asked, line_of
 from biaskit.measures.probe.design import read
 from biaskit.measures.probe.prompts import cells
 from biaskit.measures.probe.publish import answered_cells
-from biaskit.measures.probe.shares.cells import extensions_of
 from biaskit.records import NO_INSTRUCTION, Cell, ScoreRequest
 from biaskit.runs.collection import StoredRun
-from biaskit.runs.manifest import estimator_of
 from biaskit.runs.store import slug
-
-_PLAIN = "raw"  # the form that no chat template renders
 
 
 def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
@@ -25,43 +22,36 @@ def tasks(run: StoredRun, notes: list[str]) -> Iterator[Asked]:
     What cannot be asked is left out with a note. Raises `UsageError` where word ends were scored.
     """
     design = read(run.manifest["resolved"])
-    boundary = design.study.word_boundary
-    if boundary == "word":
+    if design.study.word_boundary == "word":
         raise UsageError(
             f"{run.path} includes the end of each word (word_boundary = word), which lm-evaluation-harness"
             " cannot: probe again with --set word_boundary=token."
         )
     # What the rows add to the design: rendered chat prompts, and words with their tokens.
     prompts: dict[Cell, str] = {}
-    words_of: dict[tuple[str, str, int], Words] = {}
+    words_of: dict[tuple[str, str, int], Sequence[dict[str, Any]]] = {}
     for cell, row in answered_cells(run):
         prompts[cell] = row["prompt"]
         if row["estimator"] != "sampling":  # whose rows hold words without their space
             words_of.setdefault((cell.model, cell.bias_type, cell.template_id), row["expressions"])
-    metrics = metrics_of(design.groups)
-    metric_of = dict(zip(design.groups, metrics, strict=True))
     for label, entry in run.manifest["models"].items():
         form = entry["prompt_form"]
-        if form != _PLAIN and entry["where"] != "local":
+        rendered = form != "raw"  # by a chat template
+        if rendered and entry["where"] != "local":
             notes.append(f"{label}: its server renders the chat messages, so it gets no tasks")
             continue
-        asked = Asked(label, {}, metrics)
-        missing = 0
-        for cell, unrendered, expressions in cells(design, label, form):
-            prompt = unrendered.text if form == _PLAIN else prompts.get(cell)
-            if prompt is None:
-                missing += 1
+        asked = Asked(label, {}, design.groups)
+        n_missing = 0
+        for cell, prompt, expressions in cells(design, label, form):
+            if rendered and cell not in prompts:
+                n_missing += 1
                 continue
             words = words_of.get((label, cell.bias_type, cell.template_id))
-            words = words or words_of_request(ScoreRequest("", unrendered, expressions), prompt)
-            texts, group_of = [word["text"] for word in words], [metric_of[word["group"]] for word in words]
-            line = line_of(prompt, texts, group_of, extensions_of(words, boundary))
-            line = {"template_id": cell.template_id, "job": cell.job, **line}
+            request = ScoreRequest("", prompt, expressions)
+            line = line_of(cell.template_id, cell.job, request, prompts[cell] if rendered else None, words)
             asked.lines.setdefault(_task_of(cell), []).append(line)
-        if missing:
-            notes.append(f"{label}: {count(missing, 'chat prompt')} without an answer left out")
-        if (how := estimator_of(entry)) != "exact":
-            notes.append(f"{label} was measured by {how}; the harness needs every log-probability")
+        if n_missing:
+            notes.append(f"{label}: {count(n_missing, 'chat prompt')} without an answer left out")
         if asked.lines:
             yield asked
 
