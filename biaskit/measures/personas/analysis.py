@@ -195,9 +195,10 @@ def _add_representation(
         )
     if unspecified and not study.hold_out:
         scopes = [(i.id if i else 0, "plain") for i in design.instructions] if design.templates else []
+        labour = {item.name: (item.labour_female_share, item.year) for item in design.occupations}
         rows = representation_rows(
             unspecified,
-            {item.name: (item.labour_female_share, item.year) for item in design.occupations},
+            labour,
             models=documents.models,
             occupations=documents.occupations,
             templates=documents.template_ids,

@@ -84,7 +84,9 @@ def make_lists(
         if comparison.reason is not None:
             lists_of[comparison.key] = comparison, _undefined(comparison.reason)
             continue
-        whole = study.prior_scope == "all"
+        elsewhere = None
+        if study.prior_scope == "all":
+            elsewhere = _elsewhere(documents, compared, comparison)
         lists = word_lists(
             documents.counts_of(comparison.texts),
             words=words,
@@ -93,7 +95,7 @@ def make_lists(
             english=of_english,
             row_key=comparison.key,
             **chosen(study),
-            elsewhere=_elsewhere(documents, compared, comparison) if whole else None,
+            elsewhere=elsewhere,
             left_out=left_out[comparison.model],
         )
         lists_of[comparison.key] = comparison, lists
