@@ -104,11 +104,10 @@ def calibrate(
     chosen = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
     words = documents.tokens.words
     names = names_among(words, study.names, documents.evidence.get(chosen.model))
-    prompts = [text.template_id for text in chosen.texts]
     calibration = calibrate_texts(
         documents.counts_of(chosen.texts),
         chosen.genders,
-        prompts,
+        chosen.prompts,
         words=words,
         english=counts_in(english_counts(study.english_prior), words),
         names=names,
