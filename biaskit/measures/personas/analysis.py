@@ -150,9 +150,13 @@ def _make_tables(
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     results.notes += _refusal_notes(refusals)
     representation = _add_representation(results, run, documents, design)
-    results.record["english"] = {label: evidence.record() for label, evidence in documents.english.items()}
     results.notes += _representation_notes(representation, results)
-    results.notes += filter(None, (evidence.note(label) for label, evidence in documents.english.items()))
+    of_english: dict[str, object] = {}
+    for label, evidence in documents.english.items():
+        of_english[label] = evidence.record()
+        if note := evidence.note(label):
+            results.notes.append(note)
+    results.record["english"] = of_english
     if scoped:
         results.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
     else:  # under instructions every text counts, whatever they made of it
@@ -195,9 +199,10 @@ def _add_representation(
         )
     if unspecified and not study.hold_out:
         scopes = [(i.id if i else 0, "plain") for i in design.instructions] if design.templates else []
+        labour = {item.name: (item.labour_female_share, item.year) for item in design.occupations}
         rows = representation_rows(
             unspecified,
-            {item.name: (item.labour_female_share, item.year) for item in design.occupations},
+            labour,
             models=documents.models,
             occupations=documents.occupations,
             templates=documents.template_ids,

@@ -107,7 +107,7 @@ def calibrate(
     calibration = calibrate_texts(
         documents.counts_of(chosen.texts),
         chosen.genders,
-        [text.template_id for text in chosen.texts],
+        chosen.prompts,
         words=words,
         english=counts_in(english_counts(study.english_prior), words),
         names=names,

@@ -123,7 +123,8 @@ def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Seq
     women, men = (_by_occupation(scores.get((gender,), ()), score) for gender in WOMEN_AND_MEN)
     common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
     return test(
-        *_sides(common, women, men),
+        _array(women, common),
+        _array(men, common),
         scope=_scope(model, "genders", score, group_a="female", group_b="male"),
         kinds=("welch", "paired", "wilcoxon", "permutation"),
         note=_left_out(len(women) - len(common), len(women), "without both scores left out"),
@@ -142,7 +143,8 @@ def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -
         common = sorted(shares[gender].keys() & shares[against].keys())
         if common:
             yield from test(
-                *_sides(common, shares[gender], shares[against]),
+                _array(shares[gender], common),
+                _array(shares[against], common),
                 scope=_scope(model, "genders", quantity, group_a=gender, group_b=against),
                 kinds=("paired", "permutation"),
             )
@@ -152,9 +154,8 @@ def _by_occupation(rows: Sequence[Row], name: str) -> dict[str, float | None]:
     return {str(row["occupation"]): row[name] for row in rows}
 
 
-def _sides(occupations: Sequence[str], *values: Mapping[str, float | None]) -> tuple[FloatArray, ...]:
-    """Make an array `[occupations]` of each."""
-    return tuple(np.array([of_one[name] for name in occupations], dtype=np.float64) for of_one in values)
+def _array(values: Mapping[str, float | None], occupations: Sequence[str]) -> FloatArray:
+    return np.array([values[occupation] for occupation in occupations], dtype=np.float64)
 
 
 def _labour_tests(test: Test, representation: Sequence[Row]) -> Iterator[Row]:
@@ -166,15 +167,16 @@ def _labour_tests(test: Test, representation: Sequence[Row]) -> Iterator[Row]:
     for contrast in labour_contrast(representation):
         if not contrast.occupations and not defined(representation, "labour_female_share"):
             continue
+        share, labour, (low, high) = contrast.share, contrast.labour, contrast.ends
         rows = test(
-            contrast.share,
-            contrast.labour,
+            share,
+            labour,
             scope=_scope(contrast.model, "labour", "represented_share", gender="female"),
             kinds=("paired", "wilcoxon", "distance", "slope"),
             note=contrast.note,
-            ends=(contrast.ends[0] - contrast.labour, contrast.ends[1] - contrast.labour),
+            ends=(low - labour, high - labour),
         )
-        spread = spread_of_true(contrast.share - contrast.labour, contrast.noise)
+        spread = spread_of_true(share - labour, contrast.noise)
         for row in rows:
             equivalent = row["equivalent"] and spread <= 2 * row["margin"]
             yield {**row, "equivalent": equivalent, "reason": joined([row["reason"], contrast.labels])}

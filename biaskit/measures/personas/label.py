@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from biaskit.arguments import checked
@@ -38,7 +38,8 @@ def label(run: str | Path | RunResult, *, n: int = 200, seed: int = 1, every: bo
     instructions.md is for the reader. Raises `UsageError` where the run has no such texts or has a sheet.
     """
     path = recorded_run(run) if isinstance(run, str) and run.startswith(RECORDED) else run_path(run)
-    if not (texts := _who_counts(path)[1]):
+    texts = _who_counts(path)[1]
+    if not texts:
         raise UsageError(f"{path} has no texts without a gender in the prompt: there is no share to correct.")
     sheet = path / FOLDER / ("all.csv" if every else "sheet.csv")
     drawn = Drawn.stored_in(path) if Drawn.is_in(path) and not every else None
@@ -52,7 +53,7 @@ def label(run: str | Path | RunResult, *, n: int = 200, seed: int = 1, every: bo
     if not every and drawn is None:  # where it is there, the last call was killed before the sheet
         drawn = draw(texts, n, seed)
         drawn.store(path)
-    _write(path, sheet, [*drawn.probability] if drawn else [text.key for text in texts])
+    _write(path, sheet, drawn.probability if drawn else [text.key for text in texts])
     return sheet
 
 
@@ -62,30 +63,33 @@ def use_labels(run: Path, sheets: Sequence[str | Path], gold: str | Path | None)
     `gold`: a person's sheet; `sheets` are then one of a model's labels, which take the rules' place. Instead
     of sheets, "none" forgets all labels. Raises `UsageError` for a sheet of another run, and for one twice.
     """
-    if gold is not None and (len(sheets) != 1 or str(sheets[0]) == "none"):
+    named = [*map(str, sheets)]
+    if gold is not None and (len(named) != 1 or named == ["none"]):
         raise UsageError("--gold wants one --labels, the labels of a model for every text.")
-    if [*map(str, sheets)] == ["none"]:
+    if named == ["none"]:
         (run / FOLDER / Labels.file).unlink(missing_ok=True)
         return
-    named = [Path(sheet).resolve() for sheet in (*sheets, *([] if gold is None else [gold]))]
-    if len({*named}) < len(named):
+    every = named if gold is None else [*named, str(gold)]
+    if len({Path(sheet).resolve() for sheet in every}) < len(every):
         raise UsageError("One sheet is named twice in --labels and --gold: each reader fills a copy.")
     key_of, texts = _who_counts(run)
     drawn, of_all = Drawn.stored_in(run).probability, [text.key for text in texts]
-    readers = tuple(_keyed(sheet, key_of, run) for sheet in (sheets if gold is None else [gold]))
-    judge = None if gold is None else _keyed(sheets[0], key_of, run)
-    if missing := [key for key in of_all if judge is not None and key not in judge]:
-        raise UsageError(
-            f"{sheets[0]} lacks {count(len(missing), 'text')}, first {short_id(missing[0])}: label every"
-            " row of the sheet from biaskit label RUN --all."
-        )
+    readers, judge = [_keyed(sheet, key_of, run) for sheet in every], None
+    if gold is not None:
+        judge = readers.pop(0)
+        missing = [key for key in of_all if key not in judge]
+        if missing:
+            raise UsageError(
+                f"{named[0]} lacks {count(len(missing), 'text')}, first {short_id(missing[0])}: label every"
+                " row of the sheet from biaskit label RUN --all."
+            )
     if len(drawn) < len(of_all) and any(labels.keys() >= {*of_all} for labels in readers):
         raise UsageError(
             f"One sheet labels all {len(of_all):,} texts, and {len(drawn):,} were drawn: if it is a model's,"
             " add a person's sheet with --gold; if a person read all, draw all with biaskit label --n."
         )
     notes = (agreement(*readers[:2]),) if len(readers) > 1 else ()
-    labels = Labels(readers=readers, judge=judge, notes=notes)
+    labels = Labels(readers=tuple(readers), judge=judge, notes=notes)
     waiting = labels.settled()[1]
     third = run / FOLDER / sheet_of(waiting)
     if waiting and not third.exists():
@@ -109,7 +113,8 @@ def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
 
 def _keyed(sheet: str | Path, key_of: Mapping[str, str], run: Path) -> dict[str, str]:
     labels = read_sheet(sheet)
-    if strangers := [name for name in labels if name not in key_of]:
+    strangers = [name for name in labels if name not in key_of]
+    if strangers:
         raise UsageError(
             f"{sheet} is a sheet of another run, or its ids were changed: {run} has no text"
             f" {shown(strangers[0])} ({len(strangers)} of {count(len(labels), 'label')} are of none)."
@@ -117,6 +122,6 @@ def _keyed(sheet: str | Path, key_of: Mapping[str, str], run: Path) -> dict[str,
     return {key_of[name]: label for name, label in labels.items()}
 
 
-def _write(run: Path, sheet: Path, keys: Sequence[str]) -> None:
-    rows = {row["key"]: row["text"] for row in read_rows(rows_file(run, "personas"), skip_bad=True)}
-    write_sheet(sheet, [(key, rows[key]) for key in keys])
+def _write(run: Path, sheet: Path, keys: Iterable[str]) -> None:
+    text_of = {row["key"]: row["text"] for row in read_rows(rows_file(run, "personas"), skip_bad=True)}
+    write_sheet(sheet, [(key, text_of[key]) for key in keys])

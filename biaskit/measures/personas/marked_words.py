@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from biaskit.arguments import TEXTS, checked
 from biaskit.common.plain import attributes
@@ -77,17 +77,19 @@ def marked_words(
     for i, of_text in enumerate(zip(unit, genders, strict=True)):
         first_of.setdefault(of_text, i)
     kept = list(first_of.values())
-    how: Any = {"seed": seed, "prior": prior or Prior(), "n_shuffles": permutations}
+    english = counts_in(english_counts("table"), tokens.words)
     lists = word_lists(
         tokens.counts[kept],
         words=tokens.words,
-        genders=[genders[i] for i in kept],
-        strata=[prompts[i] for i in kept],
-        english=counts_in(english_counts("table"), tokens.words),
+        genders=list(map(genders.__getitem__, kept)),
+        strata=list(map(prompts.__getitem__, kept)),
+        english=english,
+        seed=seed,
         row_key=("", "", ""),
+        prior=prior or Prior(),
         methods=(method,),
+        n_shuffles=permutations,
         left_out=says_gender(tokens.words, ()),
-        **how,
     )
     rows = []
     for word_list in lists:

@@ -20,11 +20,15 @@ BY_ENDING: Mapping[str, str] = MappingProxyType({"declines": "n_refused", "empty
 """Outcomes by how a text ended → the column of `refusal_rows` that counts them."""
 IN_WORDS: Mapping[str, str] = MappingProxyType(
     {
-        outcome: f"n_{outcome.replace('-', '_')}"
-        for outcome in ("person", "no-person", "declines-in-words", "lectures", "cut")
+        "person": "n_person",
+        "no-person": "n_no_person",
+        "declines-in-words": "n_declines_in_words",
+        "lectures": "n_lectures",
+        "cut": "n_cut",
     }
 )
 """Outcomes of all other texts, by the rules on their words."""
+_SCOPE = ("model", "occupation", "specified_gender")
 
 _BY_RULE = {"declines": "declines-in-words", "empty": "no-person"}  # of hidden characters alone: no person
 
@@ -37,15 +41,16 @@ def refusal_rows(texts: Iterable[TextDocument]) -> list[Row]:
     """
     tallies: dict[tuple[str, str, str], Counter[str]] = {}
     for text in texts:
-        if text.specified_gender is not None:
-            tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
-            empty = text.empty and text.outcome != CUT
-            tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(empty))
-            if not (text.refused or empty) and text.read and text.outcome:
-                tally[IN_WORDS[_BY_RULE.get(text.outcome, text.outcome)]] += 1
+        if text.specified_gender is None:
+            continue
+        tally = tallies.setdefault((text.model, text.occupation, text.specified_gender), Counter())
+        empty = text.empty and text.outcome != CUT
+        tally.update(n_texts=1, n_refused=int(text.refused), n_empty=int(empty))
+        if not (text.refused or empty) and text.read and text.outcome:
+            tally[IN_WORDS[_BY_RULE.get(text.outcome, text.outcome)]] += 1
     rows: list[Row] = []
     for key, tally in tallies.items():
-        scope = dict(zip(("model", "occupation", "specified_gender"), key, strict=True))
+        scope = dict(zip(_SCOPE, key, strict=True))
         counts = {name: tally[name] for name in ("n_texts", *BY_ENDING.values(), *IN_WORDS.values())}
         refused, declined = tally["n_refused"], tally["n_refused"] + tally["n_declines_in_words"]
         shares = {"refused_share": refused / tally["n_texts"], "declined_share": declined / tally["n_texts"]}
@@ -61,7 +66,7 @@ def outcome_rows(refusals: Sequence[Row], unread: Container[str] = ()) -> list[R
     """
     rows: list[Row] = []
     for row in refusals:
-        scope = {name: row[name] for name in ("model", "occupation", "specified_gender")}
+        scope = {name: row[name] for name in _SCOPE}
         for outcome, name in {**BY_ENDING, **IN_WORDS}.items():
             columns = {"template_id": "all", "origin": SPECIFIED, "outcome": outcome}
             reason = NOT_ENGLISH if outcome in IN_WORDS and row["model"] in unread else None

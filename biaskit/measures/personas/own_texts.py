@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
-from biaskit.common.sheets import split_sheet
 from biaskit.errors import StudyError, UsageError, nearest
 from biaskit.measures.personas.analysis import tables
 from biaskit.measures.personas.command import PersonasResult
 from biaskit.measures.personas.design import resolve, signed_groups
 from biaskit.measures.personas.srb.k_means import ALL_MODELS
 from biaskit.measures.personas.study import PersonasStudy
-from biaskit.measures.personas.texts.files import SUFFIXES
+from biaskit.measures.personas.texts.files import SUFFIXES, names_texts
 from biaskit.measures.personas.texts.importing import read_texts
 from biaskit.measures.personas.words.groups import check_unmarked
 from biaskit.progress import LineWatcher, Watcher
@@ -96,30 +95,15 @@ def analyze_texts(
     Returns a `PersonasResult`; no model is queried. Raises `CorpusError` for a missing column or text and an
     unknown gender, `StudyError` for an unknown key, `RunError` for a folder that cannot be written.
     """
-    is_file = isinstance(texts, PathLike) or (
-        isinstance(texts, str)
-        and "\n" not in texts
-        and split_sheet(texts)[0].lower().removesuffix(".gz").endswith(SUFFIXES)
-    )
+    is_file = isinstance(texts, PathLike) or (isinstance(texts, str) and names_texts(texts))
     encoding, separator = options.get("encoding") or "utf-8", options.get("separator")
     if not is_file and (encoding != "utf-8" or separator is not None):
         raise UsageError("encoding and separator are for files, and these texts are not a file.")
-    model, group_col, unmarked = options.get("model"), options.get("group_col"), options.get("unmarked")
+    model, group_col = options.get("model"), options.get("group_col")
     columns: dict[str, Any] = {"text": text, "gender": gender, "occupation": occupation, "model": model}
-    columns |= {} if group_col is None else {"group": group_col}
-    settings = dict(options.get("settings") or {})
-    if unmarked:
-        settings["unmarked"] = [unmarked] if isinstance(unmarked, str) else list(unmarked)
-    for key in settings:
-        if key.split(".")[0] not in PersonasStudy.analysis_keys | {"seed"}:
-            raise StudyError(
-                f"{key} is a key of sampling, and these texts exist already."
-                f"{nearest(key, PersonasStudy.analysis_keys)}"
-            )
-    study = build_study(
-        {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
-    )
-    assert isinstance(study, PersonasStudy)
+    if group_col is not None:
+        columns["group"] = group_col
+    study = _study(options)
     imported = read_texts(
         str(texts) if is_file else _frame(texts, text),
         **columns,
@@ -140,15 +124,13 @@ def analyze_texts(
         columns["encoding"] = encoding
     if separator is not None:
         columns["separator"] = separator
-    question = {
-        "study": "texts",
-        "texts": imported.digest,
-        "columns": columns,
-        **({} if model else {"label": next(iter(imported.models))}),
-        "gender_codes": dict(study.gender_codes),
-    }
+    question: dict[str, Any] = {"study": "texts", "texts": imported.digest, "columns": columns}
+    if not model:
+        question["label"] = next(iter(imported.models))
+    question["gender_codes"] = dict(study.gender_codes)
     source = {"source": imported.source, "digest": imported.digest}
-    source |= {} if group_col is None else {"group_col": group_col}
+    if group_col is not None:
+        source["group_col"] = group_col
     resolved = design.describe() | {"imported": source}
     author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
@@ -158,6 +140,23 @@ def analyze_texts(
         store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
         notes = [*imported.notes, *tables(run, watcher=options.get("watcher") or LineWatcher()).write()]
     return PersonasResult(run, tuple(notes))
+
+
+def _study(options: TextsArguments) -> PersonasStudy:
+    """Make the study of texts that exist: analysis keys may differ from their defaults, and the seed."""
+    settings, unmarked = dict(options.get("settings") or {}), options.get("unmarked")
+    if unmarked:
+        settings["unmarked"] = [unmarked] if isinstance(unmarked, str) else list(unmarked)
+    for key in settings:
+        if key.split(".")[0] not in PersonasStudy.analysis_keys | {"seed"}:
+            raise StudyError(
+                f"{key} is a key of sampling, and these texts exist already."
+                f"{nearest(key, PersonasStudy.analysis_keys)}"
+            )
+    stated = {"name": "texts", "engine": "personas", "papers": ["gasp"]}
+    study = build_study(stated, settings, "analysis options")
+    assert isinstance(study, PersonasStudy)
+    return study
 
 
 def _frame(texts: Any, column: str) -> pd.DataFrame:

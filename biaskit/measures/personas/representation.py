@@ -151,14 +151,13 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
 
 def _mean(shares: Mapping[str, _Shares]) -> _Shares:
     """Average over templates; a number that one template lacks is missing here too, with its reason."""
-    parts = list(shares.values())
-    return _Shares(
-        mean_of_proportions([part.female for part in parts]),
-        mean_of_proportions([part.nonbinary for part in parts]),
-        _mean_if_all([part.if_female for part in parts]),
-        _mean_if_all([part.if_male for part in parts]),
-        joined([part.reason and f"{template}: {part.reason}" for template, part in shares.items()]),
-    )
+    parts = shares.values()
+    female = mean_of_proportions([part.female for part in parts])
+    nonbinary = mean_of_proportions([part.nonbinary for part in parts])
+    if_female = _mean_if_all([part.if_female for part in parts])
+    if_male = _mean_if_all([part.if_male for part in parts])
+    reasons = [part.reason and f"{template}: {part.reason}" for template, part in shares.items()]
+    return _Shares(female, nonbinary, if_female, if_male, joined(reasons))
 
 
 def _mean_if_all(values: Sequence[float | None]) -> float | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from biaskit.common.files import write_or_refuse
 from biaskit.common.inputs import Inputs
+from biaskit.common.plain import group_by
 from biaskit.errors import RunError, UsageError
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
@@ -18,7 +20,8 @@ from biaskit.stats.prediction_powered import FEWEST_LABELS
 from biaskit.stats.resampling import generator
 
 FOLDER = "labels"  # in a run's folder
-Cell = tuple[str, str]  # model and occupation
+CELL = attrgetter("model", "occupation")
+"""Of a text: each of these has a share of its own."""
 
 
 class Stored(BaseModel):
@@ -67,46 +70,38 @@ def who_counts(documents: TextDocuments, study: PersonasStudy) -> list[TextDocum
     return [text for text in open_texts if documents.imported or text.draw < batch]
 
 
-def by_cell(texts: Iterable[TextDocument]) -> dict[Cell, list[TextDocument]]:
-    """Group texts by model and occupation."""
-    cells: dict[Cell, list[TextDocument]] = {}
-    for text in texts:
-        cells.setdefault((text.model, text.occupation), []).append(text)
-    return cells
-
-
 def draw(texts: Sequence[TextDocument], n: int, seed: int) -> Drawn:
     """Draw n texts at random, stratified by model, occupation and what the rules say.
 
     Each pair of model and occupation gets ten, as far as it has them. Then text after text goes to the
     stratum where it shortens an interval most (Neyman): those where the rules are silent get more.
     """
-    cells = by_cell(texts)
+    cells = group_by(texts, CELL)
+    strata = group_by(chain.from_iterable(cells.values()), lambda text: (CELL(text), text.gender))
     fewest = {cell: min(FEWEST_LABELS, len(of_cell)) for cell, of_cell in cells.items()}
     if not sum(fewest.values()) <= n <= len(texts):
         raise UsageError(
             f"--n {n} does not fit: this run has {len(texts):,} texts without a gender in the prompt, and at"
             f" least {sum(fewest.values()):,} are needed, {FEWEST_LABELS} for each model and occupation."
         )
-    sizes = Counter((cell, text.gender) for cell, of_cell in cells.items() for text in of_cell)
-    numbers = dict.fromkeys(sizes, 0)
+    numbers = dict.fromkeys(strata, 0)
 
-    def gain(stratum: tuple[Cell, str | None]) -> float:
+    def gain(stratum: tuple[Any, str | None]) -> float:
         # The variance W² s²/n of a stratum falls by W² s²/(n (n + 1)) with one label more.
         cell, gender = stratum
         spread = 0.2 if gender else 0.5  # standard deviation expected of the labels
         done = numbers[stratum]
-        return (sizes[stratum] / len(cells[cell]) * spread) ** 2 / (done * (done + 1) or 1e-9)
+        return (len(strata[stratum]) / len(cells[cell]) * spread) ** 2 / (done * (done + 1) or 1e-9)
 
     for cell, least in [*fewest.items(), (None, n - sum(fewest.values()))]:
         for _ in range(least):
-            open_ones = [s for s in sizes if cell in (None, s[0]) and numbers[s] < sizes[s]]
+            open_ones = [s for s in strata if cell in (None, s[0]) and numbers[s] < len(strata[s])]
             numbers[max(open_ones, key=gain)] += 1
     probability: dict[str, float] = {}
-    for (cell, gender), size in sizes.items():
-        keys = [text.key for text in cells[cell] if text.gender == gender]
-        order = generator(seed, "labels", (*cell, str(gender))).permutation(size)[: numbers[cell, gender]]
-        probability |= {keys[i]: len(order) / size for i in order.tolist()}
+    for (cell, gender), of_stratum in strata.items():
+        order = generator(seed, "labels", (*cell, str(gender))).permutation(len(of_stratum))
+        for i in order[: numbers[cell, gender]].tolist():
+            probability[of_stratum[i].key] = numbers[cell, gender] / len(of_stratum)
     shuffled = generator(seed, "labels", ("order",)).permutation([*probability]).tolist()
     return Drawn(
         probability={key: probability[key] for key in shuffled},

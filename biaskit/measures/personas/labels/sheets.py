@@ -41,13 +41,12 @@ def write_sheet(path: Path, texts: Iterable[tuple[str, str]]) -> None:
     writer.writerows([name, "", f" {text}" if is_formula(text) else text] for name, text in rows)
     # Excel knows UTF-8 by this mark.
     write_or_refuse(path, ("\ufeff" + table.getvalue()).encode("utf-8", errors="replace"))
-    page, guide = (
-        Path(__file__).with_name(name).read_text("utf-8") for name in ("sheet.html", "instructions.md")
-    )
+    page = Path(__file__).with_name("sheet.html").read_text("utf-8")
     inside = json.dumps(rows).replace("<", "\\u003c")  # no text ends the script
     write_or_refuse(path.with_suffix(".html"), page.replace("/*TEXTS*/[]", inside).encode())
-    if not (instructions := path.with_name("instructions.md")).exists():  # it may be a person's by now
-        write_or_refuse(instructions, guide.encode())
+    instructions = path.with_name("instructions.md")
+    if not instructions.exists():  # it may be a person's by now
+        write_or_refuse(instructions, Path(__file__).with_name("instructions.md").read_bytes())
 
 
 def read_sheet(path: str | Path) -> dict[str, str]:
@@ -64,7 +63,7 @@ def read_sheet(path: str | Path) -> dict[str, str]:
         source = open_file(path, columns, "cp1252")  # both columns are ASCII, whatever the texts are
     labels: dict[str, str] = {}
     for line, record in source.records:
-        name, word = ("" if (cell := record[role]) is None else str(cell).strip() for role in columns)
+        name, word = (str(record[role]).strip() if record[role] is not None else "" for role in columns)
         if not word:
             continue
         here = f"{source.where}, {source.unit} {line}"
@@ -86,7 +85,7 @@ def agreement(first: Mapping[str, str], second: Mapping[str, str]) -> str:
     both = sorted(first.keys() & second.keys())
     if not both:
         return "the readers have no text in common"
-    a, b = ([labels[key] for key in both] for labels in (first, second))
+    a, b = list(map(first.__getitem__, both)), list(map(second.__getitem__, both))
     same = sum(map(str.__eq__, a, b))
     said = f"the readers agree on {same:,} of {count(len(both), 'text')}"
     if min(len({*a}), len({*b})) < 2:  # kappa has no interval

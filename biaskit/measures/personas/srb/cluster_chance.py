@@ -59,11 +59,9 @@ def chance_of(
     summed = differs_by_half(f.sum(axis=2), m.sum(axis=2), released=released)
     sum_reached = np.abs(swapped.sum(axis=2)) >= np.abs(observed.sum(axis=1))
     reached = np.concatenate([np.abs(swapped) >= np.abs(observed), sum_reached[..., None]], axis=2)
-    return Chance(
-        (1 + reached.sum(axis=0)) / (n_swaps + 1),
-        np.concatenate([kept, summed[..., None]], axis=2).mean(axis=0),
-        kept.all(axis=2).sum(axis=1).astype(np.float64),
-    )
+    null_kept = np.concatenate([kept, summed[..., None]], axis=2).mean(axis=0)
+    n_kept = kept.all(axis=2).sum(axis=1).astype(np.float64)
+    return Chance((1 + reached.sum(axis=0)) / (n_swaps + 1), null_kept, n_kept)
 
 
 def kept_beside_chance(n_kept: int, n_clusters: int, chance: Sequence[float] | FloatArray) -> str:

@@ -161,10 +161,8 @@ def find_clusters(
     if reason:
         rows = tuple(ClusterRow(model, reason=reason) for model in (*_models(lists), ALL_MODELS))
         return Clustering(rows, curve, len(usable_words), without, None, None, None, tuple(notes), reason)
-    rows, kept_note = _judge(lists, clusters, released, categories or {}, seed)
-    per_cluster, n = len(rows) // len(clusters), len(clusters)
-    n_kept = sum(row.kept is True for row in rows[::per_cluster])
-    n_passing = sum(row.kept is True for row in rows[per_cluster - 1 :: per_cluster])
+    rows, n_kept, n_passing, kept_note = _judge(lists, clusters, released, categories or {}, seed)
+    n = len(clusters)
     notes += _notes_on_clusters(curve, n, kept_note, n_passing)
     return Clustering(rows, curve, len(usable_words), without, n, n_kept, n_passing / n, tuple(notes), "")
 
@@ -262,8 +260,11 @@ def _judge(
     released: bool,
     categories: Mapping[str, str],
     seed: int,
-) -> tuple[tuple[ClusterRow, ...], str]:
-    """Make a row per cluster and model, then one for `ALL_MODELS`, and say how many chance would keep."""
+) -> tuple[tuple[ClusterRow, ...], int, int, str]:
+    """Make a row per cluster and model, then one for `ALL_MODELS`; say how many chance would keep.
+
+    Beside the rows: how many clusters are kept, and how many pass the 50 % rule on the sums.
+    """
     models, occupations = _models(lists), list(dict.fromkeys(occupation for _, occupation, _ in lists))
     cluster_of = {word: i for i, cluster in enumerate(clusters) for word in cluster}
     # [clusters, models, occupations, 2]: whether the women's, men's list holds a word of the cluster
@@ -291,7 +292,8 @@ def _judge(
             of_chance = float(chance.p_value[i, at]), float(chance.kept[i, at])
             found = share, judged, category, *of_chance, reason
             rows.append(ClusterRow(model, i + 1, " ".join(words), f, m, *found))
-    return tuple(rows), kept_beside_chance(int(is_kept_in_all.sum()), len(ordered), chance.n_kept)
+    n_kept, n_passing = int(is_kept_in_all.sum()), int(passing.sum())
+    return tuple(rows), n_kept, n_passing, kept_beside_chance(n_kept, len(ordered), chance.n_kept)
 
 
 def _named_most(words: Sequence[str], categories: Mapping[str, str]) -> str | None:

@@ -78,7 +78,7 @@ def word_vectors(
     path, wanted = study.vectors.partition(":")[2], set[str]()
     for _, word_lists in lists.by_key.values():
         for word_list in word_lists:
-            wanted.update(marked.word for marked in word_list.words)
+            wanted.update(word_list.listed)
     vectors = load_pretrained(path, wanted)
     record = {"source": "pretrained", "file": Path(path).name, "digest": vectors.digest}
     return WordVectors(f"pretrained:{(vectors.digest or '')[:8]}", (vectors,), record)
@@ -143,7 +143,7 @@ def _scores(
             why = listed.reason if listed else None
             return _none(why or f"{NO_TEXTS[origin]} for this occupation")
         if origin == ASSOCIATED:
-            candidates[gender] = [marked.word for marked in listed.words]
+            candidates[gender] = listed.listed
         else:
             targets[gender] = listed.words
     assert vectors is not None
@@ -166,12 +166,12 @@ def _shuffled(
     documents: TextDocuments, lists: RunLists, study: PersonasStudy, comparison: TextComparison
 ) -> ShuffledZ:
     """Compute z of the specified texts of women and men with shuffled genders."""
-    texts = [text for text in comparison.texts if text.gender in WOMEN_AND_MEN]
-    counts = documents.counts_of(texts)
+    compared = comparison.of_women_and_men()
+    counts = documents.counts_of(compared.texts)
     columns = np.unique(counts.indices)
     words = [documents.tokens.words[i] for i in columns.tolist()]
     log_odds = LogOdds(is_fixed(words), lists.english[columns], CALIBRATED, prior_of(study))
-    genders, strata = [str(text.gender) for text in texts], [text.template_id for text in texts]
+    genders, strata = compared.genders, compared.prompts
     rng = generator(study.seed, "srb", [comparison.model, comparison.occupation])
     z, in_female, in_male = [], [], []
     for female, male in permuted_counts(counts[:, columns], genders, strata, rng, study.permutations):

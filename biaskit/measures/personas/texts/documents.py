@@ -183,13 +183,14 @@ def read_documents(
                 evidence[label] = stored.evidence[draws[0].model]
                 english[label] = stored.english[draws[0].model]
     unused = stored.by_key.keys() - {text.key for text in texts}
+    occupations = tuple(item.name for item in design.occupations)
     return TextDocuments(
         _as_read(texts, design.study, english),
         tokens,
         evidence,
         english,
         models=tuple(models),
-        occupations=tuple(item.name for item in design.occupations),
+        occupations=occupations,
         template_ids=design.template_ids,
         rows_digest=stored.digest_of(texts),
         n_unused=len(unused),
@@ -206,13 +207,14 @@ def read_imported(
         dict.fromkeys(map(attrgetter(name), texts)) for name in ("model", "occupation", "template_id")
     )
     listed = [item.name for item in design.occupations if item.name in occupations]
+    ordered = dict.fromkeys([*listed, *occupations])
     return TextDocuments(
         _as_read(texts, design.study, stored.english),
         tokens,
         stored.evidence,
         stored.english,
         models=tuple(models),
-        occupations=tuple(dict.fromkeys([*listed, *occupations])),
+        occupations=tuple(ordered),
         template_ids=tuple(templates),
         rows_digest=stored.digest_of(texts),
         imported=True,

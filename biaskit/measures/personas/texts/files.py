@@ -60,6 +60,11 @@ class TextSource:
     notes: tuple[str, ...] = ()
 
 
+def names_texts(name: str) -> bool:
+    """Tell whether a text is the path of a file of texts, rather than one of them."""
+    return "\n" not in name and split_sheet(name)[0].lower().removesuffix(".gz").endswith(SUFFIXES)
+
+
 def open_file(
     path: str | Path, columns: Mapping[str, str], encoding: str = "utf-8", separator: str | None = None
 ) -> TextSource:

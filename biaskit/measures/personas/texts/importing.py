@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from biaskit.common.inputs import one_line
+from biaskit.common.plain import group_by
 from biaskit.common.provenance import ROW_FORMAT, key_of
 from biaskit.common.wording import count
 from biaskit.corpora.sources import check_label, shown
@@ -66,19 +68,19 @@ def read_texts(
     """
     column_of = {"text": text, "gender": gender, "occupation": occupation, "model": model, "group": group}
     columns = {role: column for role, column in column_of.items() if column is not None}
-    source = (
-        open_file(texts, columns, encoding, separator)
-        if isinstance(texts, str | Path)
-        else open_frame(texts, columns)
-    )
+    if isinstance(texts, str | Path):
+        source = open_file(texts, columns, encoding, separator)
+    else:
+        source = open_frame(texts, columns)
     reading, rows = GenderCodes(gender_codes), list(_rows(source))
     codes = Counter(str(row["specified_gender"]) for row in rows)
-    if unknown := Counter({code: n for code, n in codes.items() if code not in reading}):
-        listed_codes = [f"{shown(code)} ({count(n, 'text')})" for code, n in unknown.most_common(8)]
-        listed_codes += ["…"] if len(unknown) > len(listed_codes) else []
+    unknown = [(code, n) for code, n in codes.most_common() if code not in reading]
+    if unknown:
+        listed_codes = ", ".join(f"{shown(code)} ({count(n, 'text')})" for code, n in unknown[:8])
+        more = ", …" if len(unknown) > 8 else ""
         raise CorpusError(
             f"{source.where}: {one_line(source.columns['gender'])} has unknown gender codes:"
-            f" {', '.join(listed_codes)}. {how_to_map(code for code, _ in unknown.most_common(3))}"
+            f" {listed_codes}{more}. {how_to_map(code for code, _ in unknown[:3])}"
         )
     if not rows:
         raise CorpusError(f"{source.where} has no texts. Give at least one.")
@@ -86,10 +88,10 @@ def read_texts(
         row["specified_gender"] = reading[row["specified_gender"]]
     groups = Counter(row["group"] for row in rows if row.get("group") is not None)
     if group is not None and not 2 <= len(groups) <= MOST_GROUPS:
+        such_as = f", such as {shown(next(iter(groups)))}" if groups else ""
         raise CorpusError(
-            f"{source.where}: {one_line(group)} has {count(len(groups), 'group')}"
-            f"{''.join(f', such as {shown(value)}' for value in [*groups][:1])}. Groups are compared: name a"
-            f" column of two to {MOST_GROUPS} groups, or join rare ones."
+            f"{source.where}: {one_line(group)} has {count(len(groups), 'group')}{such_as}. Groups are"
+            f" compared: name a column of two to {MOST_GROUPS} groups, or join rare ones."
         )
     models = Counter(row["model"] for row in rows)
     labels = {"occupation": Counter(row["occupation"] for row in rows), "model": models, "group": groups}
@@ -113,22 +115,20 @@ def _notes(
         usual = [name for name in source.header if name.strip().casefold() in names]
         if role not in source.columns and usual and usual[0] not in source.columns.values():
             how = f"--{role}-col {shlex.quote(usual[0])} uses it"
-            how += " as the gender requested in the prompt" if role == "gender" else ""
+            if role == "gender":
+                how += " as the gender requested in the prompt"
             yield f"the column {shown(usual[0])} was not used: {how}"
     if "gender" in source.columns:
-        readings = [
-            f"{shown(code)} as {reading[code] or 'no gender'} ({codes[code]:,})" for code in sorted(codes)
-        ]
-        yield f"gender codes were read: {', '.join(readings)}"
+        read = (
+            f"{shown(code)} as {reading[code] or 'no gender'} ({n:,})" for code, n in sorted(codes.items())
+        )
+        yield f"gender codes were read: {', '.join(read)}"
     if n_thoughts:
         yield f"texts with a model's thoughts: {n_thoughts:,}; only what follows the thoughts is read"
     if n_empty:
         yield f"texts that are empty: {n_empty:,}"
     for what, counts in labels.items():
-        spellings: dict[str, list[str]] = {}
-        for label in counts:
-            spellings.setdefault(label.casefold(), []).append(label)
-        for same in spellings.values():
+        for same in group_by(counts, str.casefold).values():
             if len(same) > 1:
                 yield f"{what} labels that differ only in case stay separate: {', '.join(map(shown, same))}"
 
@@ -142,38 +142,43 @@ _USUAL = {
 """What the columns of genders, occupations, models and groups are mostly called."""
 
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
     """Yield a row for every record, its text and labels checked; genders are still codes."""
     columns = source.columns
     accepted: set[str] = set()
     for number, values in source.records:
         where = f"{source.where}, {source.unit} {number}"
-        cells = {
-            role: _text_of(value, f"{where}: {one_line(columns[role])}", role)
-            for role, value in values.items()
-        }
+        cells = {}
+        for role, value in values.items():
+            cells[role] = _text_of(value, f"{where}: {one_line(columns[role])}", role)
         for role in ("occupation", "model", "group"):
             label = cells.get(role)
             if label is None or label in accepted or (role == "group" and not label.strip()):
                 continue
             what = f"{where}: {one_line(columns[role])}"
-            if any("\ud800" <= character <= "\udfff" for character in check_label(label, what)):
+            if _LONE_SURROGATE.search(check_label(label, what)):
                 half = "has half a character (a lone surrogate). Correct it."
                 raise CorpusError(f"{what} {shown(label)} {half}")
             accepted.add(label)
         answer = without_thoughts(cells["text"])
-        yield {
+        row: dict[str, Any] = {
             "key": key_of([ROW_FORMAT, source.digest, number]),
             "model": cells.get("model", source.label),
             "occupation": cells.get("occupation", UNNAMED),
             "template_id": TEMPLATE,
             "specified_gender": cells.get("gender", "").strip(),
             "draw": number,
-            **dict.fromkeys(("seed", "prompt_form", "prompt")),
-            **({"text": answer} if answer == cells["text"] else {"text": answer, "raw": cells["text"]}),
-            **dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at")),
-            **({"group": cells["group"] if cells["group"].strip() else None} if "group" in cells else {}),
         }
+        row |= dict.fromkeys(("seed", "prompt_form", "prompt")) | {"text": answer}
+        if answer != cells["text"]:
+            row["raw"] = cells["text"]
+        row |= dict.fromkeys(("finish_reason", "n_tokens", "answered_by", "answered_at"))
+        if "group" in cells:
+            row["group"] = cells["group"] if cells["group"].strip() else None
+        yield row
 
 
 def _text_of(value: object, where: str, role: str) -> str:

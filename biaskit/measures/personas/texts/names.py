@@ -71,9 +71,12 @@ class NameEvidence:
         for line in text.splitlines():
             tokens = line.split()
             in_list = list(map(_listed, tokens))
-            if not any(in_list) or not any(token == token.lower() and _has_letter(token) for token in tokens):
-                continue  # no name, or a line in title case
-            first = next(i for i, token in enumerate(tokens) if _has_letter(token))
+            if not any(in_list):
+                continue
+            with_letter = list(filter(_has_letter, tokens))
+            if not any(token == token.lower() for token in with_letter):
+                continue  # a line in title case
+            first = tokens.index(with_letter[0])
             for i, listed in enumerate(in_list):
                 if listed is None or listed.opens or i == first or _may_end_sentence(tokens[i - 1]):
                     continue
@@ -82,8 +85,11 @@ class NameEvidence:
 
     def names(self) -> frozenset[str]:
         """Return the names by what was added so far, in letters a-z: often and mostly with a capital."""
-        often = {name: n for name, n in self._n.items() if n >= FEWEST_OCCURRENCES}
-        return frozenset(k for k, n in often.items() if 100 * self._n_capital[k] >= CAPITAL_PERCENT * n)
+        names = set()
+        for name, n in self._n.items():
+            if n >= FEWEST_OCCURRENCES and 100 * self._n_capital[name] >= CAPITAL_PERCENT * n:
+                names.add(name)
+        return frozenset(names)
 
 
 class _Listed(NamedTuple):

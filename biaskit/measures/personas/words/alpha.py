@@ -103,6 +103,7 @@ def pairs_of(
         is_name = np.array([word in names for word in words_here], dtype=np.bool_)
         is_content = ~says_gender(words_here, names)
         of_first, of_second = (total[:, here].astype(np.float64) for total in totals)
+        in_halves = halves[0][..., here], halves[1][..., here]
         pairs.append(
             Pair(
                 pair,
@@ -112,7 +113,7 @@ def pairs_of(
                 is_name,
                 is_content,
                 counts=(of_first, of_second),
-                halves=(halves[0][..., here], halves[1][..., here]),
+                halves=in_halves,
             )
         )
     return pairs

@@ -153,13 +153,15 @@ def calibrate(
         sweep.append(_step(at[alpha], alpha, constant))
     best, is_clear, reason = _decision(sweep, constants)
     chosen = None if best is None else replace(prior, alpha=best.alpha, c=best.c)
+    of_topic = tuple(Step(1.0, c, _lists(at[1.0], c)) for c in GRID)
+    of_english = tuple(Step(0.0, c, _lists(at[0.0], c)) for c in GRID)
     return Calibration(
         model,
         occupation,
         c_topic,
         c_english,
-        topic=tuple(Step(1.0, c, _lists(at[1.0], c)) for c in GRID),
-        english=tuple(Step(0.0, c, _lists(at[0.0], c)) for c in GRID),
+        of_topic,
+        of_english,
         sweep=_with_neighbours(sweep),
         recommended=chosen if is_clear else None,
         prior=chosen,

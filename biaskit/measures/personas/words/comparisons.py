@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from operator import attrgetter
 
@@ -12,7 +12,7 @@ from biaskit.common.plain import group_by
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
-from biaskit.records import GENDERS
+from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
 
 
@@ -32,9 +32,18 @@ class TextComparison:
         return (self.model, self.occupation, self.origin)
 
     @property
-    def genders(self) -> tuple[str, ...]:
+    def genders(self) -> list[str]:
         """The gender of each text."""
-        return tuple(text.gender or "" for text in self.texts)
+        return [text.gender or "" for text in self.texts]
+
+    @property
+    def prompts(self) -> list[str]:
+        """The template of each text: genders are shuffled, and texts halved, within it."""
+        return [text.template_id for text in self.texts]
+
+    def of_women_and_men(self) -> TextComparison:
+        """Leave out texts of non-binary people."""
+        return replace(self, texts=tuple(text for text in self.texts if text.gender in WOMEN_AND_MEN))
 
 
 def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator[TextComparison]:

@@ -66,6 +66,11 @@ class WordList:
     reason: str | None = None
 
     @property
+    def listed(self) -> list[str]:
+        """The words alone."""
+        return [marked.word for marked in self.words]
+
+    @property
     def longer_than_null(self) -> bool | None:
         """Whether more words beyond `left_out` are marked than in 95 % of shuffles; None when undefined."""
         if self.n_marked_beyond is None or self.null_p95_beyond is None:

@@ -112,7 +112,7 @@ def _of_model(
     of_model = [text for text in documents.texts if text.model == model and text.group is not None]
     texts = distinct(filter(attrgetter("describes"), of_model), _cell)
     cells = sorted(set(map(_cell, texts)), key=lambda cell: (groups.index(cell[0]), cell[1]))
-    contrasts = list(_contrasts(cells, groups, unmarked))
+    contrasts = dict(_contrasts(cells, groups, unmarked))
     words = documents.tokens.words
     labels = [str(cells.index(_cell(text))) for text in texts]
     strata = [_within(text, text.gender or EVERY_GENDER) for text in texts]
@@ -127,7 +127,7 @@ def _of_model(
         whole_topic=study.prior_scope == "all",
     )
     lists = _lists(labelled, contrasts, study, model, "groups")
-    crossed = [named for named in contrasts if named[1] != EVERY_GENDER]
+    crossed = {key: contrast for key, contrast in contrasts.items() if key[1] != EVERY_GENDER}
     if crossed:
         # The other null of a crossed group: genders shuffled within the group, among texts that have one.
         within = [_within(text, f"{groups.index(str(text.group))} {bool(text.gender)}") for text in texts]
@@ -158,17 +158,16 @@ def _within(text: TextDocument, and_also: str) -> str:
 
 def _lists(
     texts: LabelledTexts,
-    named_contrasts: Sequence[tuple[str, str, Contrast]],
+    contrasts: Mapping[Cell, Contrast],
     study: PersonasStudy,
     model: str,
     shuffled: str,
 ) -> dict[tuple[str, str, str], WordList]:
     """Map (group, gender, method) to its list, beside the null of one kind of shuffles."""
     rng = generator(study.seed, "group_lists", [model, shuffled])
-    contrasts = [contrast for _, _, contrast in named_contrasts]
-    prior, n = prior_of(study), study.permutations
-    lists = contrast_lists(texts, contrasts, prior, METHODS, rng, n, shuffled=shuffled)
-    keys = [(group, gender, method) for group, gender, _ in named_contrasts for method in METHODS]
+    how = prior_of(study), METHODS, rng, study.permutations
+    lists = contrast_lists(texts, list(contrasts.values()), *how, shuffled=shuffled)
+    keys = [(*key, method) for key in contrasts for method in METHODS]
     return dict(zip(keys, lists, strict=True))
 
 
@@ -177,8 +176,8 @@ def _lists(
 
 def _contrasts(
     cells: Sequence[Cell], groups: Sequence[str], unmarked: Sequence[str]
-) -> Iterator[tuple[str, str, Contrast]]:
-    """Yield (group, gender, contrast) for each group, then for its genders."""
+) -> Iterator[tuple[Cell, Contrast]]:
+    """Yield the contrast of each group, then those of its genders."""
     of_group: dict[str, Labels] = dict.fromkeys(groups, ())
     of_gender: dict[str, Labels] = {}
     for place, (group, gender) in enumerate(cells):
@@ -192,13 +191,13 @@ def _contrasts(
         sides = [(name, of_group[name]) for name in opponents]
         if not unmarked:
             sides = [(OTHERS, tuple(place for place in range(len(cells)) if place not in in_group))]
-        yield group, EVERY_GENDER, _contrast(group, in_group, sides)
+        yield (group, EVERY_GENDER), _contrast(group, in_group, sides)
         for gender in genders if len(genders) > 1 else ():
             target = tuple(place for place in in_group if cells[place][1] == gender)
             if in_group and target == in_group:  # it would be the group's list under another name
                 continue
             rivals = [(rival, of_gender[rival]) for rival in _rivals(gender, genders)]
-            yield group, gender, _contrast(f"{group} {gender}", target, [*sides, *rivals])
+            yield (group, gender), _contrast(f"{group} {gender}", target, [*sides, *rivals])
 
 
 def _rivals(gender: str, genders: Sequence[str]) -> list[str]:
@@ -208,9 +207,8 @@ def _rivals(gender: str, genders: Sequence[str]) -> list[str]:
 
 
 def _contrast(name: str, target: Labels, sides: Sequence[tuple[str, Labels]]) -> Contrast:
-    opponents = [opponent for opponent, _ in sides]
+    opponents, against = zip(*sides, strict=True)
     in_messages = tuple("other" if opponent == OTHERS else opponent for opponent in opponents)
-    against = tuple(labels for _, labels in sides)
     return Contrast(target, against, name, in_messages, said_against=" & ".join(opponents))
 
 

@@ -55,11 +55,12 @@ def _lists(
     """Hold one model's texts under an instruction against those without."""
     compared, words = distinct(texts, attrgetter("instruction_id")), documents.tokens.words
     # An occupation and its template have as many texts under the instruction as without it.
+    genders = ["female" if text.instruction_id == number else "male" for text in compared]
     strata = [f"{text.occupation}\n{text.template_id}" for text in compared]
     return word_lists(
         documents.counts_of(compared),
         words=words,
-        genders=["female" if text.instruction_id == number else "male" for text in compared],
+        genders=genders,
         strata=strata,
         english=counts_in(english, words),
         row_key=[compared[0].model, "instruction", str(number)],

@@ -93,13 +93,14 @@ def labelled_texts(
     )  # [k, documents]
     totals = (counts_here.T @ members.T).T
     documents = ((counts_here > 0).astype(np.float64).T @ members.T).T
+    strata_here, words_here = tuple(strata[i] for i in rows), tuple(words[i] for i in columns.tolist())
     return LabelledTexts(
         groups,
         counts_here,
         labels_here,
-        tuple(strata[i] for i in rows),
-        words=tuple(words[i] for i in columns.tolist()),
-        english=np.asarray(english, dtype=np.float64)[columns],
+        strata_here,
+        words_here,
+        np.asarray(english, dtype=np.float64)[columns],
         elsewhere=outside,
         totals=totals,
         documents=documents,

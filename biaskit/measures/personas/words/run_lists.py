@@ -57,7 +57,7 @@ class RunLists:
     def words(self, model: str, occupation: str, origin: str, gender: str) -> list[str]:
         """List the words of that list that are no names in the model's texts; none where there is no list."""
         marked, names = self.marked(model, occupation, origin, gender), self.names[model]
-        return [word.word for word in marked.words if word.word not in names] if marked else []
+        return [word for word in marked.listed if word not in names] if marked else []
 
 
 def prior_of(study: PersonasStudy) -> Prior:
@@ -84,16 +84,18 @@ def make_lists(
         if comparison.reason is not None:
             lists_of[comparison.key] = comparison, _undefined(comparison.reason)
             continue
-        whole = study.prior_scope == "all"
+        elsewhere = None
+        if study.prior_scope == "all":
+            elsewhere = _elsewhere(documents, compared, comparison)
         lists = word_lists(
             documents.counts_of(comparison.texts),
             words=words,
             genders=comparison.genders,
-            strata=[text.template_id for text in comparison.texts],
+            strata=comparison.prompts,
             english=of_english,
             row_key=comparison.key,
             **chosen(study),
-            elsewhere=_elsewhere(documents, compared, comparison) if whole else None,
+            elsewhere=elsewhere,
             left_out=left_out[comparison.model],
         )
         lists_of[comparison.key] = comparison, lists
@@ -181,8 +183,8 @@ def _overlap_rows(documents: TextDocuments, lists: RunLists) -> Iterator[Row]:
         for origin, gender in product(words_of, WOMEN_AND_MEN):
             marks = lists.marked(model, occupation, origin, gender)
             if marks and marks.n_marked is not None:
-                words_of[origin][gender] = [marked.word for marked in marks.words]
-        if all(len(of_gender) == len(WOMEN_AND_MEN) for of_gender in words_of.values()):
+                words_of[origin][gender] = marks.listed
+        if len(words_of[ASSOCIATED]) == len(words_of[SPECIFIED]) == len(WOMEN_AND_MEN):
             for gender, word, place in overlap(*words_of.values()):
                 scope = {"model": model, "occupation": occupation, "gender": gender}
                 yield {**scope, "word": word, "place": place}
@@ -197,7 +199,7 @@ def _method_rows(lists: RunLists) -> Iterator[Row]:
             words: dict[str, list[str]] = {}
             for word_list in lists_here:
                 if (word_list.gender, word_list.against) == (gender, against):
-                    words[word_list.method] = [marked.word for marked in word_list.words]
+                    words[word_list.method] = word_list.listed
             for method, rival in (("marked-personas", CALIBRATED), (CALIBRATED, "marked-personas")):
                 by_rival = set(words[rival])
                 for word in words[method]:
@@ -212,7 +214,7 @@ def topic_shares(lists: RunLists, documents: TextDocuments, study: PersonasStudy
     """Compute the share of the hybrid prior's mass that comes from the compared texts, per comparison."""
     shares = []
     for comparison, _ in lists.by_key.values():
-        texts = [text for text in comparison.texts if text.gender in WOMEN_AND_MEN]
+        texts = comparison.of_women_and_men().texts
         if texts:
             counts = documents.counts_of(texts)
             columns, column_of = np.unique(counts.indices, return_inverse=True)
@@ -248,7 +250,7 @@ def length_notes(lists: Sequence[WordList], what: str, shuffled: str, table: str
             f"{short} of {len(defined)} calibrated {what} are not longer than 95 % of those with shuffled"
             f" {shuffled}: their length is no evidence ({table})"
         )
-    sides = [min(word_list.n_target, word_list.n_unmarked) for word_list in defined]
-    if few := [side for side in sides if side < FEW_TEXTS]:
-        fewer = f"fewer than {FEW_TEXTS} texts per side (least {min(few)})"
-        yield f"{len(few)} of {len(defined)} {what} are based on {fewer}"
+    sides = np.array([min(word_list.n_target, word_list.n_unmarked) for word_list in defined])
+    if n_few := np.count_nonzero(sides < FEW_TEXTS):
+        fewer = f"fewer than {FEW_TEXTS} texts per side (least {sides.min()})"
+        yield f"{n_few} of {len(defined)} {what} are based on {fewer}"

@@ -8,7 +8,7 @@ it is an effect size: 10 + 10 texts teach, however many there are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -107,18 +107,19 @@ def _sample(
         return NO_TEXTS[origin]
     if compared is None or compared.reason is not None:
         return (compared and compared.reason) or f"{NO_TEXTS[origin]} for this occupation"
-    of_two = [text for text in compared.texts if text.gender in WOMEN_AND_MEN]
-    groups = group_by(of_two, attrgetter("template_id", "gender"))
+    of_two = compared.of_women_and_men()
+    groups = group_by(of_two.texts, attrgetter("template_id", "gender"))
     texts: list[TextDocument] = []
     for (template, gender), of_cell in groups.items():
-        if not all((template, each) in groups for each in WOMEN_AND_MEN):
+        if not ((template, "female") in groups and (template, "male") in groups):
             continue
         if len(of_cell) > MOST_TEXTS:
             rng = generator(study.seed, "text_transfer", [*compared.key, template, gender])
             chosen = sorted(rng.permutation(len(of_cell))[:MOST_TEXTS].tolist())
             of_cell = [of_cell[place] for place in chosen]
         texts += of_cell
-    is_female = [text.gender == WOMEN_AND_MEN[0] for text in texts]
+    used = replace(of_two, texts=tuple(texts))
+    is_female = [gender == WOMEN_AND_MEN[0] for gender in used.genders]
     n_female, n_male = sum(is_female), len(texts) - sum(is_female)
     if min(n_female, n_male) < MIN_TEXTS:
         few = f"{n_female} texts of women, {n_male} of men in prompts that have both (gender {_READ[origin]})"
@@ -126,7 +127,7 @@ def _sample(
     sample = Sample.shuffled(
         documents.counts_of(texts)[:, usable],
         is_female,
-        [text.template_id for text in texts],
+        used.prompts,
         generator(study.seed, "text_transfer", compared.key),
         study.permutations,
         [text.unit for text in texts],
@@ -191,7 +192,7 @@ def _row(
     for sides in area.lengths:
         why_no_claim = why_no_claim or why_unequal(dict(zip(WOMEN_AND_MEN, sides, strict=True)))
     held_out, (low, high) = area.held_out, interval or (None, None)
-    n_female, n_male = (len(texts) for texts in area.lengths[1]) if area.lengths else (None, None)
+    n_female, n_male = map(len, area.lengths[1]) if area.lengths else (None, None)
     scope = {"model": model, "occupation": occupation, "trained_on": cell[0], "tested_on": cell[1]}
     return {
         **scope,
