@@ -253,11 +253,9 @@ def additive_fit(values: FloatArray, empty: BoolArray) -> FloatArray:
     Formula: x_ij = m + a_i + b_j fitted to the cells that have a value, m their mean, with the least effects
         where cells leave them open; an empty cell gets its fitted one, cut at 0, and then brought back to the
         sum that it had over the groups: 1, as every cell's, so that it lies in [0, 1].
-    Arguments: shares `[groups, I, J]`, or one group's `[I, J]`, which are not cut; NaN where a cell has
-        none; empty `[I, J]`, the cells to fill.
-    Returns: shares with those cells filled. A template that is empty in every job gets what the other
-        templates give on average, so that it moves no mean.
-    Missing or empty input: a job that is empty in every template stays NaN: nothing is known of it.
+    Shares are `[groups, I, J]`, or one group's `[I, J]`, which are not cut. A template that is empty in every
+    job gets what the others give on average, so that it moves no mean; a job that is empty in every template
+    stays NaN: nothing is known of it.
     Reference: methods/averages#empty-cells; checked against statsmodels' `ols("x ~ C(job) + C(template)")`.
     """
     if not np.any(empty):

@@ -108,13 +108,12 @@ class HeldOut:
 
 
 def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
-    """Find the area under the curve by cross-validation: five folds, cut anew twice.
+    """Find the area under the curve by cross-validation: five folds, cut anew twice, blind to labels.
 
     Formula: share of pairs of one document of either group, of one stratum and fold, in which the first
         group's scores higher, ties half; scores by ridge regression, learnt from the other folds.
-    Arguments: sample; rng of the folds, which do not know the labels.
-    Returns: 0.5 in expectation where labels mean nothing, whatever the lengths and the sizes of the groups:
-        the two documents of a pair teach nothing and can change places.
+    It is 0.5 in expectation where labels mean nothing, whatever the lengths and the sizes of the groups: the
+    two documents of a pair teach nothing and can change places.
     Reference: methods/srb#transfer; checked against a loop over pairs that learns anew for each.
     """
     from sklearn.kernel_ridge import KernelRidge
@@ -138,9 +137,8 @@ def within(sample: Sample, rng: np.random.Generator) -> HeldOut:
 def at_one_size(teaching: Sample, judged: Sample, rng: np.random.Generator) -> float | None:
     """Find the area under the curve by weights learnt from 10 + 10 documents, over ten draws of them.
 
-    Of one sample that teaches and is judged, what was not drawn and is no copy of it is judged. Returns 0.5
-    in expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise
-    it.
+    Of one sample that teaches and is judged, what was not drawn and is no copy of it is judged. 0.5 in
+    expectation where labels mean nothing, None without a pair in one stratum; more documents do not raise it.
     Reference: methods/srb#transfer; checked against a loop.
     """
     is_first, wins, pairs = teaching.labels[:, 0], 0.0, 0.0
@@ -190,12 +188,10 @@ def folds(strata: NDArray[np.str_], rng: np.random.Generator) -> NDArray[np.int6
 
 
 def area_interval(areas: ArrayLike, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Find the interval of the mean area over occupations, a t interval made on the logit scale.
+    """Find the interval of the mean of areas `[m]`, one per occupation: a t interval made on the logit scale.
 
     Formula: `share_interval` with v = s²/m and m − 1 degrees of freedom.
-    Arguments: areas `[m]`, one per occupation; level of confidence.
-    Returns: lower and upper end, in [0, 1].
-    Missing or empty input: None with fewer than two occupations, or areas that do not vary.
+    None with fewer than two occupations, or areas that do not vary.
     Reference: methods/srb#transfer; in simulation it covers better than the plain t interval, which
         is as good near 0.5.
     """

@@ -28,7 +28,7 @@ def spread_of_clusters(
     side: Sequence[Hashable] | None = None,
     weights: FloatArray | None = None,
 ) -> Spread:
-    """Estimate the variance of a weighted sum over units whose clusters are taken as drawn at random.
+    """Estimate the variance of a weighted sum over units `[n]` whose clusters are taken as drawn at random.
 
     Formula: u_i = w_i (x_i − x̄), x̄ the weighted mean of the unit's side; S_A = G/(G−1) Σ_g (Σ_{i in g} u_i)²
         over the G clusters of a, alike S_B; W = C/f Σ_c (Σ_{i in c} w_i e_i)² over the C cells of a × b, e
@@ -36,12 +36,10 @@ def spread_of_clusters(
         v = max(S_A + S_B − W, S_A, S_B); dof = v² / (S_A²/(g−1) + S_B²/(h−1) + W²/f), at least 1, with
         g = (Σ_g w_g)² / Σ_g w_g², alike h, g − 1 at least 1. Where each cluster of a lies on one side, S_A
         and W are sums over the sides.
-    Arguments: values `[n]`; the cluster of each unit, of a kind that nests others (stereotypes), and of a
-        second kind in which units repeat (languages); the side `[n]`, of which there are as many whatever is
-        drawn; weights `[n]`, by default 1/n. Of a gap they are negative on one side.
-    Returns: v and dof. Where each cell has one unit, those of `crossed.spread_of_mean` and
-        `crossed.spread_of_difference`.
-    Missing or empty input: a second kind with one cluster is left out; None where the first has one.
+    Clusters a nest others (stereotypes), units repeat in those of b (languages); of sides there are as many
+    whatever is drawn; weights are 1/n by default, and of a gap negative on one side. Where each cell has one
+    unit, the result is that of `crossed.spread_of_mean` and `crossed.spread_of_difference`. A second kind
+    with one cluster is left out; None where the first has one.
     Reference: methods/averages#clusters; crossed mean squares for unequal cells, checked against them and in
         simulation (`benchmarks/pair_worlds.py`).
     """
@@ -105,13 +103,10 @@ def _numbered(labels: Sequence[Hashable]) -> NDArray[np.intp]:
 
 
 def wilson_of_clusters(rate: float, n: int, spread: Spread) -> tuple[float, float] | None:
-    """Find Wilson's interval of a rate whose units lie in clusters.
+    """Find Wilson's interval of a rate of n units that lie in clusters; None without a spread.
 
     Formula: Wilson's interval of p in n' = (z/t)² p(1 − p)/v units, at most (z/t)² n, with v and the degrees
         of freedom of t those of the clusters. v = 0: n' = (z/t)² G of G clusters, G − 1 for each side.
-    Arguments: rate p of n units; the spread of the units' zeros and ones.
-    Returns: lower and upper end, fractions in [0, 1].
-    Missing or empty input: None without a spread.
     Reference: methods/averages#clusters; Korn and Graubard 1998, with Wilson's interval.
     """
     from scipy.special import ndtri, stdtrit

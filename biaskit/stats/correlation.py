@@ -11,12 +11,9 @@ from biaskit.stats.welch import NO_SPREAD, Statistic, varies
 
 
 def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
-    """Compute Spearman's rank correlation, ties at their average rank.
+    """Compute Spearman's rank correlation of x and y `[..., n]`, ties at their average rank: in [−1, 1].
 
-    Formula: Pearson's correlation of the ranks.
-    Arguments: x, y `[..., n]`.
-    Returns: `[...]` in [−1, 1]; positive when y rises with x.
-    Missing or empty input: NaN (for the caller to turn into None) where x or y has no spread.
+    NaN (for the caller to turn into None) where x or y has no spread.
     Reference: methods/representation#labour-slope; checked against `scipy.stats.spearmanr`.
     """
     from scipy.stats import rankdata
@@ -30,18 +27,17 @@ def spearman(x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def slope_test(x: FloatArray, y: FloatArray) -> Statistic:
-    """Test a least-squares slope whose units may vary differently, with its intervals.
+    """Test a least-squares slope whose units may vary differently; positive when y rises with x.
 
     Formula: the slope b of the units' means, ± t √v. V: its HC3 variance, n − 2 degrees of freedom. With J
         templates, b_j the slope in template j, w the row of the pseudo-inverse that gives b, and E the mean
         square of what the lines of templates leave beside those of the units, (n − 2)(J − 1) degrees:
         T = s²(b_j)/J, W = E Σw²/J, v = max(V + T − W, V, T), dof as in crossed rows.
-    Arguments: x `[n]`, y `[n]` or, by templates, `[n, J]`; n ≥ 3.
-    Returns: slope, t, p and the 95 % and 90 % intervals; positive when y rises with x.
-    Missing or empty input: x without spread: NaN is no estimate, so the reason stands alone; one unit that
-        alone sets the slope: no test, since its HC3 residual is 0 / 0; one template: no p-value.
-    Reference: methods/representation#labour-slope; statsmodels' `OLS` with `cov_type="HC3"`.
-        At 10 to 20 units a percentile bootstrap covers 89 to 93 % only.
+    x is `[n]`, y `[n]` or, by templates, `[n, J]`; n ≥ 3. x without spread: NaN is no estimate, so the reason
+    stands alone; one unit that alone sets the slope: no test, since its HC3 residual is 0 / 0; one template:
+    no p-value.
+    Reference: methods/representation#labour-slope; statsmodels' `OLS` with `cov_type="HC3"`. At 10 to 20
+        units a percentile bootstrap covers 89 to 93 % only.
     """
     return _of_line(x, y, 1)
 
@@ -50,10 +46,7 @@ def level_test(x: FloatArray, y: FloatArray, at: float) -> Statistic:
     """Test how far a least-squares line lies above the diagonal at one place: its level apart from its slope.
 
     Formula: (line at x = `at`) − `at`, ± t × its HC3 standard error, n − 2 degrees of freedom.
-    Arguments: as `slope_test`, in one unit.
-    Returns: the distance in that unit, t, p and the intervals; positive where the line lies above `at`.
-    Missing or empty input: as `slope_test`.
-    Reference: methods/representation#labour-slope.
+    Reference: methods/representation#labour-slope; else as `slope_test`.
     """
     return _of_line(x - at, y - at, 0)
 
@@ -102,11 +95,10 @@ def rank_correlation(
 ) -> Statistic:
     """Compute Spearman's rank correlation with a percentile interval and the p-value of no association.
 
-    Formula: n units drawn with replacement, n_resamples times; numpy's linear percentiles.
-    Arguments: x, y `[n]`; rng; n_resamples.
-    Returns: the correlation in [−1, 1], its intervals, and a two-sided p-value by t with n − 2 degrees.
-    Missing or empty input: no spread in x or y: None with the reason; resamples without spread are left
-        out and counted in the reason, and if more than half are, there is no interval and no p-value.
+    Formula: n units drawn with replacement, n_resamples times; numpy's linear percentiles. p: two-sided, by t
+        with n − 2 degrees.
+    No spread in x or y `[n]`: None with the reason; resamples without spread are left out and counted in the
+    reason, and if more than half are, there is no interval and no p-value.
     Reference: methods/representation#labour-slope; checked against plain loops; p by `scipy.stats.spearmanr`.
     """
     from scipy.stats import spearmanr

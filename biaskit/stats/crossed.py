@@ -72,9 +72,7 @@ def mean_squares(values: FloatArray) -> MeanSquares:
 
     Formula: A = J Σ_i (x_i. − x_..)² / (I−1);  B = I Σ_j (x_.j − x_..)² / (J−1);
         E = Σ_ij (x_ij − x_i. − x_.j + x_..)² / ((I−1)(J−1)).
-    Arguments: values `[..., I, J]`, finite.
-    Returns: A, B, E as `[...]`, never negative; they carry no direction.
-    Missing or empty input: A is None with one job, B with one template, E with either.
+    A is None with one job, B with one template, E with either.
     Reference: methods/averages#crossed-intervals, the two-way table without replication; checked against
         statsmodels' `anova_lm` of `value ~ C(job) + C(template)`.
     """
@@ -99,10 +97,8 @@ def spread_of_mean(values: FloatArray) -> Spread:
     Formula: v = max(A + B − E, A, B) / (I J);
         dof = (I J v)² / (A²/(I−1) + B²/(J−1) + E²/((I−1)(J−1))), at least 1.
         One job: v = s²/J over its templates, dof = J−1. One template: v = s²/I over jobs, dof = I−1.
-    Arguments: values `[..., I, J]`; for a paired contrast the differences of the cells.
-    Returns: v and dof as `[...]`.
-    Missing or empty input: no cell, or one job with one template: None with the reason; one job or one
-        template alone: defined, and the reason says what it is conditional on.
+    Values are differences of cells for a paired contrast. No cell, or one job with one template: None with
+    the reason; one job or one template alone: the reason says what it is conditional on.
     Reference: methods/averages#crossed-intervals; checked against plain loops and in simulation
         (`benchmarks/interval_coverage.py`).
     """
@@ -127,10 +123,8 @@ def spread_of_difference(a: FloatArray, b: FloatArray) -> Spread:
         A_i, E_i its mean squares: V = Σ A_i/(I_i J), W = Σ E_i/(I_i J); v = max(V + D/J − W, V, D/J);
         dof = v² / (Σ (A_i/(I_i J))²/(I_i−1) + (D/J)²/(J−1) + Σ (E_i/(I_i J))²/((I_i−1)(J−1))), at least 1.
         A group of one job drops its A and E. One template: v = V with the dof of the A terms.
-    Arguments: a `[..., I_a, J]`, b `[..., I_b, J]`, template by template the same.
-    Returns: v and dof as `[...]`, of a − b as of b − a.
-    Missing or empty input: no cell, or one template where a group has one job: None with the reason; one
-        template or one job alone: defined, and the reason says what it is conditional on.
+    a is `[..., I_a, J]`, b `[..., I_b, J]`. No cell, or one template where a group has one job: None with the
+    reason; one template or one job alone: the reason says what it is conditional on.
     Reference: methods/averages#group-difference-intervals; checked against a plain-loop re-implementation.
     """
     n_templates = a.shape[-1]
@@ -161,10 +155,8 @@ def combined(
 ) -> tuple[FloatArray, FloatArray]:
     """Combine mean squares to the variance of an estimate over crossed jobs and templates, and its dof.
 
-    Formula: V = Σ jobs, T = templates, W = Σ residual; v = max(V + T − W, V, T);
+    Formula: V = Σ jobs, T = templates (or 0), W = Σ residual; v = max(V + T − W, V, T);
         dof = v² / Σ (term² / its dof), at least 1 (Satterthwaite).
-    Arguments: the terms; without templates v = V.
-    Returns: v and dof as `[...]`, both 0 and 1 where there is no term.
     Reference: methods/averages#crossed-intervals, #group-difference-intervals.
     """
     of_jobs = np.asarray(sum(x for x, _ in jobs), np.float64)
@@ -185,9 +177,7 @@ def share_interval(
     """Find the interval of a mean share on the logit scale, so that it stays inside [0, 1].
 
     Formula: logit(m) ± t √v / (m (1 − m)), transformed back; m exactly 0 or 1: m ± t √v, clipped.
-    Arguments: mean m, variance v and dof, elementwise `[...]`; level of confidence.
-    Returns: lower and upper ends as `[...]`, with lower ≤ m ≤ upper.
-    Missing or empty input: not for undefined spreads; v = 0 gives [m, m].
+    Elementwise `[...]`, with lower ≤ m ≤ upper; v = 0 gives [m, m].
     Reference: methods/averages#crossed-intervals; checked against plain loops with scipy's t.
     """
     from scipy.special import expit, logit
@@ -214,11 +204,7 @@ def difference_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Find the interval of a difference of shares, clipped to what such a difference can be.
 
-    Formula: d ± t √v, clipped to [−limit, limit].
-    Arguments: difference d, variance v and dof, elementwise `[...]`; limit 1 for a difference of shares, 2
-        for a difference of differences; level of confidence.
-    Returns: lower and upper ends as `[...]`, in the direction of d.
-    Missing or empty input: not for undefined spreads; v = 0 gives [d, d].
+    Formula: d ± t √v, clipped to [−limit, limit]; limit is 2 for a difference of differences.
     Reference: methods/averages#crossed-intervals; checked against plain loops with scipy's t.
     """
     d = np.asarray(difference, dtype=np.float64)
@@ -232,10 +218,8 @@ def with_tails(
     """Give a difference the tails of the factor with the fewest degrees; its 95 % interval stays.
 
     Formula: of jobs (Σ 1/I)² / Σ 1/(I² (I−1)), Welch's at equal variances; f = min(dof, of jobs, J−1);
-        v' = v (t(0.975, dof) / t(0.975, f))².
-    Arguments: v and dof `[...]`; jobs of each group, templates.
-    Returns: v' and f as `[...]`, for p-values and for intervals at other levels.
-    Missing or empty input: a factor of one level, and a group of one job, drop their term.
+        v' = v (t(0.975, dof) / t(0.975, f))². A factor of one level, and a group of one job, drop their term.
+    Returns v' and f as `[...]`, for p-values and for intervals at other levels.
     Reference: methods/averages#tails; with the dof of the whole variance a p of 0.1 % comes in 0.4 % of runs
         at five templates, in 1.5 % at three.
     """
@@ -248,14 +232,10 @@ def with_tails(
 
 
 def crossed_test(estimate: float, spread: Spread, *, limit: float = 1.0) -> Statistic:
-    """Test an estimate over crossed jobs and templates against 0, with its intervals.
+    """Test an estimate over crossed jobs and templates against 0, with intervals (methods/averages#tails).
 
-    Arguments: the estimate and its spread; limit, as of `difference_interval`.
-    Returns: t with the sign of the estimate, the degrees of its tails, p, and the 95 % and 90 % intervals;
-        below five templates p is at least 0.001.
-    Missing or empty input: an undefined spread: only the estimate, with the reason; of one job or one
-        template alone: no t and no p.
-    Reference: methods/averages#tails.
+    Below five templates p is at least 0.001. An undefined spread leaves only the estimate, with the reason;
+    one job or one template alone has no t and no p.
     """
     variance, dof = spread.variance, spread.dof
     if variance is None or dof is None:
@@ -273,10 +253,8 @@ def crossed_test(estimate: float, spread: Spread, *, limit: float = 1.0) -> Stat
 def p_of_difference(difference: float, variance: float, dof: float) -> tuple[float | None, float]:
     """Compute the t statistic and two-sided p-value of a difference against 0.
 
-    Formula: t = d / √v on dof degrees of freedom.
-    Arguments: difference d, its variance v, dof.
-    Returns: t with the sign of d, and p.
-    Missing or empty input: v = 0 has no t; its p is 1 where d is 0 up to rounding, else 0.
+    Formula: t = d / √v on dof degrees of freedom. v = 0 has no t; its p is 1 where d is 0 up to rounding,
+        else 0.
     Reference: methods/averages#crossed-intervals, the test that its interval inverts.
     """
     from scipy.special import stdtr
@@ -301,12 +279,10 @@ def _t(dof: FloatArray, level: float) -> FloatArray:
 
 
 def variance_components(values: FloatArray) -> Components:
-    """Split the cells' variance into that between jobs, that between templates, and the rest.
+    """Split the cells' variance `[I, J]` into that between jobs, that between templates, and the rest.
 
     Formula: job (A − E)/J, template (B − E)/I, residual E: components, not fractions.
-    Arguments: values `[I, J]`.
-    Returns: three variances; a negative estimate is 0 and the reason names it.
-    Missing or empty input: None with one job or one template, with the reason.
+    None with one job or one template, with the reason.
     Reference: methods/averages#variance-components, the method of moments; checked against plain loops.
     """
     squares = mean_squares(values) if values.size else None
@@ -322,12 +298,9 @@ def variance_components(values: FloatArray) -> Components:
 
 
 def se_over_templates(values: FloatArray) -> float | None:
-    """Estimate the standard error of a group's mean over the means of its templates.
+    """Estimate the standard error of a group's mean over its templates' means; None with fewer than two.
 
     Formula: s(x_.j) / √J with the sample SD (J − 1) of the template means.
-    Arguments: values `[I, J]`.
-    Returns: a standard error; it carries no direction.
-    Missing or empty input: None with fewer than two templates.
     Reference: methods/averages#se-templates: the ± of OccuGender's Tables 3-4, most likely.
     """
     n_templates = values.shape[-1]

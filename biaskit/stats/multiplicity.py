@@ -11,12 +11,9 @@ from biaskit.stats.arrays import FloatArray
 
 
 def holm(families: Sequence[str], p_values: Sequence[float | None]) -> list[float | None]:
-    """Adjust p-values by Holm's step-down method, each family for itself.
+    """Adjust p-values by Holm's step-down method, each family for itself; None stays None and is not in m.
 
     Formula: for p_(1) ≤ … ≤ p_(m) of a family: p̃_(k) = max over l ≤ k of min(1, (m − l + 1) p_(l)).
-    Arguments: families `[n]`, the family of each p-value; p_values `[n]`.
-    Returns: adjusted p-values `[n]` in the same order; each at least its p-value.
-    Missing or empty input: a p-value of None stays None and does not count in m.
     Reference: methods/tests#holm; checked against statsmodels' `multipletests`, which collects garbage at
         every call, a plain loop and R's `p.adjust(method = "holm")`.
     """
@@ -34,12 +31,9 @@ def holm(families: Sequence[str], p_values: Sequence[float | None]) -> list[floa
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
-    """Adjust p-values by Benjamini and Hochberg: the q-values of one family.
+    """Adjust p-values by Benjamini and Hochberg: the q-values of one family. NaN is a `ValueError`.
 
     Formula: for p_(1) ≤ … ≤ p_(m): q_(k) = min over l ≥ k of min(1, m p_(l) / l).
-    Arguments: p_values `[m]`.
-    Returns: q-values `[m]` in the same order; each at least its p-value.
-    Missing or empty input: no p-values, no q-values; a p-value that is NaN is a `ValueError`.
     Reference: methods/words#q-values; scipy's `false_discovery_control`.
     """
     from scipy.stats import false_discovery_control

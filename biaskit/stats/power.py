@@ -55,11 +55,8 @@ def power(design: Design, difference: float, level: float = LEVEL) -> float:
     """Find the share of runs in which the crossed test of methods/averages#power finds a true difference.
 
     Formula: E[Φ((|δ| − c)/√v) + Φ((−|δ| − c)/√v)], c = t(1 − level/2, dof) √v̂ with v̂ and dof as the test
-        makes them of mean squares that are chi-squared about their expectations.
-    Arguments: δ in the units of the shares; the level of the two-sided test.
-    Returns: a share of runs.
-    Missing or empty input: a side of one job, and one template, drop their terms; without any term the
-        test does not exist: 0.
+        makes them of mean squares that are chi-squared about their expectations. A side of one job, and one
+        template, drop their terms; without any term the test does not exist: 0.
     Reference: methods/averages#power; `tests/stats/test_power.py` runs the test on simulated designs.
     """
     from scipy.special import ndtr

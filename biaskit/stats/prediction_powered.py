@@ -42,10 +42,10 @@ def corrected_share(
         least 0.25 q(1 − q)/(D² n_h), q = 0.5/(n_h + 1); ψ̄_h from the corrected means, since the texts are
         themselves drawn. Interval: t on the logit scale, with Satterthwaite's degrees of freedom; where all
         labels name one gender, at least Wilson's of (Σ d/π)²/Σ (d/π)² texts.
-    Arguments: careful and cheap `[N, 2]`: y (about women) and d (about anybody) of each text, NaN in careful
-        where it has no careful label; π `[N]`, with which a text was drawn for one; strata `[N]`, each with
-        two careful labels at least; independent: how many texts the N are worth (N²/Σ c² with c copies each).
-    Missing or empty input: None where no careful label names a gender, or the corrected D is not above 0.
+    careful and cheap are `[N, 2]`: y (about women) and d (about anybody) of each text, NaN in careful where
+    it has no careful label; `probability` π is that with which a text was drawn for one; each stratum has two
+    careful labels at least; `independent`: how many texts the N are worth (N²/Σ c² with c copies each). None
+    where no careful label names a gender, or the corrected D is not above 0.
     Reference: methods/representation#corrected; Angelopoulos, Duchi and Zrnic 2023 (PPI++), Fisch et al. 2024
         (strata). Of a mean (d = 1) with equal π as glide-py 0.11.0, but for the last term and the floor.
     """
@@ -93,8 +93,8 @@ def _stratum(
 ) -> tuple[FloatArray, tuple[float, float], float]:
     """Compute the corrected mean `[2]` of a stratum, the two terms of its variance, and λ.
 
-    Arguments: careful and cheap labels `[n, 2]` of the same texts, cheap ones of the others `[N', 2]`,
-        weights `[n]` of sum 1, and the direction that makes ψ of (y, d).
+    Careful and cheap labels `[n, 2]` are of the same texts, `others` `[N', 2]` the cheap ones of the others;
+    `weights` `[n]` sum to 1, and `direction` makes ψ of (y, d).
     """
     n, n_others, every = len(careful), len(others), np.concatenate([cheap, others])
     psi, g = careful @ direction, cheap @ direction
@@ -111,10 +111,7 @@ def _stratum(
 
 
 def pooled(strata: IntArray, labelled: BoolArray) -> IntArray:
-    """Join each stratum with fewer than ten careful labels to the next one, and the last to those before.
-
-    Arguments: strata `[N]`, and `[N]` whether a text has a careful label. Returns strata `[N]`, renumbered.
-    """
+    """Join each stratum with fewer than ten careful labels to the next one, and the last to those before."""
     joined, new, n = np.zeros_like(strata), 0, 0
     for h in np.unique(strata):
         if n >= FEWEST_LABELS:

@@ -28,12 +28,10 @@ class Proportion:
 
 @lru_cache(maxsize=10_000)
 def wilson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float] | None:
-    """Compute Wilson's score interval of a share.
+    """Compute Wilson's score interval of count out of n independent draws; None with n = 0.
 
     Formula: the two p with |count/n − p| = z √(p(1 − p)/n), z the normal quantile at (1 + level)/2.
-    Arguments: count out of n, 0 ≤ count ≤ n, independent draws; level.
-    Returns: lower and upper end, fractions in [0, 1]; exactly 0 for no success, exactly 1 for n.
-    Missing or empty input: None with n = 0; `ValueError` for counts that cannot be.
+    Exactly 0 for no success, exactly 1 for n; `ValueError` for counts that cannot be.
     Reference: methods/estimators#wilson; Wilson 1927; statsmodels' `proportion_confint`.
     """
     if not 0 <= count <= n:
@@ -48,14 +46,11 @@ def wilson(count: float, n: float, *, level: float = 0.95) -> tuple[float, float
 
 
 def proportion(count: int, n: int, independent: float | None = None) -> Proportion:
-    """Estimate a share with its Wilson 95 % interval and its standard error.
+    """Estimate a share with its Wilson 95 % interval and standard error, as certain as `independent` draws.
 
     Formula: p = count/n; se = √(p(1 − p)/(n − 1)), which is the sample standard deviation of n zeros and
-        ones over √n.
-    Arguments: count out of n, 0 ≤ count ≤ n; independent, the number of independent draws that the n are as
-        certain as, by default n; interval and standard error are those of p in so many.
-    Returns: fractions. The standard error is 0 where all n agree; the interval is not a point there.
-    Missing or empty input: n = 0: no number; n = 1: no standard error; both with the reason.
+        ones over √n: 0 where all n agree, and the interval is not a point there.
+    n = 0: no number; n = 1: no standard error; both with the reason.
     Reference: methods/representation#representation; checked with `statistics.stdev`. GAS(P) Table 11 divides
         the same standard deviation by 200 whatever n is.
     """
@@ -71,13 +66,10 @@ def proportion(count: int, n: int, independent: float | None = None) -> Proporti
 def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
     """Average the shares of k prompts, each with equal weight whatever its number of texts.
 
-    Formula: p̄ = Σ p_i/k; p̄ − √(Σ (p_i − l_i)²)/k and p̄ + √(Σ (u_i − p_i)²)/k, with [l_i, u_i] the
-        prompts' intervals; se = √(Σ se_i²)/k.
-    Arguments: the shares of prompts whose draws are independent.
-    Returns: fractions; the interval stays within [0, 1], since no l_i is below 0 and no u_i above 1. Of one
-        prompt, the prompt's own numbers.
-    Missing or empty input: a prompt without a share leaves no number, one without a standard error no
-        standard error; with the prompts' reasons.
+    Formula: p̄ = Σ p_i/k; p̄ − √(Σ (p_i − l_i)²)/k and p̄ + √(Σ (u_i − p_i)²)/k, with [l_i, u_i] the prompts'
+        intervals; se = √(Σ se_i²)/k. Of one prompt, the prompt's own numbers.
+    A prompt without a share leaves no number, one without a standard error no standard error; with the
+    prompts' reasons.
     Reference: methods/representation#representation-all; GAS(P) C.1; square-and-add (MOVER) interval; checked
         against a plain loop and by simulated coverage.
     """
@@ -107,11 +99,8 @@ def se_of_mean(
 ) -> tuple[float | None, str | None]:
     """Estimate the standard error that draws add to a mean of cells' shares, and say what it leaves out.
 
-    Formula: √(Σ w² p(1 − p)/(K − 1)) / Σ w, over the cells with K ≥ 2 matched draws.
-    Arguments: shares p, matched draws K and weights w (1) of the cells, all of one shape.
-    Returns: a standard error; it carries no direction. It is already inside the interval over jobs and
-        templates.
-    Missing or empty input: None without a cell of two matched draws; the reason counts the cells left out.
+    Formula: √(Σ w² p(1 − p)/(K − 1)) / Σ w, over the cells with K ≥ 2 matched draws; None without one. It is
+        already inside the interval over jobs and templates.
     Reference: methods/estimators#sampling-estimator; checked in simulation.
     """
     enough = matched >= FEWEST_MATCHED
@@ -127,13 +116,11 @@ def se_of_mean(
 
 
 def spread_of_true(d: FloatArray, noise: FloatArray) -> float:
-    """Find the upper end of the standard deviation of true differences, noise of the counts taken off.
+    """Find the upper end of the standard deviation of true differences `[m]`, without the counts' noise.
 
     Formula: the τ with Σ (d − μ)²/(v + τ²) = the 5 % quantile of χ² with m − 1 degrees of freedom, μ the mean
-        of d weighted by 1/(v + τ²).
-    Arguments: differences of shares d `[m]`; their noise v `[m]`, a variance.
-    Returns: the one-sided 95 % end of τ, as a fraction; 0 where noise alone is more than what is seen.
-    Missing or empty input: fewer than two differences: infinity.
+        of d weighted by 1/(v + τ²): the one-sided 95 % end; 0 where noise alone is more than what is seen.
+    Fewer than two differences: infinity. `noise` `[m]` is a variance.
     Reference: methods/tests#equivalence; the Q-profile of Viechtbauer 2007.
     """
     from scipy.optimize import brentq

@@ -28,12 +28,10 @@ def crossed_bootstrap(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Find the percentile interval of a mean, jobs and templates both resampled.
 
-    Formula: I jobs and J templates drawn with replacement, n times; the mean of the drawn rows and
-        columns; numpy's linear percentiles of the n means.
-    Arguments: values `[..., I, J]`, all tables under the same draws; rng; n_resamples; level.
-    Returns: lower and upper ends as `[...]`, in the direction of the values.
-    Missing or empty input: None without cells and with one job and one template; with one job (one
-        template) only templates (jobs) are resampled.
+    Formula: I jobs and J templates drawn with replacement, n times; the mean of the drawn rows and columns;
+        numpy's linear percentiles of the n means. All tables in front are under the same draws.
+    None without cells and with one job and one template; with one job (one template) only templates (jobs)
+    are resampled.
     Reference: methods/averages#bootstrap-intervals, `interval = bootstrap`; checked against plain loops. Too
         short with few templates: 90 % at 5, 83 % at 3.
     """

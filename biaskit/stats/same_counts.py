@@ -16,10 +16,8 @@ def p_of_same_counts(pairs: Sequence[tuple[Sequence[int], Sequence[int]]], seed:
     Formula: permutation p of three statistics, where the draws of a question are split anew at random: the
         sum over questions of Σ (a − e)²/e, the largest of those, and Σ over kinds of answer of the squared
         sum of a − e, over all questions. The smallest of the three, times three.
-    Arguments: for each question, counts of each kind of answer among the first and among the second draws;
-        kinds are the same in all questions. Seed of the splits.
-    Returns: p in (0, 1]; p < 0.05 errs in at most one of twenty runs, however many questions there are.
-    Missing or empty input: 1.0 without a question.
+    Pairs are counts of each kind of answer, kinds the same in all questions. p < 0.05 errs in at most one of
+    twenty runs, however many questions there are; without a question p is 1.
     Reference: Phipson and Smyth (2010) for p = (1 + number ≥)/(1 + splits); Bonferroni over the three.
     """
     if not pairs:

@@ -26,15 +26,13 @@ def reaches(values: FloatArray, observed: float) -> BoolArray:
 
 
 def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Statistic:
-    """Test paired scores by permutation: within each unit the two may change places.
+    """Test paired scores `[m]` by permutation: within each unit the two may change places.
 
     Formula: statistic |mean(a − b)|; over all 2^m sign changes of the differences if m ≤ 13:
         p = number ≥ observed / 2^m, the observed one among them; else over 9,999 random ones:
         p = (1 + number ≥ observed) / 10,000.
-    Arguments: a, b `[m]`: the same units in the same order; rng, used only when m > 13.
-    Returns: estimate mean(a − b), positive when a is larger; p two-sided, never 0.
-    Missing or empty input: fewer than two units, or differences without variance: only the estimate, with
-        the reason.
+    The estimate is positive when a is larger. Fewer than two units, or differences without variance: only the
+    estimate, with the reason.
     Reference: methods/srb#permutation-test; checked against a plain loop over all swaps.
     """
     difference = a - b
@@ -60,13 +58,12 @@ def swap_test(a: FloatArray, b: FloatArray, *, rng: np.random.Generator) -> Stat
 
 
 def percent_change(old: float | None, new: float | None, gender: str) -> tuple[float | None, str | None]:
-    """Compute the change of an SRB score between two models, relative to the old one.
+    """Compute the change of an SRB score between two models in percent of the old one, and why there is none.
 
-    Formula: 100 · s · (new − old) / |old|, s = −1 for women and +1 for men.
-    Arguments: old, new, SRB scores (negative = closer to specified women); gender female or male.
-    Returns: per cent, positive = nearer to one's own specified gender; and why there is none.
-    Missing or empty input: None where a score is missing, |old| < 0.01, or old has the unexpected sign
-        (women's positive, men's negative).
+    Formula: 100 · s · (new − old) / |old|, s = −1 for women and +1 for men: positive = nearer to one's own
+        specified gender, since scores are negative closer to specified women.
+    None where a score is missing, |old| < 0.01, or old has the unexpected sign (women's positive, men's
+    negative).
     Reference: methods/srb#percent-change; GAS(P) Figure 4.
     """
     sign = _OWN_DIRECTION[gender]

@@ -144,10 +144,10 @@ def _would_be_decided(row: Row) -> bool:
 def interval_at(row: Row, level: float) -> tuple[float, float]:
     """Find the interval of a row at 1 − `level`, on the scale on which its 95 % interval was made.
 
-    Formula: the 95 % interval about the estimate, or about the bounds, by t(1 − level/2)/t(0.975) as wide;
-        an area under the curve on the logit scale; a rank correlation r, whose 95 % interval is a
-        bootstrap's, tanh(z ± t(1 − level/2) z/t(1 − p/2)), z = atanh r: it inverts its p-value.
-    Missing or empty input: no degrees of freedom (bounds that hold 0): normal quantiles.
+    Formula: the 95 % interval about the estimate, or about the bounds, by t(1 − level/2)/t(0.975) as wide, z
+        without degrees of freedom (bounds that hold 0); an area under the curve on the logit scale; a rank
+        correlation r, whose 95 % interval is a bootstrap's, tanh(z ± t(1 − level/2) z/t(1 − p/2)), z = atanh
+        r: it inverts its p-value.
     Reference: methods/tests#levels.
     """
     from scipy.special import expit, logit, stdtrit
@@ -199,16 +199,13 @@ def first_level(n_questions: int, n_leads: int, *, strict: bool) -> float:
 def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict[str, Any]]]:
     """Judge the rows of one or several tests.csv, as one page, by a tree of questions.
 
-    Formula: Q questions; of the m leads of one, p_q = min over k of m p_(k)/k (Simes). R: the largest r
-        with p_(r) ≤ 0.05 r/Q; alpha_q = 0.05 R/Q (Benjamini-Hochberg; of a question that is not among the
-        R, 0.05 (R + 1)/Q). Inside, K: the largest k with p_(k) ≤ alpha_q k/m; K leads are named. Details of
-        named leads: Holm at alpha_q. Strict: Holm at 0.04/Q over leads and at 0.01/Q over their details.
-    Arguments: tables of rows of tests.csv; the rule.
-    Returns: the same rows in the same order, each with `verdict` and, not for the file, `question`, `lead`,
-        and `shown_low` and `shown_high`, the interval at the row's own level: it holds 0 where no direction
-        is named.
-    Missing or empty input: a row without a p-value is no claim; of a kind that is not judged, its verdict is
-        empty.
+    Formula: Q questions; of the m leads of one, p_q = min over k of m p_(k)/k (Simes). R: the largest r with
+        p_(r) ≤ 0.05 r/Q; alpha_q = 0.05 R/Q (Benjamini-Hochberg; of a question that is not among the R, 0.05
+        (R + 1)/Q). Inside, K: the largest k with p_(k) ≤ alpha_q k/m; K leads are named. Details of named
+        leads: Holm at alpha_q. Strict: Holm at 0.04/Q over leads and at 0.01/Q over their details.
+    Each row gets `verdict` and, not for the file, `question`, `lead`, and `shown_low` and `shown_high`, the
+    interval at the row's own level: it holds 0 where no direction is named. A row without a p-value is no
+    claim; of a kind that is not judged, its verdict is empty.
     Reference: methods/tests#verdicts; Benjamini and Bogomolov 2014, Bogomolov et al. 2021 (TreeBH).
     """
     rows = [row for table in tables for row in table]

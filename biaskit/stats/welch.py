@@ -34,10 +34,8 @@ def welch(a: FloatArray, b: FloatArray) -> Statistic:
 
     Formula: t = (ā − b̄) / √(s_a²/n_a + s_b²/n_b), dof by Welch and Satterthwaite; two-sided p;
         Hedges' g = (ā − b̄) / s_pooled · (1 − 3/(4(n_a + n_b − 2) − 1)).
-    Arguments: a `[n_a]`, b `[n_b]`: one value per unit (a job's mean share), never per cell.
-    Returns: estimate ā − b̄, positive when a is larger; statistic and effect size have its sign.
-    Missing or empty input: fewer than two units on a side, or no variance on both: only the estimate,
-        with the reason.
+    One value per unit (a job's mean share), never per cell; numbers are positive when a is larger. Fewer than
+    two units on a side, or no variance on both: only the estimate, with the reason.
     Reference: methods/tests#welch-and-paired; statsmodels' `CompareMeans`.
     """
     estimate = float(a.mean() - b.mean())
@@ -56,13 +54,10 @@ def welch(a: FloatArray, b: FloatArray) -> Statistic:
 
 
 def paired(a: FloatArray, b: FloatArray) -> Statistic:
-    """Test the same units in two arms by the paired t-test.
+    """Test the same units in two arms `[n]` by the paired t-test.
 
     Formula: d = a − b; t = d̄ / (s_d/√n), dof n − 1; two-sided p; d_z = d̄ / s_d, uncorrected.
-    Arguments: a `[n]`, b `[n]`: the same units in the same order.
-    Returns: estimate d̄, positive when a is larger; statistic and effect size have its sign.
-    Missing or empty input: fewer than two units, or differences without variance: only the estimate, with
-        the reason.
+    Fewer than two units, or differences without variance: only the estimate, with the reason.
     Reference: methods/tests#welch-and-paired; statsmodels' `DescrStatsW`.
     """
     difference = a - b
@@ -88,13 +83,11 @@ def _tested(
 
 
 def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:
-    """Estimate how far the same units lie apart in two arms, whichever way.
+    """Estimate how far the same units `[n]` lie apart in two arms, whichever way.
 
     Formula: the mean of d = |a − b|, ± t s_d/√n with n − 1 degrees of freedom, not under 0.
-    Arguments: a `[n]`, b `[n]`: the same units in the same order.
-    Returns: the mean distance, at least 0, with its intervals and without a test: noise in a or b alone
-        keeps it above 0, so it can show that the arms agree and never that they differ.
-    Missing or empty input: fewer than two units, or no variance: only the estimate, with the reason.
+    There is no test: noise in a or b alone keeps it above 0, so it can show that the arms agree and never
+    that they differ. Fewer than two units, or no variance: only the estimate, with the reason.
     Reference: methods/representation#labour-slope.
     """
     test = paired(np.abs(a - b), np.zeros_like(a))
@@ -103,15 +96,13 @@ def mean_distance(a: FloatArray, b: FloatArray) -> Statistic:
 
 
 def wilcoxon(a: FloatArray, b: FloatArray) -> Statistic:
-    """Test the same units in two arms by Wilcoxon's signed ranks.
+    """Test the same units in two arms `[n]` by Wilcoxon's signed ranks.
 
-    Formula: ranks of |a − b|, zeros dropped, ties at their average rank; W+ and W− the sums of the ranks
-        of positive and negative differences; statistic min(W+, W−); two-sided p by scipy's defaults;
-        effect size, the rank-biserial correlation (W+ − W−) / (W+ + W−).
-    Arguments: a `[n]`, b `[n]`: the same units in the same order.
-    Returns: the effect size in [−1, 1], positive when a is larger; the statistic carries no direction.
-    Missing or empty input: fewer than two units, or differences without variance: None with the reason.
-        Differences that are equal up to rounding are ties; those that are 0 up to rounding are zeros.
+    Formula: ranks of |a − b|, zeros dropped, ties at their average rank; W+ and W− the sums of the ranks of
+        positive and negative differences; statistic min(W+, W−); two-sided p by scipy's defaults; effect
+        size, the rank-biserial correlation (W+ − W−) / (W+ + W−).
+    Fewer than two units, or differences without variance: None with the reason. Differences that are equal up
+    to rounding are ties; those that are 0 up to rounding are zeros.
     Reference: methods/tests#welch-and-paired; scipy does the test.
     """
     from scipy.stats import rankdata

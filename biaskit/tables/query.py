@@ -88,10 +88,10 @@ def women_among(genders: Sequence[str], prompts: Sequence[Row]) -> tuple[float, 
     """Find women's share among texts of some genders: the share, its two ends, the variance of its counts.
 
     Formula: means over prompts of F/n, F/(n + U) and (F + U)/(n + U), of n texts of the genders and U that
-        name none and are not refused or empty: those are about nobody; variance Σ p (1 − p)/n / prompts²,
-        p = (F + 1)/(n + 2).
-    Arguments: rows of representation.csv of one model and occupation.
-    Missing or empty input: None where a prompt has no text of these genders.
+        name none and are not refused or empty: those are about nobody; variance Σ p (1 − p)/n / prompts², p =
+        (F + 1)/(n + 2).
+    Rows of representation.csv are of one model and occupation; None where a prompt has no text of these
+    genders.
     Reference: methods/representation#labour-slope. Where labels correct the share (#corrected), that is the
         share and its two ends.
     """

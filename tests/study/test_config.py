@@ -15,7 +15,7 @@ from biaskit.measures.personas.design import resolve as resolve_personas
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.runs.start import list_override
+from biaskit.runs.start import overrides_of
 from biaskit.study.config import (
     describe_keys,
     is_path,
@@ -54,6 +54,11 @@ source = "templates.txt"
 [target_words]
 every = "occugender-explicit"
 """
+
+
+def list_override(key: str, chosen: Any) -> dict[str, Any]:
+    """The keys that an option of a list sets."""
+    return overrides_of(ProbeStudy, "occugender", {key: chosen})
 
 
 def message_of(call: Any, *arguments: Any) -> str:
@@ -339,9 +344,8 @@ def test_what_is_a_path_and_what_a_name(text: str) -> None:
 
 
 def test_a_file_replaces_the_list_and_all_of_it_is_used() -> None:
-    assert {"templates.source": "mine.csv", "templates.select": "all"} == list_override(
-        "templates", "mine.csv"
-    )
+    chosen = list_override("templates", "mine.csv")
+    assert ("mine.csv", "all") == (chosen["templates.source"], chosen["templates.select"])
     study = load_study("occugender-debias", list_override("templates", "mine.csv"))
     assert ("mine.csv", "all") == (study.templates.source, study.templates.select)
 
