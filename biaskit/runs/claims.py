@@ -52,7 +52,10 @@ def claims_of(resolved: Mapping[str, Any]) -> dict[str, Claim]:
 
 def together(claims: Sequence[Mapping[str, Claim]]) -> dict[str, Claim]:
     """Combine the claims of several runs whose tables stand in one."""
-    return {table: min(of_run[table] for of_run in claims) for table in claims[0]}
+    least = dict(claims[0])
+    for of_run in claims[1:]:
+        least = {table: min(claim, of_run[table]) for table, claim in least.items()}
+    return least
 
 
 def summary_of(resolved: Mapping[str, Any]) -> str:
@@ -67,12 +70,12 @@ def _asks_shipped_study(resolved: Mapping[str, Any]) -> bool:
     study = resolved["study"]
     if resolved.get("imported") or study["name"] not in study_names():
         return False
-    both = (study, load_study(study["name"]).model_dump(mode="json"))
+    shipped = load_study(study["name"]).model_dump(mode="json")
     left_out = measurement(study["engine"]).study.analysis_keys | _SAME_QUESTION
-    asked, shipped = ({k: v for k, v in keys.items() if k not in left_out} for keys in both)
+    if any(study.get(key, ...) != shipped.get(key, ...) for key in {*study, *shipped} - left_out):
+        return False
     try:
-        sources = resolved["sources"].items()
-        return asked == shipped and all(source_digest(source) == stated for source, stated in sources)
+        return all(source_digest(source) == stated for source, stated in resolved["sources"].items())
     except CorpusError:
         return False
 

@@ -91,6 +91,11 @@ class StoredRun:
         return str(self.manifest["engine"])
 
     @property
+    def study(self) -> str:
+        """The name of its study."""
+        return str(self.manifest["study"])
+
+    @property
     def question(self) -> Mapping[str, Any]:
         """What was asked, as far as two runs could differ in it."""
         question: Mapping[str, Any] = self.manifest["question"]
@@ -132,14 +137,12 @@ def gather(paths: Sequence[Path]) -> Collection:
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
     if twice:
         raise UsageError(f"{twice[0]} is named twice: a run is compared with another one.")
-    names = _names(stored)
-    notes = [
-        f"{label} is in several runs and is called {new} in the tables of {run.path}"
-        for run, renamed in zip(stored, names, strict=True)
-        for label, new in renamed.items()
-        if label != new
-    ]
-    runs = [_renamed(run, renamed) for run, renamed in zip(stored, names, strict=True)]
+    notes, runs = [], []
+    for run, names in zip(stored, _names(stored), strict=True):
+        for label, new in names.items():
+            if label != new:
+                notes.append(f"{label} is in several runs and is called {new} in the tables of {run.path}")
+        runs.append(_renamed(run, names))
     return Collection(tuple(runs), tuple(_parts(runs)), tuple(notes))
 
 
@@ -183,23 +186,22 @@ def _folders(paths: Sequence[Path]) -> list[str]:
     for n in range(1, longest + 1):
         ends = ["/".join(names[-n:]) for names in parts]
         if len(set(ends)) == len(ends):
-            return ends
-    return ["/".join(names) for names in parts]
+            break
+    return ends
 
 
 def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
     if all(label == new for label, new in names.items()):
         return run
     models = {names[label]: entry for label, entry in run.manifest["models"].items()}
-    manifest = {**run.manifest, "models": models}
-    tables = {
-        name: [{**row, **{c: names.get(row[c], row[c]) for c in MODEL_COLUMNS if c in row}} for row in rows]
-        for name, rows in run.tables.items()
-    }
+    tables: dict[str, list[Row]] = {}
+    for name, rows in run.tables.items():
+        columns = [column for column in MODEL_COLUMNS if rows and column in rows[0]]
+        tables[name] = [row | {c: names.get(row[c], row[c]) for c in columns} for row in rows]
     analysis = dict(run.analysis)
     if isinstance(answered := analysis.get("answered"), Mapping):
         analysis["answered"] = {names.get(label, label): entry for label, entry in answered.items()}
-    return StoredRun(run.path, manifest, analysis, tables, names)
+    return StoredRun(run.path, {**run.manifest, "models": models}, analysis, tables, names)
 
 
 # --- parts -------------------------------------------------------------------------------------------
@@ -208,28 +210,25 @@ def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
 def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
     groups: list[list[StoredRun]] = []
     for run in runs:
-        same = (group for group in groups if all(_one_part(other, run) for other in group))
-        if (group := next(same, None)) is not None:
-            group.append(run)
+        for group in groups:
+            if all(_one_part(other, run) for other in group):
+                group.append(run)
+                break
         else:
             groups.append([run])
-    folders = dict(zip((run.path for run in runs), _folders([run.path for run in runs]), strict=True))
-    counts = Counter((group[0].engine, _study(group[0])) for group in groups)
+    folders = _folders([run.path for run in runs])
+    folder_of = dict(zip((run.path for run in runs), folders, strict=True))
+    counts = Counter((group[0].engine, group[0].study) for group in groups)
     for group in groups:
-        study = _study(group[0])
-        alone = counts[group[0].engine, study] == 1
-        yield _part(group, study if alone else f"{study} ({folders[group[0].path]})")
-
-
-def _study(run: StoredRun) -> str:
-    return str(run.manifest["study"])
+        first = group[0]
+        alone = counts[first.engine, first.study] == 1
+        yield _part(group, first.study if alone else f"{first.study} ({folder_of[first.path]})")
 
 
 def _one_part(run: StoredRun, other: StoredRun) -> bool:
     """Tell whether two runs asked one study of one kind, and the same in it."""
-    if (run.engine, _study(run)) != (other.engine, _study(other)):
-        return False
-    return measurement(run.engine).one_part(run, other)
+    same = (run.engine, run.study) == (other.engine, other.study)
+    return same and measurement(run.engine).one_part(run, other)
 
 
 def differ(a: StoredRun, b: StoredRun, name: str) -> bool:
@@ -240,28 +239,35 @@ def differ(a: StoredRun, b: StoredRun, name: str) -> bool:
 
 def _part(group: Sequence[StoredRun], study: str) -> Part:
     first = group[0]
-    resolved = first.manifest["resolved"]
-    choices = first.analysis.get("choices", {})
+    resolved, choices = first.manifest["resolved"], first.analysis.get("choices", {})
     contrast = choices.get("contrast") or resolved.get("contrast") or ("", "")
     tables: dict[str, list[Row]] = {}  # a table that only some runs have holds theirs
+    models: list[Model] = []
+    notes: dict[str, None] = {}
+    papers: dict[str, None] = {}
+    strict = False
     for run in group:
         for name, rows in run.tables.items():
             if rows and name not in ("srb_change", "gaps"):
                 tables.setdefault(name, []).extend(rows)
+        models += _models(run)
+        notes |= dict.fromkeys(map(str, run.analysis.get("notes", ())))
+        papers |= dict.fromkeys(papers_of(run.manifest["resolved"]))
+        strict |= run.analysis.get("choices", {}).get("conclusion") == {"rule": "strict"}
     return Part(
         engine=first.engine,
         study=study,
         summary=summary_of(resolved),
         tables=tables,
-        models=tuple(model for run in group for model in _models(run)),
+        models=tuple(models),
         runs=tuple(str(run.path) for run in group),
         signatures=tuple(str(run.analysis.get("signature", "")) for run in group),
-        notes=tuple(dict.fromkeys(str(note) for run in group for note in run.analysis.get("notes", ()))),
-        papers=tuple(dict.fromkeys(p for run in group for p in papers_of(run.manifest["resolved"]))),
+        notes=tuple(notes),
+        papers=tuple(papers),
         groups=tuple(resolved.get("groups", ())),
         contrast=(str(contrast[0]), str(contrast[1])),
         floor=float(choices.get("min_coverage", resolved["study"].get("min_coverage", 0.01))),
-        strict=any(run.analysis.get("choices", {}).get("conclusion") == {"rule": "strict"} for run in group),
+        strict=strict,
         templates=_entries(group, measurement(first.engine).asked) or _entries(group, "templates"),
         instructions=_entries(group, "instructions"),
         commands=tuple(str(run.manifest.get("command", "")) for run in group),
@@ -277,24 +283,25 @@ def rule_of(parts: Sequence[Part]) -> Rule:
 def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
     """List a kind of entries of what the runs asked, each once, in order of appearance."""
     entries: list[Row] = []
-    for entry in (entry for run in group for entry in run.manifest["resolved"].get(name, ())):
-        entries += [entry] if entry and entry not in entries else []
+    for run in group:
+        for entry in run.manifest["resolved"].get(name, ()):
+            if entry and entry not in entries:
+                entries.append(entry)
     return tuple(entries)
 
 
 def _models(run: StoredRun) -> Iterator[Model]:
     answered = run.analysis.get("answered") or {}
     for label, entry in run.manifest["models"].items():
-        seen = answered.get(label) or {}
-        chat = str(entry.get("prompt_form", "")).startswith("chat")
-        in_force = chat and not run.question.get("system_prompt")
+        seen, form = answered.get(label) or {}, str(entry.get("prompt_form", ""))
+        in_force = form.startswith("chat") and not run.question.get("system_prompt")
         yield Model(
             label=label,
             spec=str(entry.get("spec", "")),
             fingerprint=str(entry.get("fingerprint", "")),
             tuning=str(entry.get("tuning", "unknown")),
             where=str(entry.get("where", "")),
-            prompt_form=str(entry.get("prompt_form", "")),
+            prompt_form=form,
             estimator=estimator_of(entry),
             run=str(run.path),
             details=entry.get("details") or {},

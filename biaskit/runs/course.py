@@ -19,6 +19,7 @@ from biaskit.models.base import closing_stream
 from biaskit.progress import ModelPlan
 from biaskit.records import Failed, PromptForm
 from biaskit.runs.drift import Drift, model_of
+from biaskit.runs.manifest import write_manifest
 from biaskit.runs.reuse import copy_rows, rows_beside
 from biaskit.runs.session import Session
 from biaskit.runs.store import RowWriter, StoredRows, rows_file
@@ -154,8 +155,10 @@ def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: in
         usage.note({**used, **work.model.used()}, last=last)
 
     def keep_up() -> None:
-        if not work.extra:
-            session.keep_batch_size(work.model)
+        entry = session.manifest["models"][work.label]
+        if not work.extra and entry.get("batch_size") != work.model.batch_size:
+            entry["batch_size"] = work.model.batch_size  # what `auto` found: a resumed run must cut the same
+            write_manifest(session.run, session.manifest)
         session.watcher.progress(*work.progress())
         note_usage()
 

@@ -90,5 +90,7 @@ def _check_question(run: Path, manifest: Mapping[str, Any]) -> None:
 
 def united(first: Resolved, second: Resolved, *lists: str) -> dict[str, Any]:
     """Copy the first design, each of these lists followed by the entries that only the second has."""
-    added = {name: [entry for entry in second[name] if entry not in first[name]] for name in lists}
-    return {**first, **{name: [*first[name], *entries] for name, entries in added.items()}}
+    both = dict(first)
+    for name in lists:
+        both[name] = [*first[name], *(entry for entry in second[name] if entry not in first[name])]
+    return both

@@ -41,7 +41,8 @@ def rows_beside(
                 yield path, session.beside[path]
         except BiaskitError as error:
             note = f"no answers are reused from {path}: {error}"
-            session.outcome.notes += [] if note in session.outcome.notes else [note]
+            if note not in session.outcome.notes:
+                session.outcome.notes.append(note)
 
 
 def copy_rows(taken: Mapping[str, Path], writer: RowWriter, label: str) -> None:

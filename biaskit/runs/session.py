@@ -185,10 +185,3 @@ class Session(Generic[M]):
             self.watcher.note(f"{label} stopped: {stopped}")
         finally:
             model.close()
-
-    def keep_batch_size(self, model: M) -> None:
-        """Write down the size that `auto` found: a resumed run must cut the same batches."""
-        entry = self.manifest["models"][model.identity.label]
-        if entry.get("batch_size") != model.batch_size:
-            entry["batch_size"] = model.batch_size
-            write_manifest(self.run, self.manifest)

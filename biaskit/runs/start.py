@@ -25,7 +25,7 @@ from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import read_shard
 from biaskit.runs.store import count_rows, read_rows, rows_file
-from biaskit.study.config import fields_of, is_path, study_names
+from biaskit.study.config import fields_at, is_path, study_names
 from biaskit.study.keys import Study
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def overrides_of(kind: type[Study], study: str, given: Mapping[str, Any]) -> dic
     """Turn the options of a call into keys of a study; a list of one's own changes the study's name."""
     overrides: dict[str, Any] = {}
     for name, value in stated(**given).items():
-        keys = fields_of(kind, name)
+        keys = fields_at(kind, (name,))
         if not keys:
             overrides[name] = value
         elif isinstance(value, str) and is_path(value):

@@ -54,9 +54,9 @@ class Verification(BaseModel, frozen=True):
     def outcome(self) -> Outcome:
         """The worst of its checks."""
         outcomes = {check.outcome for check in self.checks}
-        return (
-            "differs" if "differs" in outcomes else "not-checked" if "not-checked" in outcomes else "agrees"
-        )
+        if "differs" in outcomes:
+            return "differs"
+        return "not-checked" if "not-checked" in outcomes else "agrees"
 
 
 def check_place(path: Path) -> None:
@@ -85,5 +85,6 @@ def verified_line(run: Path, rows_digest: object) -> str:
     result = f"{count(asked, 'answer')} queried again, {beyond or 'none'} outside the tolerance"
     for outcome, what in (("differs", "what differs"), ("not-checked", "not checked")):
         names = [c.shown for c in verification.checks if c.outcome == outcome]
-        result += f"; {what}: {', '.join(names)}" if names else ""
+        if names:
+            result += f"; {what}: {', '.join(names)}"
     return f"Verified on {day}: {result}."

@@ -71,7 +71,7 @@ def between_groups(
     largest value that the difference can have. Without a template both rows have no numbers, and the note
     as reason.
     """
-    rows = _Rows.of_cells(scope, a, b, margins, note)
+    rows = _Rows(scope, (len(a.point), len(b.point)), margins, note)
     if empty := rows.without_shares(a, b, "welch", "crossed"):
         return empty
     if "ends" in (a.tested, b.tested):
@@ -95,7 +95,7 @@ def within_jobs(
 
     a and b are `[I, J]`, cell by cell the same; `limit` is the largest value that the difference can have.
     """
-    rows = _Rows.of_cells(scope, a, b, margins, note)
+    rows = _Rows(scope, (len(a.point), len(b.point)), margins, note)
     if empty := rows.without_shares(a, b, "paired", "crossed"):
         return empty
     d = a - b
@@ -130,7 +130,7 @@ def gaps_between_groups(
 
 def estimate_only(a: CellValues, b: CellValues, *, scope: Scope, note: str | None = None) -> list[Row]:
     """Make one row of a − b that is never tested; a `[I, J_a]` and b `[I, J_b]` share no template."""
-    rows = _Rows.of_cells(scope, a, b, {}, note)
+    rows = _Rows(scope, (len(a.point), len(b.point)), {}, note)
     if empty := rows.without_shares(a, b, "estimate"):
         return empty
     return [rows.row("estimate", Statistic(_mean(a.point) - _mean(b.point)), bounds=_bounds(a, b))]
@@ -173,18 +173,16 @@ def against_labour(
     if not shares.point.size:
         return rows.empty(*OF_LABOUR)
     y = shares[has_both]
-    of_values = [rows.slope(x, y), rows.level(x, y), rows.distance(x, y)]
-    means = y.point.mean(axis=1)
+    made = [rows.slope(x, y), rows.level(x, y), rows.distance(x, y)]
+    means, speaks = y.point.mean(axis=1), not _too_few([y])
     if y.tested == "ends":
         rho = float(spearman(x, means))
-        alone = Statistic(None if np.isnan(rho) else rho, reason=BOUNDS_ALONE)
-        return [*of_values, rows.row("spearman", alone)]
-    ranks = rank_correlation(x, means, rng=generator(seed, "tests", [*_identity(scope), "spearman"]))
-    speaks = not _too_few([y])
-    return [
-        *of_values,
-        rows.row("spearman", ranks if speaks else replace(ranks, p_value=None), speaks=speaks),
-    ]
+        ranks = Statistic(None if np.isnan(rho) else rho, reason=BOUNDS_ALONE)
+    else:
+        ranks = rank_correlation(x, means, rng=generator(seed, "tests", [*_identity(scope), "spearman"]))
+    if not speaks:
+        ranks = replace(ranks, p_value=None)
+    return [*made, rows.row("spearman", ranks, speaks=speaks)]
 
 
 def _too_few(arms: Sequence[CellValues]) -> bool:
@@ -255,10 +253,10 @@ def within_units(
         return [*made.values()]
     low, high = ends
     if "paired" in kinds:
-        least, most = (paired(end, np.zeros_like(end)) for end in ends)
         bounds = float(low.mean()), float(high.mean())
         of_means = test("paired")
         if bounds[0] != bounds[1]:
+            least, most = (paired(end, np.zeros_like(end)) for end in ends)
             of_means = _between(float((a - b).mean()), least, most)
         made["paired"] = rows.row("paired", enough(of_means), bounds=bounds)
     if "slope" in kinds and a.size >= MIN_LABOUR_ITEMS:
@@ -279,10 +277,10 @@ def adjust(rows: Sequence[Mapping[str, object]], rule: Rule = Rule()) -> list[Ro
     """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page."""
     families = [str(row["family"]) for row in rows]
     p_values = [row["p_value"] if isinstance(row["p_value"], float) else None for row in rows]
-    judged = with_verdicts(rows, rule=rule)[0]
+    adjusted = zip(with_verdicts(rows, rule=rule)[0], holm(families, p_values), strict=True)
     return [
-        {**row, "verdict": own["verdict"], "p_adjusted": adjusted}
-        for row, own, adjusted in zip(rows, judged, holm(families, p_values), strict=True)
+        {**row, "verdict": own["verdict"], "p_adjusted": p}
+        for row, (own, p) in zip(rows, adjusted, strict=True)
     ]
 
 
@@ -297,13 +295,6 @@ class _Rows:
     n: tuple[int, int | None]
     margins: Mapping[str, float]
     note: str | None
-
-    @classmethod
-    def of_cells(
-        cls, scope: Scope, a: CellValues, b: CellValues, margins: Mapping[str, float], note: str | None
-    ) -> _Rows:
-        """Begin the rows of two arms of cells, whose units are their jobs."""
-        return cls(scope, (a.point.shape[0], b.point.shape[0]), margins, note)
 
     def without_shares(self, a: CellValues, b: CellValues, *kinds: str) -> list[Row]:
         """Make empty rows where no template is left, or a job is empty in all of them; else no row."""

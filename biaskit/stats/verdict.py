@@ -233,23 +233,17 @@ def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict
 
 def _roles(rows: Sequence[Row], genders: Collection[str]) -> list[Role | None]:
     """Find the role of each row; None for other genders' shares, other contexts, and one instruction."""
-    contexts: dict[str, set[str]] = {}
+    asked_plainly = {row["engine"] for row in rows if row["setting"] == "plain"}
+    roles: list[Role | None] = []
     for row in rows:
-        contexts.setdefault(row["engine"], set()).add(row["setting"])
-    return [_role(row, genders, asked_plainly="plain" in contexts[row["engine"]]) for row in rows]
-
-
-def _role(row: Row, genders: Collection[str], *, asked_plainly: bool) -> Role | None:
-    contrast = str(row["family"]).rsplit("/", 1)[-1]
-    if row["instruction_a"] == row["instruction_b"] not in ("0", "", None):
-        return None
-    if contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male"):
-        return None
-    if asked_plainly and row["setting"] not in MAIN_CONTEXTS:
-        return None
-    if row["quantity"] in ("share", "group_gap") and row["gender"] not in genders:
-        return None
-    return ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
+        contrast = str(row["family"]).rsplit("/", 1)[-1]
+        without = row["instruction_a"] == row["instruction_b"] not in ("0", "", None)
+        without |= contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male")
+        without |= row["engine"] in asked_plainly and row["setting"] not in MAIN_CONTEXTS
+        without |= row["quantity"] in ("share", "group_gap") and row["gender"] not in genders
+        role = ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
+        roles.append(None if without else role)
+    return roles
 
 
 def _claims(rows: Sequence[Row], roles: Sequence[Role | None]) -> list[_Claim]:

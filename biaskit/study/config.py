@@ -125,7 +125,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     except ValueError:  # no TOML: the text itself
         return key, value
     *tables, last = key.split(".")
-    known = [_fields_at(kind.study, tables) for kind in measurements()]
+    known = [fields_at(kind.study, tables) for kind in measurements()]
     fields = [keys[last] for keys in known if last in keys]
     takes_text = any(str in (f.annotation, *getattr(f.annotation, "__args__", ())) for f in fields)
     # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
@@ -138,7 +138,7 @@ def explain(error: ValidationError, where: str, study: type[BaseModel], prefix: 
     first = problems[0]
     key = prefix + ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        known = _fields_at(study, first["loc"][:-1])
+        known = fields_at(study, first["loc"][:-1])
         hint = nearest(str(first["loc"][-1]), known) or f" Known: {', '.join(sorted(known))}."
         message = f"{where}: unknown key {key!r}.{hint}"
     elif first["type"] == "missing":
@@ -162,7 +162,7 @@ def _advice(problem: Mapping[str, Any]) -> str:
     return f"write {'a number ' if expected.startswith(('greater', 'less')) else ''}{expected}"
 
 
-def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping[str, FieldInfo]:
+def fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping[str, FieldInfo]:
     """Find the keys of a table inside a study, none where there is no such table; list places are skipped."""
     model: Any = study
     for name in (part for part in location if isinstance(part, str)):
@@ -172,11 +172,6 @@ def _fields_at(study: type[BaseModel], location: Sequence[int | str]) -> Mapping
             return {}
     fields: Mapping[str, FieldInfo] = model.model_fields
     return fields
-
-
-def fields_of(study: type[BaseModel], name: str) -> Mapping[str, FieldInfo]:
-    """Find the keys of a table of a study; none where the key is a value."""
-    return _fields_at(study, (name,))
 
 
 def _nested(annotation: Any) -> Any:
@@ -253,7 +248,8 @@ def select(
     # A single name may hold a comma.
     parts = [choice] if isinstance(choice, str) and choice in names else parts_of(choice)
     chosen: set[int] = set()
-    place_of_name, place_of_id = ({entry: i for i, entry in enumerate(column)} for column in (names, ids))
+    place_of_name = {name: i for i, name in enumerate(names)}
+    place_of_id = {number: i for i, number in enumerate(ids)}
     first, last = min(ids, default=0), max(ids, default=0)
     for part in parts:
         if part in place_of_name:

@@ -1,4 +1,4 @@
-"""What is done with stored runs of either engine: analyse, load, merge, describe, list."""
+"""What is done with stored runs of any kind: analyse, load, merge, describe, list."""
 
 from __future__ import annotations
 
@@ -24,11 +24,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def kind_of(run: Path) -> Measurement:
+    """Find the kind of a run. Raises `RunError` for a comparison, and for a kind unknown here."""
+    engine = read_manifest(run)["engine"]
+    if engine == COMPARISON:
+        raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
+    if engine not in KINDS:
+        raise RunError(f"{run} is a run of the engine {engine!r}, unknown to this version of biaskit.")
+    return measurement(engine)
+
+
+# --- tables --------------------------------------------------------------------------------------------
+
+
 def analyse(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
     """Write every table of a run from its rows, rows between models included; returns the notes."""
-    kind = _kind(run)
+    kind = kind_of(run)
     refuse_shard(run, read_manifest(run))
     return kind.tables(run, overrides, watcher).write()
 
@@ -40,30 +53,30 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
     tables cannot be made.
     """
     for run in runs:
-        refuse_shard(run, read_manifest(run))
+        manifest = read_manifest(run)
+        refuse_shard(run, manifest)
         try:
             read_set(run)
         except UnfitError as unfit:
-            engine = read_manifest(run)["engine"]
-            if engine not in KINDS or unfit.analysis is None:
+            if manifest["engine"] not in KINDS or unfit.analysis is None:
                 raise
-            if not rows_file(run, engine).is_file():
+            fault = unfit.fault
+            if not rows_file(run, manifest["engine"]).is_file():
                 raise RunError(
-                    f"{unfit.fault}, and there are no rows to rebuild it from: restore {run} from a copy."
+                    f"{fault}, and there are no rows to rebuild it from: restore {run} from a copy."
                 ) from unfit
             watcher.note(
-                f"{unfit.fault}. All tables are rebuilt from the rows; edited files are kept as"
-                " NAME.changed-N."
+                f"{fault}. All tables are rebuilt from the rows; edited files are kept as NAME.changed-N."
             )
             try:
                 analyse(run, unfit.analysis.get("choices"), watcher=watcher)
             except BiaskitError as error:
-                raise RunError(f"{unfit.fault}, and the tables cannot be rebuilt: {error}") from error
+                raise RunError(f"{fault}, and the tables cannot be rebuilt: {error}") from error
 
 
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
     """Make the result object of a run's kind."""
-    return _kind(run).result(run, tuple(notes))
+    return kind_of(run).result(run, tuple(notes))
 
 
 @checked(shards=PATH)
@@ -99,13 +112,14 @@ def load(
     keys, seen = settings or {}, watcher or LineWatcher()
     if isinstance(run, str) and run.startswith(RECORDED):
         path = recorded_run(run, *shards, out=out)
-    elif out is None and not shards:
-        path = run_path(run)
-    elif out is None:
+    elif out is not None:
+        paths, lock = [run_path(each) for each in (run, *shards)], keys.get("lock", "os")
+        skip_bad = bool(keys.get("skip_bad_lines", False))
+        path = merge(paths, expanded(out), lock=lock, skip_bad=skip_bad, watcher=seen)
+    elif shards:
         raise UsageError("Several runs need --out: the folder their merged rows go to.")
     else:
-        how: Any = {"lock": keys.get("lock", "os"), "skip_bad": bool(keys.get("skip_bad_lines", False))}
-        path = merge([run_path(each) for each in (run, *shards)], expanded(out), **how, watcher=seen)
+        path = run_path(run)
     sheets = [labels] if isinstance(labels, str | Path) else list(labels)
     if sheets or gold is not None:
         from biaskit.measures.personas.label import use_labels
@@ -123,7 +137,7 @@ def merge(
     watcher: Watcher | None = None,
 ) -> Path:
     """Put rows of several runs, or shards, of one engine and one study into a folder of their own."""
-    kinds = {_kind(run) for run in runs}
+    kinds = {kind_of(run) for run in runs}
     if len(kinds) > 1:
         raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
     if any(read_manifest(run)["resolved"].get("imported") for run in runs):
@@ -134,42 +148,35 @@ def merge(
     return merge_runs(runs, out, kinds.pop(), lock=lock, skip_bad=skip_bad, note=note)
 
 
-def _kind(run: Path) -> Measurement:
-    engine = read_manifest(run)["engine"]
-    if engine == COMPARISON:
-        raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
-    if engine not in KINDS:
-        raise RunError(f"{run} is a run of the engine {engine!r}, unknown to this version of biaskit.")
-    return measurement(engine)
+# --- a study file for a stored run -----------------------------------------------------------------------
 
 
 def analysis_keys(study: str, run: Path) -> dict[str, Any]:
     """Return the analysis keys that a study file states; `StudyError` if another is not as the run has it."""
-    stated = read_study_file(study)
-    manifest = read_manifest(run)
-    stored = manifest["resolved"]["study"]
-    completed = {
-        name: {**stored[name], **value}
-        if isinstance(value, dict) and isinstance(stored.get(name), dict)
-        else value
-        for name, value in stated.items()
-    }
+    stated, stored = read_study_file(study), read_manifest(run)["resolved"]["study"]
+    completed = dict(stated)  # what a file leaves out of a table is as the run has it
+    for name, value in stated.items():
+        if isinstance(value, dict) and isinstance(stored.get(name), dict):
+            completed[name] = {**stored[name], **value}
     of_file = build_study({**stored, **completed}, {}, study).model_dump(mode="json")
-    analysis = _kind(run).study.analysis_keys
-    for key in (key for key in stated if key not in analysis | {"name", "models"}):
-        if (difference := _stated_otherwise(stated[key], of_file[key], stored.get(key))) is not None:
-            raise StudyError(
-                f"{study}: {key} is {difference[0]!r}, the run's is {difference[1]!r}: start a new run."
-            )
-    return {key: of_file[key] for key in stated if key in analysis}
+    analysis, chosen = kind_of(run).study.analysis_keys, {}
+    for key, value in stated.items():
+        if key in analysis:
+            chosen[key] = of_file[key]
+        elif key not in ("name", "models") and (pair := _difference(value, of_file[key], stored.get(key))):
+            raise StudyError(f"{study}: {key} is {pair[0]!r}, the run's is {pair[1]!r}: start a new run.")
+    return chosen
 
 
-def _stated_otherwise(stated: Any, of_file: Any, stored: Any) -> tuple[Any, Any] | None:
+def _difference(stated: Any, of_file: Any, stored: Any) -> tuple[Any, Any] | None:
     """Find (the file's, the run's) value where they differ in what is `stated`; `of_file`: with defaults."""
     if isinstance(stated, dict) and isinstance(of_file, dict) and isinstance(stored, dict):
-        pairs = (_stated_otherwise(stated[name], of_file[name], stored.get(name)) for name in stated)
-        return next((pair for pair in pairs if pair is not None), None)
+        pairs = (_difference(stated[name], of_file[name], stored.get(name)) for name in stated)
+        return next(filter(None, pairs), None)
     return None if of_file == stored else (of_file, stored)
+
+
+# --- lists -----------------------------------------------------------------------------------------------
 
 
 def describe_run(path: Path) -> dict[str, Any]:
@@ -177,16 +184,16 @@ def describe_run(path: Path) -> dict[str, Any]:
     manifest = read_manifest(path)
     engine, models = manifest["engine"], list(manifest["models"])
     about = {"run": str(path), "study": manifest["study"], "models": models, "rows": None, "planned": None}
+    written = path / MANIFEST
     if engine == COMPARISON:
         about["study"] = f"comparison of {len(manifest['resolved']['runs'])} runs"
-        return about | {"last_write": (path / MANIFEST).stat().st_mtime}
-    rows = rows_file(path, engine)
-    if engine in KINDS:
-        kind, resolved = measurement(engine), manifest["resolved"]
-        about["rows"], about["planned"] = kind.progress(path, manifest, kind.read(resolved))
     else:
-        about["rows"] = count_rows(rows)
-    return about | {"last_write": rows.stat().st_mtime if rows.is_file() else None}
+        written = rows_file(path, engine)
+        about["rows"] = count_rows(written)
+    if engine in KINDS:
+        kind = measurement(engine)
+        about["rows"], about["planned"] = kind.progress(path, manifest, kind.read(manifest["resolved"]))
+    return about | {"last_write": written.stat().st_mtime if written.is_file() else None}
 
 
 @checked(folder=PATH)
@@ -227,9 +234,10 @@ def corpora() -> pd.DataFrame:
     """
     import pandas as pd
 
-    shipped = [
-        (c.name, "corpus", c.year, ", ".join(f.path for f in c.files), c.title) for c in list_corpora()
-    ]
-    studies = [(name, "study", None, "", load_study(name).summary) for name in study_names()]
-    listed = pd.DataFrame([*shipped, *studies], columns=["name", "kind", "year", "files", "title"])
+    shipped: list[tuple[object, ...]] = []
+    for corpus in list_corpora():
+        files = ", ".join(file.path for file in corpus.files)
+        shipped.append((corpus.name, "corpus", corpus.year, files, corpus.title))
+    shipped += [(name, "study", None, "", load_study(name).summary) for name in study_names()]
+    listed = pd.DataFrame(shipped, columns=["name", "kind", "year", "files", "title"])
     return listed.astype({"year": "Int64"})

@@ -32,25 +32,15 @@ MOST_NAMED = 3  # lines that a message names by their place
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of some files of answers.
+    """What became of some files of answers."""
 
-    Attributes:
-        path: the run's folder.
-        added: rows that it has now and had not before.
-        stored: answers whose row was there before.
-        refused: why lines or answers are not used → how many.
-        unknown: names of answers to no question of the run.
-        left: questions that are still to be asked, at least.
-        notes: all of it in sentences.
-    """
-
-    path: Path
-    added: int
-    stored: int
-    refused: Mapping[str, int]
-    unknown: tuple[str, ...]
-    left: int
-    notes: tuple[str, ...]
+    path: Path  # the run's folder
+    added: int  # rows that it has now and had not before
+    stored: int  # answers whose row was there before
+    refused: Mapping[str, int]  # why lines or answers are not used → how many
+    unknown: tuple[str, ...]  # names of answers to no question of the run
+    left: int  # questions that are still to be asked, at least
+    notes: tuple[str, ...]  # all of it in sentences
 
     @property
     def complete(self) -> bool:
@@ -89,8 +79,7 @@ def import_answers(
         raise UsageError("Name at least one file of answers.")
     path = run_path(run)
     manifest = read_manifest(path)
-    models = {label: entry for label, entry in manifest["models"].items() if is_api(entry["spec"])}
-    if not models:
+    if not any(is_api(entry["spec"]) for entry in manifest["models"].values()):
         raise RunError(f"{path} has no API model: there is nothing to import into it.")
     files = AnswerFiles.read([expanded(answer) for answer in answers])
     kind = measurement(manifest["engine"])
@@ -99,30 +88,28 @@ def import_answers(
         of_answers = Counter(line.model for line in files.lines.values() if line.model)
         files.names = frozenset(names or dict(of_answers.most_common(1)))
     seen = watcher or LineWatcher()
-    outcome = _fill(path, manifest, models, files, accept_model_change)
-    for label, why in outcome.failed_models.items():
+    for label, why in _fill(path, kind, manifest, files, accept_model_change).failed_models.items():
         seen.note(f"{label}: {why}")
     return _imported(path, kind, files, keys_before)
 
 
 def _fill(
-    path: Path, manifest: Mapping[str, Any], models: Mapping[str, Any], files: AnswerFiles, mixed: bool
+    path: Path, kind: Measurement, manifest: Mapping[str, Any], files: AnswerFiles, mixed: bool
 ) -> Outcome:
     """Run the command of a run once more, with the files in the place of its server."""
     from biaskit.models.api.offline import Offline
     from biaskit.models.api.options import ApiOptions
 
-    kind = measurement(manifest["engine"])
     design = kind.read(manifest["resolved"])
     offline = Offline(files, design.study.sent_as)
 
     def open_one(label: str, spec: str, known: Mapping[str, Any], _: Account, **how: Any) -> Any:
         # Continuations open the model anew, as a plain sampler: the endpoint is the same.
-        api = ApiOptions(endpoint_name=models[label]["details"]["endpoint"], offline=offline)
+        api = ApiOptions(endpoint_name=manifest["models"][label]["details"]["endpoint"], offline=offline)
         local = LocalOptions(batch_size=known.get("batch_size"))
         return kind.open_model(design, spec, label=label, local=local, api=api, known=known, **how)
 
-    specs = {label: entry["spec"] for label, entry in models.items()}
+    specs = {label: entry["spec"] for label, entry in manifest["models"].items() if is_api(entry["spec"])}
     session: Session[Any] = Session(path, specs, open_one, accept_model_change=mixed)
     session.command, session.shard, session.reuse = manifest["command"], shard_of(manifest), False
     session.outcome.offline = offline

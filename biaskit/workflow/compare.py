@@ -25,7 +25,7 @@ from biaskit.report.render.headline import side_by_side
 from biaskit.report.result import RunResult, run_path, table_property
 from biaskit.runs.collection import Collection, gather
 from biaskit.runs.folder import check_run_folder, run_folder
-from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
+from biaskit.runs.manifest import COMPARISON, MANIFEST, new_manifest, read_manifest, write_manifest
 from biaskit.runs.start import command_line
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.sets import TableSet, read_set
@@ -156,20 +156,15 @@ def compare_gathered(
     if len(labels) == 1 and len(collection.runs) == 1:
         alone = collection.runs[0].path
         raise UsageError(f"{alone} has only one model, {labels[0]}: name another run to compare it with.")
-    margins, notes = margins_of(collection, settings or {})
     joined = read_aliases(Path(aliases)) if aliases is not None else {}
-    tables = compare_collection(
-        collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
-    )
+    margins, notes = margins_of(collection, settings or {})
+    sides = named_groups(groups, labels)
+    tables = compare_collection(collection, groups=sides, aliases=joined, margins=margins)
     tables.notes += notes
-    runs = [
-        {
-            "engine": run.engine,
-            "signature": str(run.analysis.get("signature", "")),
-            "rows_digest": str(run.analysis.get("rows_digest", "")),
-        }
-        for run in collection.runs
-    ]
+    runs = []
+    for run in collection.runs:
+        digests = {name: str(run.analysis.get(name, "")) for name in ("signature", "rows_digest")}
+        runs.append({"engine": run.engine, **digests})
     question = {
         "runs": runs,
         "models": labels,
@@ -190,10 +185,8 @@ def compared_tables(
     if len(labels) == 1 and len(collection.runs) == 1:
         return ComparisonTables()
     joined = read_aliases(Path(aliases)) if aliases is not None else {}
-    margins, _ = margins_of(collection, {})
-    return compare_collection(
-        collection, groups=named_groups(groups, labels), aliases=joined, margins=margins
-    )
+    sides, margins = named_groups(groups, labels), margins_of(collection, {})[0]
+    return compare_collection(collection, groups=sides, aliases=joined, margins=margins)
 
 
 def _labels(collection: Collection) -> list[str]:
@@ -233,47 +226,35 @@ def _manifest(
     path: Path, collection: Collection, question: Mapping[str, Any], aliases: str | Path | None
 ) -> dict[str, Any]:
     """Describe a comparison; paths are seen from its folder, so that all can move together."""
-    runs = [
-        {"path": os.path.relpath(run.path, path), **stated}
-        for run, stated in zip(collection.runs, question["runs"], strict=True)
-    ]
     studies = list(dict.fromkeys(str(manifest["study"]) for manifest in collection.manifests))
+    study = ", ".join(studies)
+    papers = dict.fromkeys(paper for part in collection.parts for paper in part.papers)
+    runs, signed_runs = [], []
     models: dict[str, dict[str, Any]] = {}
-    for run in collection.runs:
+    for run, stated in zip(collection.runs, question["runs"], strict=True):
+        runs.append({"path": os.path.relpath(run.path, path), **stated})
+        of_signature = digest_of(stated["signature"].encode("utf-8", "surrogatepass"))
+        signed_runs.append(f"{of_signature[:8]}@{stated['rows_digest'][:12]}")
         for label, entry in run.manifest["models"].items():
             models.setdefault(label, {})[run.engine] = entry
-    papers = dict.fromkeys(paper for part in collection.parts for paper in part.papers)
-    return {
-        "format": RUN_FORMAT,
-        "engine": COMPARISON,
-        "study": ", ".join(studies),
-        "question": question,
-        "resolved": {
-            "study": {"name": ", ".join(studies), "papers": list(papers)},
-            "runs": runs,
-            "groups": question["groups"],
-            "aliases": os.path.relpath(aliases, path) if aliases is not None else None,
-            "margins": question["margins"],
-        },
-        "models": models,
-        "versions": versions(),
-        "signature": signature(
-            {
-                "biaskit": versions().get("biaskit", ""),
-                "compare": ",".join(studies),
-                "runs": ",".join(
-                    f"{digest_of(run['signature'].encode('utf-8', 'surrogatepass'))[:8]}"
-                    f"@{run['rows_digest'][:12]}"
-                    for run in question["runs"]
-                ),
-                "models": ",".join(question["models"]),
-                "groups": "; ".join(question["groups"]),
-                "aliases": digest(question["aliases"])[:12] if question["aliases"] else "",
-                "margins": ",".join(f"{name}:{value:g}" for name, value in question["margins"].items()),
-            }
-        ),
-        "command": command_line(),
+    resolved = {
+        "study": {"name": study, "papers": list(papers)},
+        "runs": runs,
+        "groups": question["groups"],
+        "aliases": os.path.relpath(aliases, path) if aliases is not None else None,
+        "margins": question["margins"],
     }
+    signed = {
+        "biaskit": versions().get("biaskit", ""),
+        "compare": ",".join(studies),
+        "runs": ",".join(signed_runs),
+        "models": ",".join(question["models"]),
+        "groups": "; ".join(question["groups"]),
+        "aliases": digest(question["aliases"])[:12] if question["aliases"] else "",
+        "margins": ",".join(f"{name}:{value:g}" for name, value in question["margins"].items()),
+    }
+    manifest = new_manifest(COMPARISON, study, question, resolved, models, command_line())
+    return manifest | {"signature": signature(signed)}
 
 
 def _write(

@@ -13,14 +13,11 @@ from biaskit.common.inputs import expanded
 from biaskit.errors import UsageError, nearest
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.report.content import Content
-from biaskit.report.deviations import deviations_of
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.collection import gather
 from biaskit.workflow.analyze import make_fit
-from biaskit.workflow.cite import bibtex_of
 from biaskit.workflow.compare import compared_tables
-from biaskit.workflow.report import papers_in, put_together, title_of, verified_lines
+from biaskit.workflow.report import content_of, put_together
 
 FORMATS: Mapping[str, tuple[str, str]] = {
     "card": ("biaskit.exchange.card:as_card", "a section for a model card, in Markdown"),
@@ -38,17 +35,11 @@ FORMATS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote.
+    """What an export wrote."""
 
-    Attributes:
-        path: the file to open first.
-        files: all of them.
-        notes: what the format could not hold, and how the files are used; a sentence each.
-    """
-
-    path: Path
+    path: Path  # the file to open first
     files: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what the format could not hold, and how the files are used; a sentence each
 
 
 @checked()
@@ -95,14 +86,5 @@ def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watche
     """Gather stored runs, with tables that are as they should be, tests between models and verdicts."""
     make_fit(paths, watcher)
     collection = gather(paths)
-    papers = papers_in(collection)
-    content = Content(
-        title_of(collection.parts),
-        collection.parts,
-        {"tests": compared_tables(collection).tests},
-        notes=collection.notes,
-        deviations=deviations_of(papers),
-        bibtex="\n\n".join(bibtex_of(papers).values()),
-        verified=verified_lines(collection),
-    )
-    return Source(collection, content.judged(), options)
+    content = content_of(collection, {"tests": compared_tables(collection).tests})
+    return Source(collection, content, options)

@@ -44,7 +44,7 @@ from biaskit.report.prompts import PromptKinds
 from biaskit.report.render.document import PaperTable
 from biaskit.report.render.latex import latex_files
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.collection import BETWEEN_MODELS, Collection, Part, gather
+from biaskit.runs.collection import BETWEEN_MODELS, Collection, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
 from biaskit.runs.store import find_run
@@ -72,21 +72,15 @@ STEPS = 4  # reading and comparing, drawing, the page, the files: what a long re
 class Report:
     """What a report wrote and what it says.
 
-    Attributes:
-        page: the HTML page.
-        figures: the SVG, PNG and, where asked for, PDF files.
-        latex: the tables of the papers and of marked words, a file each, and one document that holds all.
-        findings: the page's sentences, most important first; each has `topic`, `question`, `verdict`
-            (higher, lower, equivalent, no-clear-difference, not-identified, no-verdict, not-measured,
-            shown), `text` (at most 25 words) and `measured_with`.
-        content: everything the page was made of.
+    A finding has `topic`, `question`, `verdict` (higher, lower, equivalent, no-clear-difference,
+    not-identified, no-verdict, not-measured, shown), `text` (at most 25 words) and `measured_with`.
     """
 
-    page: Path
-    figures: tuple[Path, ...]
-    latex: tuple[Path, ...]
-    findings: tuple[Finding, ...]
-    content: Content
+    page: Path  # the HTML page
+    figures: tuple[Path, ...]  # SVG, PNG and, where asked for, PDF files
+    latex: tuple[Path, ...]  # tables of the papers and of marked words, and one document that holds all
+    findings: tuple[Finding, ...]  # the page's sentences, most important first
+    content: Content  # everything the page was made of
 
     def __repr__(self) -> str:
         parts = {"finding": self.findings, "figure file": self.figures, "LaTeX file": self.latex}
@@ -154,7 +148,11 @@ def report(
     write_or_refuse(target, page)
     seen.progress("report", 3, STEPS)
     drawn = put_together(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen, made=MADE)
-    latex = put_together(folder / LATEX, _latex(content), seen, made=MADE)
+    tables: list[PaperTable] = []
+    for part in content.parts:
+        tables += kind_of(part).papers(part, content.between)
+    signatures = "; ".join(line for part in content.parts for line in part.signatures)
+    latex = put_together(folder / LATEX, latex_files(tables, signatures), seen, made=MADE)
     seen.progress("report", 4, STEPS)
     return Report(target, drawn, latex, statements.findings, content)
 
@@ -184,13 +182,30 @@ def _keys(settings: Mapping[str, Any]) -> ReportKeys:
 def stored_content(run: Path) -> Content:
     """Gather what findings need from a run's stored tables: its tests between models are among them."""
     collection, tests = gather([run]), read_set(run, ("tests",)).rows().get("tests", ())
-    return Content(
-        title=title_of(collection.parts),
+    between = {"tests": [row for row in tests if contrast_of(row) in BETWEEN_MODELS]}
+    reference = _reference(collection)
+    title = title_of(collection)
+    return Content(title, collection.parts, between, collection.notes, reference=reference).judged()
+
+
+def content_of(collection: Collection, between: Tables, **more: Any) -> Content:
+    """Make the content of stored runs, with what their papers and verifications say; `more`: other fields.
+
+    A verification has the name of its run where there are several.
+    """
+    papers = list(dict.fromkeys(paper for part in collection.parts for paper in part.papers))
+    lines = [(run.path, verified_line(run.path, run.analysis.get("rows_digest"))) for run in collection.runs]
+    several = len(lines) > 1
+    content = Content(
+        title=title_of(collection),
         parts=collection.parts,
-        between={"tests": [row for row in tests if contrast_of(row) in BETWEEN_MODELS]},
+        between=between,
         notes=collection.notes,
-        reference=_reference(collection),
-    ).judged()
+        deviations=deviations_of(papers),
+        bibtex="\n\n".join(bibtex_of(papers).values()),
+        verified=tuple(f"{path.name}: {line}" if several else line for path, line in lines if line),
+    )
+    return replace(content, **more).judged()
 
 
 def _content(
@@ -203,113 +218,81 @@ def _content(
     watcher: Watcher,
 ) -> tuple[Content, Path]:
     """Gather everything the page shows, and name the folder that figures and tables go to."""
-    subject = _Subject.from_runs(runs, groups, aliases)
-    make_fit(subject.paths, watcher)
-    collection = gather(subject.paths)
-    between, notes, folder, equivalence = _between(collection, subject, settings, out)
-    papers = papers_in(collection)
-    command = ["biaskit", "report", *map(str, subject.paths)]
-    for group in subject.groups:
+    compared, paths, groups, aliases = _named(runs, groups, aliases)
+    make_fit(paths, watcher)
+    collection = gather(paths)
+    command = ["biaskit", "report", *map(str, paths)]
+    for group in groups:
         command += ["--group", group]
-    if subject.aliases:
-        command += ["--aliases", str(subject.aliases)]
+    if aliases:
+        command += ["--aliases", str(aliases)]
     if not texts:
         command.append("--no-texts")
-    content = Content(
-        title=title_of(collection.parts),
-        parts=collection.parts,
-        between=between,
-        notes=tuple(dict.fromkeys((*collection.notes, *notes))),
-        deviations=deviations_of(papers),
+    between: Tables = {}
+    folder, notes, equivalence = paths[0], collection.notes, None
+    n_models = len({model.label for part in collection.parts for model in part.models})
+    if len(paths) > 1 or n_models > 1:
+        from biaskit.workflow.compare import compare_gathered
+
+        margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
+        alone = len(paths) == 1
+        target = compared or (paths[0] / "comparison" if alone else None)
+        if out is not None and target is not None and not may_write(target.parent if alone else target):
+            target = expanded(out).parent / "comparison"
+        comparison = compare_gathered(
+            collection, out=target, groups=groups, aliases=aliases, settings=margins
+        )
+        between = comparison.content.between
+        notes = tuple(dict.fromkeys((*notes, *comparison.warnings)))
+        if not alone or compared is not None:
+            folder = comparison.path
+        if n_models == 2:
+            required = comparison.requirement()
+            counts = len(required.failing), required.n_rows
+            equivalence = Equivalence(required.holds, *counts, bool(required.weak))
+    content = content_of(
+        collection,
+        between,
+        notes=notes,
         with_texts=texts,
         texts_reason="" if texts else "left out by --no-texts",
         command=shlex.join(command),
         versions=versions(),
-        bibtex="\n\n".join(bibtex_of(papers).values()),
         reference=settings.get("reference", _reference(collection)),
         equivalence=equivalence,
-        verified=verified_lines(collection),
     )
-    return with_rows(content.judged(), collection), folder
+    return with_rows(content, collection), folder
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """The runs that a report is about, how they are held against each other, and where it goes."""
+def _named(
+    runs: Sequence[Path], groups: Sequence[str], aliases: str | Path | None
+) -> tuple[Path | None, Sequence[Path], Sequence[str], str | Path | None]:
+    """Let a folder that `compare` wrote stand for its runs, groups and aliases; no run: the newest.
 
-    paths: tuple[Path, ...]
-    groups: tuple[str, ...]
-    aliases: str | Path | None
-    folder: Path | None  # a comparison's, where that was named
-
-    @classmethod
-    def from_runs(cls, runs: Sequence[Path], groups: Sequence[str], aliases: str | Path | None) -> _Subject:
-        """Let a folder that `compare` wrote stand for its runs, groups and aliases; no run: the newest."""
-        folders = list(runs) or [find_run(None)]
-        manifests = [read_manifest(path) for path in folders]
-        if not any(manifest["engine"] == COMPARISON for manifest in manifests):
-            return cls(tuple(folders), tuple(groups), aliases, None)
-        if len(folders) > 1:
-            raise UsageError("A comparison cannot be combined with runs: name the runs instead.")
-        folder, resolved = folders[0], manifests[0]["resolved"]
-        paths = [Path(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
-        stored = resolved.get("aliases")
-        return cls(
-            tuple(find_run(str(path)) for path in paths),
-            tuple(groups) or tuple(resolved.get("groups", ())),
-            aliases or (Path(os.path.normpath(folder / stored)) if stored else None),
-            folder,
-        )
-
-
-def _between(
-    collection: Collection, subject: _Subject, settings: Mapping[str, Any], out: str | Path | None
-) -> tuple[Tables, tuple[str, ...], Path, Equivalence | None]:
-    """Compare runs and models where there are several.
-
-    Returns the tables between them, notes, the folder that everything goes to, and of two models whether
-    they are equivalent.
+    Returns that folder, None where none was named, then runs, groups and aliases.
     """
-    first, alone = subject.paths[0], len(subject.paths) == 1
-    n_models = len({model.label for part in collection.parts for model in part.models})
-    if alone and n_models == 1:
-        return {}, (), first, None
-    from biaskit.workflow.compare import compare_gathered
-
-    margins = {name: value for name, value in settings.items() if name.startswith(MARGIN)}
-    folder = subject.folder or (first / "comparison" if alone else None)
-    if out is not None and folder is not None and not may_write(folder.parent if alone else folder):
-        folder = expanded(out).parent / "comparison"
-    comparison = compare_gathered(
-        collection, out=folder, groups=subject.groups, aliases=subject.aliases, settings=margins
-    )
-    required = comparison.requirement()
-    found = Equivalence(required.holds, len(required.failing), required.n_rows, bool(required.weak))
-    equivalence = found if n_models == 2 else None
-    target = first if alone and subject.folder is None else comparison.path
-    return comparison.content.between, comparison.warnings, target, equivalence
+    folders = list(runs) or [find_run(None)]
+    manifests = [read_manifest(path) for path in folders]
+    if not any(manifest["engine"] == COMPARISON for manifest in manifests):
+        return None, folders, groups, aliases
+    if len(folders) > 1:
+        raise UsageError("A comparison cannot be combined with runs: name the runs instead.")
+    folder, resolved = folders[0], manifests[0]["resolved"]
+    paths = [find_run(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
+    if not aliases and resolved.get("aliases"):
+        aliases = Path(os.path.normpath(folder / resolved["aliases"]))
+    return folder, paths, groups or resolved.get("groups", ()), aliases
 
 
-def verified_lines(collection: Collection) -> tuple[str, ...]:
-    """Say what the verification.json of each run says, with its folder where there are several."""
-    lines = [(run.path, verified_line(run.path, run.analysis.get("rows_digest"))) for run in collection.runs]
-    return tuple(f"{path.name}: {line}" if len(lines) > 1 else line for path, line in lines if line)
-
-
-def title_of(parts: Sequence[Part]) -> str:
+def title_of(collection: Collection) -> str:
     """Make the title of a page that was given none."""
-    labels = list(dict.fromkeys(model.label for part in parts for model in part.models))
+    labels = list(dict.fromkeys(model.label for part in collection.parts for model in part.models))
     return f"How {labels[0]} treats gender" if len(labels) == 1 else f"How {len(labels)} models treat gender"
 
 
 def _reference(collection: Collection) -> Any:
     stated = [run.manifest["resolved"]["study"].get("reference") for run in collection.runs]
     return next(filter(None, stated), "both")
-
-
-def papers_in(collection: Collection) -> list[str]:
-    """List the corpora whose papers are cited, each once."""
-    return list(dict.fromkeys(paper for part in collection.parts for paper in part.papers))
 
 
 # --- what the rows add -------------------------------------------------------------------------------
@@ -348,17 +331,6 @@ def with_rows(content: Content, collection: Collection) -> Content:
         with_texts=content.with_texts and not reason,
         texts_reason=reason,
     )
-
-
-# --- tables for papers -------------------------------------------------------------------------------
-
-
-def _latex(content: Content) -> dict[str, bytes]:
-    """Write the papers' tables and those of marked words, a file each, and one document that holds all."""
-    tables: list[PaperTable] = []
-    for part in content.parts:
-        tables += kind_of(part).papers(part, content.between)
-    return latex_files(tables, "; ".join(line for part in content.parts for line in part.signatures))
 
 
 def put_together(

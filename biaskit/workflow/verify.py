@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import math
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
@@ -19,14 +20,14 @@ from biaskit.common.inputs import expanded
 from biaskit.common.provenance import versions
 from biaskit.common.wording import count
 from biaskit.corpora.sources import list_corpora, source_digest
-from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
-from biaskit.measurement import KINDS, Measurement, measurement
+from biaskit.errors import BiaskitError, CorpusError, UsageError
+from biaskit.measurement import Measurement
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
 from biaskit.models.options import IN_MEMORY
 from biaskit.models.spec import is_api, split_label
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.records import Draw, DrawRequest, Failed, Scored, ScoreRequest
+from biaskit.records import Draw, DrawRequest, Failed, Scored
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.designs import Design, design_digest
 from biaskit.runs.manifest import read_manifest
@@ -37,6 +38,7 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place
 from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.tables.sets import ANALYSIS, TABLES
+from biaskit.workflow.analyze import kind_of
 
 PROMPTS = 50
 MOST_NAMED = 3
@@ -55,9 +57,7 @@ ALPHA = 0.05
 """How often draws of one distribution may be called different, over all cells of a model together."""
 
 Row = Mapping[str, Any]
-Request = ScoreRequest | DrawRequest
 Pair = tuple[Row, Any]  # a stored row and the request that it answers
-Finder = Callable[[Row], tuple[str, Request] | None]
 
 
 class VerifyArguments(LocalArguments, ApiArguments, total=False):
@@ -95,34 +95,25 @@ def verify(
     tables, models and answers. Raises `BiaskitError` where there is no run or an argument does not fit.
     """
     path = run_path(run)
-    manifest = read_manifest(path)
-    models = manifest["models"]
-    if manifest["engine"] not in KINDS:
-        raise RunError(f"{path} is a comparison, which has no rows: name one of its runs.")
-    kind = measurement(manifest["engine"])
+    kind, manifest = kind_of(path), read_manifest(path)
+    models, resolved = manifest["models"], manifest["resolved"]
     seed = secrets.randbelow(2**31) if seed is None else seed
     specs = _specs(list(models), [model] if isinstance(model, str) else model)
     target = expanded(out) if out is not None else path / FILE
     check_place(target)
-    imported = bool(manifest["resolved"].get("imported"))
-    seen = watcher or LineWatcher()
-    # A folder from somebody else may name any file or server as its model: that needs a yes.
-    stated = {label: str(entry["spec"]) for label, entry in models.items() if label not in specs}
-    ours = ("demo", "demo-base")  # and what no command opens
-    named = {k: s for k, s in stated.items() if s not in ours and not s.startswith(IN_MEMORY)}
-    foreign = [f"{k} = {hide_urls(s)}" for k, s in named.items()]
-    if ask and not imported and foreign:
-        seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
-    design = kind.read(manifest["resolved"])
+    imported, seen = bool(resolved.get("imported")), watcher or LineWatcher()
+    if ask and not imported:
+        _confirm({label: entry["spec"] for label, entry in models.items() if label not in specs}, seen)
+    design = kind.read(resolved)
     row_check, drawn = _check_rows(path, kind, kind.finder(manifest, design), prompts if ask else 0, seed)
     table_checks, rows_digest = _check_tables(path, kind, seen)
-    checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
+    checks = [row_check, _check_lists(resolved), *table_checks]
     if ask and imported:
         checks.append(_not_checked("texts", "imported texts: no model to query"))
     elif ask:
+        again = _Again(kind, design, options, seen, seed)
         for label, entry in models.items():
-            spec, pairs = specs.get(label, entry["spec"]), drawn.get(label, ())
-            checks += _ask(kind, design, label, spec, entry, pairs, options, seen, seed)
+            checks += again.checks(label, specs.get(label, entry["spec"]), entry, drawn.get(label, ()))
     verification = Verification(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
@@ -149,6 +140,16 @@ def _specs(labels: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
     return specs
 
 
+def _confirm(stated: Mapping[str, str], watcher: Watcher) -> None:
+    """Ask for a yes: a folder from somebody else may name any file or server as its model."""
+    foreign = []
+    for label, spec in stated.items():
+        if spec not in ("demo", "demo-base") and not spec.startswith(IN_MEMORY):  # what no command opens
+            foreign.append(f"{label} = {hide_urls(spec)}")
+    if foreign:
+        watcher.confirm(f"The run names its models itself: {', '.join(foreign)}.")
+
+
 def _checked(name: Any, faults: Sequence[str], fine: str, label: str = "") -> Check:
     """Make a check that differs where anything is at fault: first faults are named, the others counted."""
     more = f"; and {len(faults) - MOST_NAMED:,} more" if len(faults) > MOST_NAMED else ""
@@ -164,12 +165,12 @@ def _not_checked(name: Any, text: str, label: str = "") -> Check:
 
 
 def _check_rows(
-    run: Path, kind: Measurement, find: Finder | None, cells: int, seed: int
+    run: Path, kind: Measurement, find: Any, cells: int, seed: int
 ) -> tuple[Check, dict[str, list[Pair]]]:
     """Check each row against its checksum, its study and its key, and draw by model those to be asked again.
 
-    The draw follows from the seed and the keys, whatever the order of the rows. `find`: None for imported
-    texts, which answer no request.
+    The draw follows from the seed and the keys, whatever the order of the rows. `find`: the kind's `finder`;
+    None for imported texts, which answer no request.
     """
     path = rows_file(run, kind.name)
     if not path.is_file():
@@ -177,31 +178,33 @@ def _check_rows(
     reading, faults, n_unknown = Reading(), list[str](), 0
     keys: dict[str, list[str]] = {}  # model → its sound rows
     for row in read_rows(path, skip_bad=True, reading=reading):
-        if find is None:
-            faults += filter(None, [kind.fault(row, None)])
-        elif (answered := find(row)) is None:
+        label, request = (None, None) if find is None else find(row) or ("", None)
+        if label == "":
             n_unknown += 1
-        elif fault := _fault(kind, row, answered[1]):
-            faults.append(f"line {reading.line}: {fault}")
-        else:
-            keys.setdefault(answered[0], []).append(row["key"])
-    broken = [f"{count(reading.n_skipped, 'line')} not as written"] if reading.n_skipped else []
-    broken += [f"{count(reading.n_twice, 'row')} there twice"] if reading.n_twice else []
+            continue
+        fault = kind.fault(row, request)
+        if fault is None and request is not None and row["key"] != request.key:
+            fault = "its prompt, words or model were different when it was sent"
+        if fault is not None:
+            faults.append(fault if request is None else f"line {reading.line}: {fault}")
+        elif label is not None:
+            keys.setdefault(label, []).append(row["key"])
+    if reading.n_twice:
+        faults.insert(0, f"{count(reading.n_twice, 'row')} there twice")
+    if reading.n_skipped:
+        faults.insert(0, f"{count(reading.n_skipped, 'line')} not as written")
     fine = f"{count(reading.n_rows, 'row')}, each as written and with the key of what it answers"
-    fine += f"; {n_unknown:,} not part of the question" if n_unknown else ""
+    if n_unknown:
+        fine += f"; {n_unknown:,} not part of the question"
     drawn: set[str] = set()
     for sound in keys.values():
         drawn.update(np.random.default_rng(seed).choice(sorted(sound), min(cells, len(sound)), replace=False))
     pairs: dict[str, list[Pair]] = {}
     for row in read_rows(path, skip_bad=True) if drawn else ():
-        if row["key"] in drawn and find is not None and (answered := find(row)) is not None:
-            pairs.setdefault(answered[0], []).append((row, answered[1]))
-    return _checked("rows", [*broken, *faults], fine), pairs
-
-
-def _fault(kind: Measurement, row: Row, request: Request) -> str | None:
-    other_key = "its prompt, words or model were different when it was sent"
-    return kind.fault(row, request) or (None if row["key"] == request.key else other_key)
+        if row["key"] in drawn:
+            label, request = find(row)
+            pairs.setdefault(label, []).append((row, request))
+    return _checked("rows", faults, fine), pairs
 
 
 def _check_lists(resolved: Mapping[str, Any]) -> Check:
@@ -285,98 +288,90 @@ def _difference(name: str, stored: bytes | None, from_rows: bytes | None) -> str
 # --- with the model ----------------------------------------------------------------------------------------
 
 
-def _ask(
-    kind: Measurement,
-    design: Design,
-    label: str,
-    spec: str,
-    entry: Mapping[str, Any],
-    drawn: Sequence[Pair],
-    call: VerifyArguments,
-    watcher: Watcher,
-    seed: int,
-) -> Iterator[Check]:
-    """Check whether a model is the run's, and whether it answers again as the drawn rows say."""
-    name = f"{kind.unit}s"
-    if entry["where"] != "scripted":  # what was drawn without a seed comes out otherwise
-        drawn = [
-            pair for pair in drawn if not isinstance(pair[1], DrawRequest) or pair[0]["seed"] is not None
-        ]
-    called = "a callable cannot be queried from a command" if spec.startswith("writer:") else ""
-    if called or not drawn:
-        yield _not_checked(name, called or "it has no row that could be queried again", label)
-        return
-    requests = [request for _, request in drawn]
-    texts = isinstance(requests[0], DrawRequest)
-    answers: dict[str, Any] = {}
-    try:
-        with closing(_open(kind, design, label, spec, entry, call, watcher, texts=texts)) as model:
-            faults, identity = [], model.identity
-            if identity.fingerprint != entry["fingerprint"]:
-                details = identity.details.items()
-                apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
-                faults = [f"not the run's model: {', '.join(apart) or identity.fingerprint[:12]}"]
-            yield _checked("model", faults, "the same", label)
-            batches = (model.plan_draws if texts else model.plan_scores)(requests).batches
-            watcher.progress(label, 0, len(requests))
-            with closing_stream((model.generate if texts else model.score)(batches)) as groups:
-                for group in groups:
-                    answers |= {answer.key: answer for answer in group}
-                    watcher.progress(label, len(answers), len(requests))
-    except BiaskitError as error:
-        yield _not_checked("model", f"it cannot be queried here: {error}", label)
-        return
-    pairs = [(row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)]
-    if not pairs:
-        failed = (answer.reason for answer in answers.values() if isinstance(answer, Failed))
-        yield _not_checked(name, f"none was answered: {next(failed, 'no answer came')}", label)
-        return
-    dtype = {"api": "server", "scripted": "script"}.get(entry["where"], str(entry["details"].get("dtype")))
-    if texts:
-        found = _compare_texts(kind, pairs, dtype)
-    elif "counts" in pairs[0][0]:
-        found = _compare_draws(pairs, dtype, seed)
-    else:
-        found = _compare_points(kind, pairs, dtype)
-    n_unanswered = len(drawn) - len(pairs)
-    text = f"{len(pairs):,} queried again, {found.pop('text')}"
-    text += f"; {n_unanswered:,} not answered" if n_unanswered else ""
-    outcome: Outcome = "not-checked" if n_unanswered or found["beyond"] else "agrees"
-    if found["beyond"] and not (texts and dtype in ROUNDED):
-        outcome = "differs"
-    yield Check(name=name, outcome=outcome, text=text, model=label, asked=len(pairs), **found)
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """How the models of a run are queried once more."""
 
+    kind: Measurement
+    design: Design
+    call: VerifyArguments
+    watcher: Watcher
+    seed: int
 
-def _open(
-    kind: Measurement,
-    design: Design,
-    label: str,
-    spec: str,
-    entry: Mapping[str, Any],
-    call: VerifyArguments,
-    watcher: Watcher,
-    *,
-    texts: bool,
-) -> Any:
-    """Open the model as the run had it: with its dtype, its estimator, its template's date and thoughts."""
-    before = entry["batch_size"] if texts else None  # a batch's shape may turn a draw
-    local = local_options(call, design.study, call.get("batch_size") or before).as_before(entry)
-    how: dict[str, Any] = {"label": label, "local": local}
-    if is_api(spec):
-        how |= {"api": api_options(call, {label: spec}, watcher, design.study), "known": entry}
-    return kind.open_model(design, spec, asked_as=entry, **how)
+    def checks(self, label: str, spec: str, entry: Row, drawn: Sequence[Pair]) -> Iterator[Check]:
+        """Check whether a model is the run's, and whether it answers again as the drawn rows say."""
+        name = f"{self.kind.unit}s"
+        if entry["where"] != "scripted":  # what was drawn without a seed comes out otherwise
+            drawn = [
+                (row, r) for row, r in drawn if not isinstance(r, DrawRequest) or row["seed"] is not None
+            ]
+        called = "a callable cannot be queried from a command" if spec.startswith("writer:") else ""
+        if called or not drawn:
+            yield _not_checked(name, called or "it has no row that could be queried again", label)
+            return
+        requests = [request for _, request in drawn]
+        texts = isinstance(requests[0], DrawRequest)
+        answers: dict[str, Any] = {}
+        try:
+            with closing(self._opened(label, spec, entry, texts=texts)) as model:
+                faults, identity = [], model.identity
+                if identity.fingerprint != entry["fingerprint"]:
+                    details = identity.details.items()
+                    apart = [f"{key} {value}" for key, value in details if value != entry["details"].get(key)]
+                    faults = [f"not the run's model: {', '.join(apart) or identity.fingerprint[:12]}"]
+                yield _checked("model", faults, "the same", label)
+                batches = (model.plan_draws if texts else model.plan_scores)(requests).batches
+                self.watcher.progress(label, 0, len(requests))
+                with closing_stream((model.generate if texts else model.score)(batches)) as groups:
+                    for group in groups:
+                        answers |= {answer.key: answer for answer in group}
+                        self.watcher.progress(label, len(answers), len(requests))
+        except BiaskitError as error:
+            yield _not_checked("model", f"it cannot be queried here: {error}", label)
+            return
+        pairs = [(row, answers[r.key]) for row, r in drawn if isinstance(answers.get(r.key), Draw | Scored)]
+        if not pairs:
+            failed = (answer.reason for answer in answers.values() if isinstance(answer, Failed))
+            yield _not_checked(name, f"none was answered: {next(failed, 'no answer came')}", label)
+            return
+        where = {"api": "server", "scripted": "script"}
+        dtype = where.get(entry["where"], str(entry["details"].get("dtype")))
+        if texts:
+            found = _compare_texts(self.kind, pairs, dtype)
+        elif "counts" in pairs[0][0]:
+            found = _compare_draws(pairs, dtype, self.seed)
+        else:
+            found = _compare_points(self.kind, pairs, dtype)
+        n_unanswered = len(drawn) - len(pairs)
+        text = f"{len(pairs):,} queried again, {found.pop('text')}"
+        if n_unanswered:
+            text += f"; {n_unanswered:,} not answered"
+        outcome: Outcome = "not-checked" if n_unanswered or found["beyond"] else "agrees"
+        if found["beyond"] and not (texts and dtype in ROUNDED):
+            outcome = "differs"
+        yield Check(name=name, outcome=outcome, text=text, model=label, asked=len(pairs), **found)
+
+    def _opened(self, label: str, spec: str, entry: Row, *, texts: bool) -> Any:
+        """Open a model as the run had it: with its dtype, its estimator, its template's date and thoughts."""
+        study = self.design.study
+        before = entry["batch_size"] if texts else None  # a batch's shape may turn a draw
+        local = local_options(self.call, study, self.call.get("batch_size") or before).as_before(entry)
+        how: dict[str, Any] = {"label": label, "local": local}
+        if is_api(spec):
+            how |= {"api": api_options(self.call, {label: spec}, self.watcher, study), "known": entry}
+        return self.kind.open_model(self.design, spec, asked_as=entry, **how)
 
 
 def _compare_texts(kind: Measurement, pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, Any]:
     """Compare texts byte for byte. Returns fields of a `Check`, as the next two do."""
-    others = [
-        kind.named(row)
-        for row, a in pairs
-        if (row["prompt"], row["text"], row["finish_reason"]) != (a.prompt, a.text, a.finish)
-    ]
-    text = f"{len(others):,} differ: {others[0]}" if others else "the same"
-    text += f" ({dtype}: rounding may change a sample)" if others and dtype in ROUNDED else ""
-    return {"text": text, "beyond": len(others)}
+    others = []
+    for row, answer in pairs:
+        if (row["prompt"], row["text"], row["finish_reason"]) != (answer.prompt, answer.text, answer.finish):
+            others.append(kind.named(row))
+    if not others:
+        return {"text": "the same", "beyond": 0}
+    why = f" ({dtype}: rounding may change a sample)" if dtype in ROUNDED else ""
+    return {"text": f"{len(others):,} differ: {others[0]}{why}", "beyond": len(others)}
 
 
 def _compare_draws(pairs: Sequence[tuple[Row, Scored]], dtype: str, seed: int) -> dict[str, Any]:
@@ -387,15 +382,19 @@ def _compare_draws(pairs: Sequence[tuple[Row, Scored]], dtype: str, seed: int) -
     tallies = []
     for row, answer in pairs:
         group_of = {e.text: e.group for e in answer.log_probs}
-        sides = []
-        for counts, draws in ((row["counts"], row["draws"]), (answer.counts or {}, answer.draws or 0)):
-            groups = dict.fromkeys(group_of.values())
-            named = [sum(n for text, n in counts.items() if group_of[text] == g) for g in groups]
-            sides.append([*named, draws - sum(named)])  # and those that name none
-        tallies.append((sides[0], sides[1]))
+        before = _tally(group_of, row["counts"], row["draws"])
+        tallies.append((before, _tally(group_of, answer.counts or {}, answer.draws or 0)))
     p = p_of_same_counts(tallies, seed)
     text = f"samples compared by a permutation test, p = {p:.2g}"
     return {"text": text, "beyond": len(pairs) if p < ALPHA else 0}
+
+
+def _tally(group_of: Mapping[str, str], counts: Mapping[str, int], draws: int) -> list[int]:
+    """Count draws by gender group, and those that name none."""
+    named = dict.fromkeys(group_of.values(), 0)
+    for text, n in counts.items():
+        named[group_of[text]] += n
+    return [*named.values(), draws - sum(named.values())]
 
 
 def _compare_points(kind: Measurement, pairs: Sequence[tuple[Row, Scored]], dtype: str) -> dict[str, Any]:
@@ -405,7 +404,8 @@ def _compare_points(kind: Measurement, pairs: Sequence[tuple[Row, Scored]], dtyp
     largest, where = max(farthest)
     beyond = sum(distance > tolerance for distance, _ in farthest)
     text = f"largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
-    text += f"; {beyond:,} above it, most at {where}" if beyond else ""
+    if beyond:
+        text += f"; {beyond:,} above it, most at {where}"
     known = largest if math.isfinite(largest) else None
     return {"text": text, "beyond": beyond, "largest": known, "tolerance": tolerance}
 
