@@ -82,10 +82,14 @@ def command(
     job array, are merged into --out.
     recorded:demo-base is a shipped corpus of texts by the model demo-base.
     """
-    keys = {name: options.pop(name) for name in ("variant", "hold_out", "vectors", "srb_seeds")}
-    chosen = {name: value for name, value in keys.items() if value is not None}
-    chosen |= {"clusters": False} if no_clusters else {}
-    chosen |= {"unmarked": list(unmarked)} if unmarked else {}
+    chosen: dict[str, Any] = {}
+    for name in ("variant", "hold_out", "vectors", "srb_seeds"):
+        if (value := options.pop(name)) is not None:
+            chosen[name] = value
+    if no_clusters:
+        chosen["clusters"] = False
+    if unmarked:
+        chosen["unmarked"] = list(unmarked)
     with closing(TerminalWatcher(assume_yes=False, verbose=verbose)) as watcher:
         if texts is not None:
             if runs:
@@ -95,9 +99,10 @@ def command(
             # A stored run may be of the other engine, which needs nothing of this one.
             from biaskit.measures.personas.own_texts import analyze_texts
 
-            of_file = read_study_file(study) if study else {}
-            taken = PersonasStudy.analysis_keys - {"summary", "papers"}
-            keys = {key: value for key, value in of_file.items() if key in taken} | chosen | settings
+            keys = read_study_file(study) if study else {}
+            for key in keys.keys() - (PersonasStudy.analysis_keys - {"summary", "papers"}):
+                del keys[key]
+            keys |= chosen | settings
             columns = {role: options.pop(f"{role}_col") for role in ("text", "gender", "occupation", "model")}
             result: RunResult = analyze_texts(
                 Path(texts), **columns, **options, settings=keys, out=out, watcher=watcher

@@ -39,19 +39,17 @@ def command(run: str | None, output_format: str, **chosen: Any) -> None:
             emit(f"\nStudy file: {result.study_file} ({how})\n")
         return
     table = result.path / "tables" / "calibration.csv"
-    calibration = result.found
-    recommended, prior = calibration.recommended, calibration.prior
-    emit_json(
-        {
-            "run": str(result.path),
-            "model": calibration.model,
-            "occupation": calibration.occupation,
-            "recommended": recommended and {"alpha": recommended.alpha, "c": recommended.constant},
-            "prior": prior and {"alpha": prior.alpha, "c": prior.constant},
-            "reason": calibration.reason,
-            "study_file": None if result.study_file is None else str(result.study_file),
-            "signature": result.signature,
-            "warnings": list(result.warnings),
-            "tables": {"calibration": read_table_rows(table) if table.is_file() else []},
-        }
-    )
+    found, chosen = result.found, {}
+    for name, choice in (("recommended", found.recommended), ("prior", found.prior)):
+        chosen[name] = choice and {"alpha": choice.alpha, "c": choice.constant}
+    content = {
+        "run": str(result.path),
+        "model": found.model,
+        "occupation": found.occupation,
+        **chosen,
+        "reason": found.reason,
+        "study_file": None if result.study_file is None else str(result.study_file),
+        "signature": result.signature,
+        "warnings": list(result.warnings),
+    }
+    emit_json(content | {"tables": {"calibration": read_table_rows(table) if table.is_file() else []}})

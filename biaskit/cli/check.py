@@ -47,17 +47,17 @@ def command(
     if junit_file is not None:
         write_or_refuse(Path(junit_file), junit(result))
     if output_format == "json":
-        requirements = [
-            {
+        requirements = []
+        for outcome in result.outcomes:
+            stated = {
                 "name": outcome.require.title,
                 "holds": outcome.holds,
                 "n_rows": outcome.n_rows,
                 "not_compared": list(outcome.not_compared),
                 "weak_evidence": list(outcome.weak),
-                "failing": [{"why": failing.why, "row": dict(failing.row)} for failing in outcome.failing],
             }
-            for outcome in result.outcomes
-        ]
+            failing = [{"why": failing.why, "row": dict(failing.row)} for failing in outcome.failing]
+            requirements.append(stated | {"failing": failing})
         emit_json({"holds": result.holds, "requirements": requirements})
     else:
         emit(summary(result) if output_format == "github" else f"{result.text}\n")

@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from biaskit.cli.options import examples, option, with_format, with_settings, with_sides, with_verbose
-from biaskit.cli.output import named_or_newest, print_result
+from biaskit.cli.output import as_json, named_or_newest, print_result
 from biaskit.cli.terminal import emit, emit_json, emit_notes
 from biaskit.compare.thresholds import CONTRASTS
 from biaskit.errors import UsageError, nearest
+from biaskit.runs.collection import Part
 from biaskit.runs.manifest import read_manifest
-from biaskit.workflow.compare import ComparisonResult, compare
+from biaskit.workflow.compare import compare
 
 DOES_NOT_HOLD = 4
 REQUIRE = (
@@ -67,7 +68,7 @@ def command(
     if output_format == "csv" and not (result.path / "tables" / "tests.csv").exists():
         emit_notes(result.warnings, err=True)
     elif output_format == "json":
-        emit_json(_as_json(result))
+        emit_json(as_json(result) | {"parts": [_part(part) for part in result.content.parts]})
     else:
         print_result(result, output_format, verbose=verbose)
     if contrast:
@@ -77,22 +78,12 @@ def command(
             sys.exit(DOES_NOT_HOLD)
 
 
-def _as_json(result: ComparisonResult) -> dict[str, Any]:
-    """What the comparison made, and those of the runs' own tables that its text shows."""
-    parts = [
-        {
-            "engine": part.engine,
-            "study": part.study,
-            "runs": list(part.runs),
-            "models": [asdict(model) for model in part.models],
-            "tables": {name: part.tables[name] for name in SIDE_BY_SIDE if name in part.tables},
-        }
-        for part in result.content.parts
-    ]
+def _part(part: Part) -> dict[str, Any]:
+    """Those of the runs' own tables that the text shows."""
     return {
-        "run": str(result.path),
-        "signature": result.analysis()["signature"],
-        "warnings": list(result.warnings),
-        "tables": result.tables(),
-        "parts": parts,
+        "engine": part.engine,
+        "study": part.study,
+        "runs": list(part.runs),
+        "models": [asdict(model) for model in part.models],
+        "tables": {name: part.tables[name] for name in SIDE_BY_SIDE if name in part.tables},
     }

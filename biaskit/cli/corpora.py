@@ -31,7 +31,10 @@ def command(name: str | None, output_format: str) -> None:
         listed = [{"name": study, "summary": summary} for study, summary in studies.items()]
         emit_json({"corpora": [c.model_dump(mode="json") for c in corpora.values()], "studies": listed})
     elif name is None:
-        about = [(c.name, str(c.year), ", ".join(f.path for f in c.files), c.title) for c in corpora.values()]
+        about = []
+        for corpus in corpora.values():
+            files = ", ".join(file.path for file in corpus.files)
+            about.append((corpus.name, str(corpus.year), files, corpus.title))
         shown = listed_table("Corpora", ("corpus", "year", "files", "title"), about, 4)
         described = listed_table("Studies", ("study", "summary"), studies.items(), 2)
         print_document(Document((shown, described)))
@@ -45,10 +48,9 @@ def command(name: str | None, output_format: str) -> None:
         content: dict[str, Any] = {}
         if name in corpora:
             corpus = corpora[name]
-            files = [
-                {**file.model_dump(mode="json"), "text": _text_of(corpus, file)} for file in corpus.files
-            ]
-            content["corpus"] = {**corpus.model_dump(mode="json"), "files": files}
+            content["corpus"] = corpus.model_dump(mode="json")
+            for file, stated in zip(corpus.files, content["corpus"]["files"], strict=True):
+                stated["text"] = _text_of(corpus, file)
         if name in studies:
             heads = ("key", "value", "default", "meaning")
             keys = [dict(zip(heads, row, strict=True)) for row in _study_table(name).rows]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from biaskit.cli.terminal import emit, emit_json, emit_notes, width
 from biaskit.common.files import remove_abandoned, write_or_refuse
@@ -46,14 +47,7 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
     Of the notes under the text, which begin with the most important, a screen shows a few; `verbose`: all.
     """
     if output_format == "json":
-        emit_json(
-            {
-                "run": str(result.path),
-                "signature": result.analysis()["signature"],
-                "warnings": list(result.warnings),
-                "tables": read_set(result.path).rows(),
-            }
-        )
+        emit_json(as_json(result))
     elif output_format == "csv":
         tables = result.path / "tables"
         content = (tables / f"{result.headline}.csv").read_bytes()
@@ -82,6 +76,13 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         emit(f"{findings}\n\n{shown}\n")
         emit(f"Run: {result.path}\nEvery number is in its tables/*.csv.\n")
         emit(f"Page: biaskit report {shlex.quote(str(result.path))}\n")
+
+
+def as_json(result: RunResult) -> dict[str, Any]:
+    """Give what a program reads of a result: every table as rows."""
+    signature, tables = result.analysis()["signature"], read_set(result.path).rows()
+    about = {"run": str(result.path), "signature": signature, "warnings": list(result.warnings)}
+    return about | {"tables": tables}
 
 
 def first_notes(document: Document, columns: int) -> str:

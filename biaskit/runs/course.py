@@ -155,7 +155,7 @@ def ask(work: Work[Any], session: Session[Any], writer: RowWriter, *, starts: in
         usage.note({**used, **work.model.used()}, last=last)
 
     def keep_up() -> None:
-        entry = session.manifest["models"][work.label]
+        entry = {} if work.extra else session.manifest["models"][work.label]
         if not work.extra and entry.get("batch_size") != work.model.batch_size:
             entry["batch_size"] = work.model.batch_size  # what `auto` found: a resumed run must cut the same
             write_manifest(session.run, session.manifest)

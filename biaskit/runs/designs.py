@@ -95,19 +95,15 @@ def sign_design(
     `design` is the digest of what was asked, `shown` what the engine always states; every analysis key that
     is not at its default is stated too.
     """
-    forms = sorted({str(entry["prompt_form"]) for entry in models.values()})
-    return signature(
-        {
-            "biaskit": versions().get("biaskit", ""),
-            "study": study.name,
-            "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
-            "callable": ",".join(label for label, entry in models.items() if entry["where"] == "callable"),
-            "unsaved objects": ",".join(k for k, e in models.items() if str(e["spec"]).startswith("object:")),
-            "form": ",".join(forms),
-            "thinking": "" if study.thinking == "auto" else study.thinking,
-            **shown,
-            **stated_choices(study),
-            **shown,  # again: the engine's own wording of a key goes before the plain value
-            "question": design[:12],
-        }
-    )
+    choices = stated_choices(study)
+    stated = {
+        "biaskit": versions().get("biaskit", ""),
+        "study": study.name,
+        "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
+        "callable": ",".join(label for label, entry in models.items() if entry["where"] == "callable"),
+        "unsaved objects": ",".join(k for k, e in models.items() if str(e["spec"]).startswith("object:")),
+        "form": ",".join(sorted({str(entry["prompt_form"]) for entry in models.values()})),
+        "thinking": "" if study.thinking == "auto" else study.thinking,
+    }
+    # The engine's own wording of a key stands in the place of that of the plain value.
+    return signature({**stated, **shown, **choices, **shown, "question": design[:12]})

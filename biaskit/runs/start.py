@@ -273,11 +273,10 @@ def make_tables(kind: Measurement, run: Path, watcher: Watcher) -> list[str]:
 
 def failures(outcome: Outcome, unit: str) -> list[str]:
     """Say what a reader must know of answers that never came."""
-    notes = [
-        f"{label}: {n} {unit} failed ({reason}); rerun the command to retry"
-        for label, reasons in outcome.failed.items()
-        for reason, n in reasons.items()
-    ]
+    notes = []
+    for label, reasons in outcome.failed.items():
+        for reason, n in reasons.items():
+            notes.append(f"{label}: {n} {unit} failed ({reason}); rerun the command to retry")
     for label, reason in outcome.failed_models.items():
         what = "was stopped" if label in outcome.stopped else "was skipped"
         notes.append(f"{label} {what}: {reason}")

@@ -29,11 +29,14 @@ class Examination(Printed):
 
     def estimators(self) -> dict[str, list[str]]:
         """List by prompt form the possible estimators, first the one that `auto` takes."""
-        if self.found is None:
-            return {
-                form: ["exact", "top-k", "sampling"] for form in PROBE_FORMS if form in self.identity.forms
-            }
-        return {form: list(names) for form in PROBE_FORMS if (names := self.found.estimators(form))}
+        usual = ["exact", "top-k", "sampling"]
+        possible: dict[str, list[str]] = {}
+        for form in PROBE_FORMS:
+            if self.found is not None:
+                possible[form] = list(self.found.estimators(form))
+            elif form in self.identity.forms:
+                possible[form] = usual
+        return {form: names for form, names in possible.items() if names}
 
     def open_forms(self) -> tuple[str, ...]:
         """List the prompt forms in which texts can be asked for, first the one that `auto` takes."""
