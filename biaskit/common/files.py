@@ -85,12 +85,8 @@ def check_replaceable(
 ) -> None:
     """Refuse to replace a file, named by a user or in a run, unless it is of the same kind and ours.
 
-    Args:
-        what: the kind of file in words, such as "page".
-        suffixes: what its name may end in, so that no typing error names another kind of file.
-        is_ours: whether a file with this content was made by biaskit.
-
-    Raises `RunError` where the file is another one, a link or a folder.
+    `what`: the kind of file in words, such as "page"; `suffixes`: what its name may end in, so that no typing
+    error names another kind. Raises `RunError` where the file is another one, a link or a folder.
     """
     if path.suffix.lower() not in suffixes:
         raise RunError(f"{path} is no name for a {what}: let it end in {' or '.join(suffixes)}.")
@@ -218,10 +214,8 @@ def write_set(
     All are written and synced beside their places before the first is renamed, and the record comes last:
     after a kill at any moment `read_together` finds the old set, the new one, or files that do not fit.
 
-    Args:
-        files: name → content. about: what else the record holds.
-        record: the record's name; a JSON file.
-        gone: names that are removed unless they are among the files.
+    `files`: name → content; `about`: what else the record, a JSON file, holds; `gone`: names that are removed
+    unless they are among the files.
 
     Returns a note for each file that somebody else changed or put there: none is replaced, each is kept as
     `NAME.changed-N`. Raises `RunError` for links, `OSError` where nothing can be written.

@@ -197,7 +197,9 @@ def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
     tables: dict[str, list[Row]] = {}
     for name, rows in run.tables.items():
         columns = [column for column in MODEL_COLUMNS if rows and column in rows[0]]
-        tables[name] = [row | {c: names.get(row[c], row[c]) for c in columns} for row in rows]
+        tables[name] = renamed = [dict(row) for row in rows]
+        for row in renamed:
+            row.update((column, names.get(row[column], row[column])) for column in columns)
     analysis = dict(run.analysis)
     if isinstance(answered := analysis.get("answered"), Mapping):
         analysis["answered"] = {names.get(label, label): entry for label, entry in answered.items()}

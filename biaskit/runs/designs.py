@@ -96,13 +96,21 @@ def sign_design(
     is not at its default is stated too.
     """
     choices = stated_choices(study)
+    named, callables, unsaved, forms = [], [], [], set()
+    for label, entry in models.items():
+        named.append(f"{label}@{entry['fingerprint'][:12]}")
+        forms.add(str(entry["prompt_form"]))
+        if entry["where"] == "callable":
+            callables.append(label)
+        if str(entry["spec"]).startswith("object:"):
+            unsaved.append(label)
     stated = {
         "biaskit": versions().get("biaskit", ""),
         "study": study.name,
-        "models": ",".join(f"{label}@{entry['fingerprint'][:12]}" for label, entry in models.items()),
-        "callable": ",".join(label for label, entry in models.items() if entry["where"] == "callable"),
-        "unsaved objects": ",".join(k for k, e in models.items() if str(e["spec"]).startswith("object:")),
-        "form": ",".join(sorted({str(entry["prompt_form"]) for entry in models.values()})),
+        "models": ",".join(named),
+        "callable": ",".join(callables),
+        "unsaved objects": ",".join(unsaved),
+        "form": ",".join(sorted(forms)),
         "thinking": "" if study.thinking == "auto" else study.thinking,
     }
     # The engine's own wording of a key stands in the place of that of the plain value.

@@ -13,7 +13,7 @@ from biaskit.common.files import write_or_refuse
 from biaskit.common.inputs import Inputs
 from biaskit.common.provenance import canonical_json, digest, versions
 from biaskit.errors import RunError
-from biaskit.measurement import KINDS, measurement
+from biaskit.measurement import KINDS, Measurement, measurement
 from biaskit.records import Instruction, Item, ModelIdentity, PromptForm, Template
 
 RUN_FORMAT = 1
@@ -147,6 +147,16 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except (ValueError, LookupError, TypeError, RecursionError):
         raise RunError(f"{file} is not a manifest written by biaskit. {_REMEDY}") from None
     return manifest
+
+
+def kind_of(run: Path) -> Measurement:
+    """Find the kind of a run. Raises `RunError` for a comparison, and for a kind unknown here."""
+    engine = read_manifest(run)["engine"]
+    if engine == COMPARISON:
+        raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
+    if engine not in KINDS:
+        raise RunError(f"{run} is a run of the engine {engine!r}, unknown to this version of biaskit.")
+    return measurement(engine)
 
 
 def _form_of(engine: str) -> type[BaseModel]:

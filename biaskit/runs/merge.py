@@ -7,33 +7,41 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.errors import RunError
-from biaskit.measurement import Measurement
 from biaskit.runs.designs import design_digest
 from biaskit.runs.folder import check_run_folder
-from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
+from biaskit.runs.manifest import MANIFEST, kind_of, merge_compatible, read_manifest, write_manifest
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
 Resolved = Mapping[str, Any]  # a design as a manifest holds it
 
 
-def merge_runs(
+def merge(
     runs: Sequence[Path],
     out: Path,
-    kind: Measurement,
     *,
     lock: str = "os",
     skip_bad: bool = False,
-    note: Callable[[str], None] = print,
+    note: Callable[[str], None] | None = None,
 ) -> Path:
-    """Put the rows of several runs, each once, in a folder of their own. A missing shard is noted.
+    """Put the rows of several runs, or shards, of one study, each once, in a folder of their own.
 
-    Raises `RunError` where the runs asked two studies, or call two models by one label.
+    `note` is told of missing shards. Raises `RunError` where the runs asked two studies, or call two models
+    by one label.
     """
+    kinds = {kind_of(run) for run in runs}
+    if len(kinds) > 1:
+        raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
+    [kind] = kinds
     manifests = [read_manifest(run) for run in runs]
+    if any(manifest["resolved"].get("imported") for manifest in manifests):
+        raise RunError(
+            "Runs of imported texts cannot be merged: put the texts into one file with a model column."
+        )
     shards = [shard_of(manifest) for manifest in manifests]
     given = {shard.number for shard in shards}
-    if missing := [str(n) for n in range(1, max(shard.of for shard in shards) + 1) if n not in given]:
+    missing = [str(n) for n in range(1, max(shard.of for shard in shards) + 1) if n not in given]
+    if missing and note is not None:
         note(f"Of {shards[0].of} shards these are not given: {', '.join(missing)}.")
     merged = manifests[0]
     merged.pop("shard", None)

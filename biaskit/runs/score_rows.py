@@ -29,11 +29,10 @@ def row_of(
     if answer.left_out:
         row["left_out"] = [list(group_and_text) for group_and_text in answer.left_out]
     if answer.listed is not None:
-        row |= {
-            "k": estimator.k,
-            "listed": {before: list(listed) for before, listed in answer.listed.items()},
-            **({"may_hide": True} if answer.may_hide else {}),
-        }
+        row["k"] = estimator.k
+        row["listed"] = {before: list(listed) for before, listed in answer.listed.items()}
+        if answer.may_hide:
+            row["may_hide"] = True
     if answer.listed_next is not None:
         # Six decimals: float32 sums are not better.
         row["listed_next"] = [[t.text, round(t.log_prob, 6), t.id] for t in answer.listed_next]

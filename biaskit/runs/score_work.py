@@ -53,7 +53,11 @@ class ScoreWork(Work[V]):
             plan = scorer.plan_scores(self.requests if whole else due)
             self.batches = plan.batches
             if whole and stored:
-                self.batches = [b for b in plan.batches if any(r.key not in stored for r in b)]
+
+                def is_open(batch: tuple[ScoreRequest, ...]) -> bool:
+                    return any(request.key not in stored for request in batch)
+
+                self.batches = list(filter(is_open, plan.batches))
             seconds = scorer.estimate_seconds(self.batches)
             # What the expressions' tokens have in common belongs beside the numbers at every later reading.
             session.manifest["models"].setdefault(self.label, {})["notes"] = list(plan.notes)

@@ -202,23 +202,18 @@ def cross(
         ends = np.full((len(arms), 2 * groups), np.nan)
     blocks = {}
     for arm, cells in members.items():
-        used = set(filter(None, (estimators[i] for i in cells)))
+        used = sorted(filter(None, {estimators[i] for i in cells}))
+        if len(used) > 1:
+            raise ValueError(f"{arm}: prompts with several estimators, {used}")
         of_cells = [jobs[i] for i in cells], [templates[i] for i in cells]
         numbers = np.concatenate([values[cells], ends[cells]], axis=1)
-        blocks[arm] = _block(arm, *of_cells, used, numbers, groups)
+        blocks[arm] = _block(arm, used[0] if used else None, *of_cells, numbers)
     return blocks
 
 
 def _block(
-    arm: Arm,
-    jobs: list[str],
-    templates: list[int],
-    estimators: set[str],
-    values: FloatArray,
-    groups: int,
+    arm: Arm, estimator: str | None, jobs: list[str], templates: list[int], values: FloatArray
 ) -> CrossedCells:
-    if len(estimators) > 1:
-        raise ValueError(f"{arm}: prompts with several estimators, {sorted(estimators)}")
     job_names, template_ids = sorted(set(jobs)), sorted(set(templates))
     row = {job: i for i, job in enumerate(job_names)}
     column = {template: j for j, template in enumerate(template_ids)}
@@ -233,8 +228,8 @@ def _block(
     flat = np.empty((values.shape[1], place.size))
     flat[:, place] = values.T
     table = flat.reshape(-1, len(row), len(column))
+    groups = len(table) // 4  # masses, shares, coverage, and two ends of each share
     masses, shares, coverage = table[:groups], table[groups : 2 * groups], table[2 * groups]
-    estimator = next(iter(estimators), None)
     empty, ends = np.zeros(coverage.shape, dtype=np.bool_), None
     if estimator in (BOUNDED, "sampling"):
         # Where coverage goes with the share, so does which cells are empty: leaving them out biases the mean.

@@ -10,11 +10,11 @@ from biaskit.arguments import PATH, checked
 from biaskit.common.inputs import expanded
 from biaskit.corpora.sources import list_corpora
 from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
-from biaskit.measurement import KINDS, Measurement, measurement
-from biaskit.progress import LineWatcher, Silent, Watcher
+from biaskit.measurement import KINDS, measurement
+from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
-from biaskit.runs.merge import merge_runs
+from biaskit.runs.manifest import COMPARISON, MANIFEST, kind_of, read_manifest
+from biaskit.runs.merge import merge
 from biaskit.runs.shards import refuse_shard
 from biaskit.runs.store import DEFAULT_PARENT, count_rows, list_runs, rows_file
 from biaskit.study.config import build_study, load_study, read_study_file, study_names
@@ -22,19 +22,6 @@ from biaskit.tables.sets import UnfitError, read_set
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def kind_of(run: Path) -> Measurement:
-    """Find the kind of a run. Raises `RunError` for a comparison, and for a kind unknown here."""
-    engine = read_manifest(run)["engine"]
-    if engine == COMPARISON:
-        raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
-    if engine not in KINDS:
-        raise RunError(f"{run} is a run of the engine {engine!r}, unknown to this version of biaskit.")
-    return measurement(engine)
-
-
-# --- tables --------------------------------------------------------------------------------------------
 
 
 def analyse(
@@ -115,7 +102,7 @@ def load(
     elif out is not None:
         paths, lock = [run_path(each) for each in (run, *shards)], keys.get("lock", "os")
         skip_bad = bool(keys.get("skip_bad_lines", False))
-        path = merge(paths, expanded(out), lock=lock, skip_bad=skip_bad, watcher=seen)
+        path = merge(paths, expanded(out), lock=lock, skip_bad=skip_bad, note=seen.note)
     elif shards:
         raise UsageError("Several runs need --out: the folder their merged rows go to.")
     else:
@@ -126,29 +113,6 @@ def load(
 
         use_labels(path, sheets, gold)
     return result_of(path, analyse(path, keys, watcher=seen))
-
-
-def merge(
-    runs: Sequence[Path],
-    out: Path,
-    *,
-    lock: str = "os",
-    skip_bad: bool = False,
-    watcher: Watcher | None = None,
-) -> Path:
-    """Put rows of several runs, or shards, of one engine and one study into a folder of their own."""
-    kinds = {kind_of(run) for run in runs}
-    if len(kinds) > 1:
-        raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
-    if any(read_manifest(run)["resolved"].get("imported") for run in runs):
-        raise RunError(
-            "Runs of imported texts cannot be merged: put the texts into one file with a model column."
-        )
-    note = (watcher or Silent()).note
-    return merge_runs(runs, out, kinds.pop(), lock=lock, skip_bad=skip_bad, note=note)
-
-
-# --- a study file for a stored run -----------------------------------------------------------------------
 
 
 def analysis_keys(study: str, run: Path) -> dict[str, Any]:
@@ -174,9 +138,6 @@ def _difference(stated: Any, of_file: Any, stored: Any) -> tuple[Any, Any] | Non
         pairs = (_difference(stated[name], of_file[name], stored.get(name)) for name in stated)
         return next(filter(None, pairs), None)
     return None if of_file == stored else (of_file, stored)
-
-
-# --- lists -----------------------------------------------------------------------------------------------
 
 
 def describe_run(path: Path) -> dict[str, Any]:

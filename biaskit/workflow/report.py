@@ -194,8 +194,10 @@ def content_of(collection: Collection, between: Tables, **more: Any) -> Content:
     A verification has the name of its run where there are several.
     """
     papers = list(dict.fromkeys(paper for part in collection.parts for paper in part.papers))
-    lines = [(run.path, verified_line(run.path, run.analysis.get("rows_digest"))) for run in collection.runs]
-    several = len(lines) > 1
+    verified = []
+    for run in collection.runs:
+        if line := verified_line(run.path, run.analysis.get("rows_digest")):
+            verified.append(f"{run.path.name}: {line}" if len(collection.runs) > 1 else line)
     content = Content(
         title=title_of(collection),
         parts=collection.parts,
@@ -203,7 +205,7 @@ def content_of(collection: Collection, between: Tables, **more: Any) -> Content:
         notes=collection.notes,
         deviations=deviations_of(papers),
         bibtex="\n\n".join(bibtex_of(papers).values()),
-        verified=tuple(f"{path.name}: {line}" if several else line for path, line in lines if line),
+        verified=tuple(verified),
     )
     return replace(content, **more).judged()
 

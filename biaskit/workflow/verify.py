@@ -30,7 +30,7 @@ from biaskit.progress import LineWatcher, Watcher
 from biaskit.records import Draw, DrawRequest, Failed, Scored
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.designs import Design, design_digest
-from biaskit.runs.manifest import read_manifest
+from biaskit.runs.manifest import kind_of, read_manifest
 from biaskit.runs.objects import lending
 from biaskit.runs.shards import shard_of
 from biaskit.runs.start import ApiArguments, LocalArguments, api_options, local_options
@@ -38,7 +38,6 @@ from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place
 from biaskit.stats.same_counts import p_of_same_counts
 from biaskit.tables.sets import ANALYSIS, TABLES
-from biaskit.workflow.analyze import kind_of
 
 PROMPTS = 50
 MOST_NAMED = 3

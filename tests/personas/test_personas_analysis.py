@@ -44,10 +44,11 @@ from biaskit.measures.personas.texts.documents import TextDocument, TextDocument
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.records import GENDERS
 from biaskit.runs.manifest import read_manifest
+from biaskit.runs.merge import merge
 from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
 from biaskit.tables.reasons import NOT_ENGLISH
-from biaskit.workflow.analyze import analyse, merge
+from biaskit.workflow.analyze import analyse
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

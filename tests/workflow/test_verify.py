@@ -16,9 +16,10 @@ from fakes.personas_runs import write_vectors
 from fakes.tiny_models import save_model
 
 import biaskit as bk
+from biaskit.runs.merge import merge
 from biaskit.runs.rows import row_line
 from biaskit.runs.verification import FILE, Verification, read_verification
-from biaskit.workflow.analyze import analyse, merge
+from biaskit.workflow.analyze import analyse
 
 Row = dict[str, Any]
 LINES = [
