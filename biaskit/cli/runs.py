@@ -10,10 +10,9 @@ import click
 from biaskit.cli.options import with_format
 from biaskit.cli.output import print_document
 from biaskit.cli.terminal import emit, emit_json, emit_notes
-from biaskit.errors import BiaskitError
 from biaskit.report.render.document import Document, listed_table
-from biaskit.runs.store import DEFAULT_PARENT, list_runs
-from biaskit.workflow.analyze import describe_run
+from biaskit.runs.store import DEFAULT_PARENT
+from biaskit.workflow.analyze import describe_runs
 
 
 @click.command("runs")
@@ -22,11 +21,11 @@ from biaskit.workflow.analyze import describe_run
 def command(folder: str, output_format: str) -> None:
     """List the runs in FOLDER (default: biaskit-runs): rows done, rows planned, last write."""
     runs, broken = [], []
-    for path in list_runs(Path(folder)):
-        try:
-            runs.append(describe_run(path))
-        except BiaskitError as error:
-            broken.append(f"{path}: {error}")
+    for run in describe_runs(Path(folder)):
+        if "reason" in run:
+            broken.append(f"{run['run']}: {run['reason']}")
+        else:
+            runs.append(run)
     if output_format == "json":
         emit_json(runs)
         # A program reads the runs; whoever started it reads what is broken.

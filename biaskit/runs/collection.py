@@ -197,9 +197,10 @@ def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
     tables: dict[str, list[Row]] = {}
     for name, rows in run.tables.items():
         columns = [column for column in MODEL_COLUMNS if rows and column in rows[0]]
-        tables[name] = renamed = [dict(row) for row in rows]
-        for row in renamed:
-            row.update((column, names.get(row[column], row[column])) for column in columns)
+        tables[name] = []
+        for row in rows:
+            new = {column: names.get(row[column], row[column]) for column in columns}
+            tables[name].append({**row, **new})
     analysis = dict(run.analysis)
     if isinstance(answered := analysis.get("answered"), Mapping):
         analysis["answered"] = {names.get(label, label): entry for label, entry in answered.items()}

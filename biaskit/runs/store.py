@@ -210,28 +210,22 @@ class StoredRows(Generic[V]):
         return self
 
 
+@dataclass(eq=False)
 class RowWriter:
     """The writer of a run's rows, which holds the run's lock while it is open."""
 
-    def __init__(
-        self,
-        run: Path,
-        engine: str,
-        *,
-        lock: str = "os",
-        skip_bad: bool = False,
-        stored: StoredRows[Any] | None = None,
-    ) -> None:
-        """Prepare to open; `stored` takes in the rows that are there already."""
-        self.run = run
-        self.engine = engine
-        self.path = run / f"{engine}.jsonl"
-        self.reading = Reading()
-        self._skip_bad = skip_bad
-        self._lock = FileLock(run / LOCK, fallback_to_soft=False) if lock == "os" else None
-        self.keys: set[str] = set()
-        self.answered: dict[str, set[str]] = {}  # model label → who answered its stored rows
-        self._stored = stored
+    run: Path
+    engine: str
+    lock: str = "os"
+    skip_bad: bool = False
+    stored: StoredRows[Any] | None = None  # takes in the rows that are there already
+    keys: set[str] = field(default_factory=set, init=False)
+    answered: dict[str, set[str]] = field(default_factory=dict, init=False)  # label → who answered its rows
+    reading: Reading = field(default_factory=Reading, init=False)
+
+    def __post_init__(self) -> None:
+        self.path = self.run / f"{self.engine}.jsonl"
+        self._lock = FileLock(self.run / LOCK, fallback_to_soft=False) if self.lock == "os" else None
 
     def __enter__(self) -> RowWriter:
         try:
@@ -282,10 +276,10 @@ class RowWriter:
     def _open(self, held: contextlib.ExitStack) -> None:
         try:
             if self.path.exists():
-                for row in read_rows(self.path, skip_bad=self._skip_bad, reading=self.reading):
+                for row in read_rows(self.path, skip_bad=self.skip_bad, reading=self.reading):
                     self._remember(row)
-                    if self._stored is not None:
-                        self._stored.add(row, self.path, self.reading, skip_bad=self._skip_bad)
+                    if self.stored is not None:
+                        self.stored.add(row, self.path, self.reading, skip_bad=self.skip_bad)
             if self.reading.cut_bytes:
                 self._keep_what_is_cut()
             # One write per append: an unbuffered descriptor in append mode never tears a line apart.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +157,15 @@ def describe_run(path: Path) -> dict[str, Any]:
     return about | {"last_write": written.stat().st_mtime if written.is_file() else None}
 
 
+def describe_runs(folder: Path) -> Iterator[dict[str, Any]]:
+    """Describe every run of a folder; one that cannot be read has a `reason`."""
+    for path in list_runs(folder):
+        try:
+            yield describe_run(path)
+        except BiaskitError as error:
+            yield {"run": str(path), "models": [], "reason": str(error)}
+
+
 @checked(folder=PATH)
 def runs(folder: str | Path = str(DEFAULT_PARENT)) -> pd.DataFrame:
     """List the stored runs of a folder, the one written last at the end.
@@ -172,14 +181,10 @@ def runs(folder: str | Path = str(DEFAULT_PARENT)) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = []
-    for path in list_runs(Path(folder)):
-        try:
-            found.append(describe_run(path))
-        except BiaskitError as error:
-            found.append({"run": str(path), "models": [], "reason": str(error)})
     columns = ["run", "study", "models", "rows", "planned", "last_write", "reason"]
-    listed = pd.DataFrame(found, columns=columns).astype({"rows": "Int64", "planned": "Int64"})
+    listed = pd.DataFrame(describe_runs(Path(folder)), columns=columns).astype(
+        {"rows": "Int64", "planned": "Int64"}
+    )
     last_write = pd.to_datetime(listed["last_write"], unit="s", utc=True)
     return listed.assign(models=listed["models"].map(", ".join), last_write=last_write)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -76,15 +76,11 @@ def export(
     if str(out) == "-":
         raise UsageError("An export is a folder of files: give --out a name.")
     folder = paths[0] / "exports" / to if out is None else expanded(out)
-    module, function = FORMATS[to][0].split(":")
-    exported: ExportFiles = getattr(import_module(module), function)(source_of(paths, options, seen))
-    files = put_together(folder, exported.files, seen, hint=" Choose another --out.")
-    return Exported(folder / exported.first, files, exported.notes)
-
-
-def source_of(paths: Sequence[Path], options: Mapping[str, Any], watcher: Watcher) -> Source:
-    """Gather stored runs, with tables that are as they should be, tests between models and verdicts."""
-    make_fit(paths, watcher)
+    make_fit(paths, seen)
     collection = gather(paths)
     content = content_of(collection, {"tests": compared_tables(collection).tests})
-    return Source(collection, content, options)
+    module, function = FORMATS[to][0].split(":")
+    make = getattr(import_module(module), function)
+    exported: ExportFiles = make(Source(collection, content, options))
+    files = put_together(folder, exported.files, seen, hint=" Choose another --out.")
+    return Exported(folder / exported.first, files, exported.notes)
