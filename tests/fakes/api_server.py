@@ -690,29 +690,6 @@ def _in_parts(choice: Json, *more: Json) -> None:
     _set_text(choice, [*({"type": "text", "text": piece} for piece in (text[:half], text[half:])), *more])
 
 
-def _change_values(payload: Json, change: Callable[[float], Any]) -> Json:
-    """Every log-probability of the payload, changed."""
-
-    def maybe(value: Any) -> Any:
-        return value if value is None else change(value)
-
-    for choice in payload["choices"]:
-        log_probs = choice["logprobs"]
-        if log_probs is None:
-            continue
-        for entry in log_probs.get("content", ()):
-            entry["logprob"] = maybe(entry["logprob"])
-            for listed in entry["top_logprobs"]:
-                listed["logprob"] = maybe(listed["logprob"])
-        if "tokens" in log_probs:
-            log_probs["token_logprobs"] = [maybe(value) for value in log_probs["token_logprobs"]]
-            log_probs["top_logprobs"] = [
-                top and {text: maybe(value) for text, value in top.items()}
-                for top in log_probs["top_logprobs"]
-            ]
-    return payload
-
-
 def _on_choices(change: Callable[[list[Json]], Any]) -> Callable[[Json, _Telling], Json]:
     """A lie that makes another list of the choices."""
 
@@ -900,7 +877,22 @@ def _sum_above_one(log_probs: Json) -> None:
 
 
 def _log_probs(change: Callable[[float], Any]) -> Callable[[Json, _Telling], Json]:
-    return lambda payload, telling: _change_values(payload, change)
+    """A lie that changes every log-probability."""
+
+    def maybe(value: Any) -> Any:
+        return value if value is None else change(value)
+
+    def lie(log_probs: Json) -> None:
+        for entry in log_probs.get("content", ()):
+            for one in (entry, *entry["top_logprobs"]):
+                one["logprob"] = maybe(one["logprob"])
+        if "tokens" in log_probs:
+            log_probs["token_logprobs"] = [maybe(value) for value in log_probs["token_logprobs"]]
+            for top in log_probs["top_logprobs"]:
+                for text in top or ():
+                    top[text] = maybe(top[text])
+
+    return _on_log_probs(lie)
 
 
 def _usage(**values: Any) -> Callable[[Json, _Telling], Json]:
