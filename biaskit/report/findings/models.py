@@ -15,6 +15,7 @@ from biaskit.report.findings.groups import one_group, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
+    Piece,
     Sentence,
     filled,
     opening,
@@ -119,19 +120,16 @@ def _of_row(content: Content, row: Row) -> Sentence:
     part = next(of_engine, content.parts[0])
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     a, b = row["group_a"] or "", row["group_b"] or ""
-    return claim(
-        *(_templates(row), row, _topic([row]), _measured(content, [row])),
-        coverage=coverage_behind(content, [row]),
-        pieces={
-            "opening": opening(row["bias_type"], *of_sides, whose="their") or "in texts",
-            "a": Foreign(row["model_a"]),
-            "b": Foreign(row["model_b"]),
-            "higher": "higher" if outcome_of(row) == "higher" else "lower",
-            "who": who(row["gender"] or "female"),
-            "jobs": one_group(part, a),
-            "groups": two_groups(part, a, b),
-        },
-    )
+    pieces: dict[str, Piece] = {
+        "opening": opening(row["bias_type"], *of_sides, whose="their") or "in texts",
+        "a": Foreign(row["model_a"]),
+        "b": Foreign(row["model_b"]),
+        "higher": "higher" if outcome_of(row) == "higher" else "lower",
+        "who": who(row["gender"] or "female"),
+    }
+    pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
+    using, coverage = _measured(content, [row]), coverage_behind(content, [row])
+    return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
 
 
 def _templates(row: Row) -> Templates:

@@ -97,7 +97,7 @@ def _by_instruction(means: Sequence[Row]) -> Iterator[TitledTable]:
     lines = []
     for rows in grouped(means, "model", "instruction_id").values():
         shares = [row["female_share"] for row in defined(rows, "female_share")]
-        texts, none = (sum(row[name] for row in rows) for name in ("n_texts", "n_unassociated"))
+        texts, none = sum(row["n_texts"] for row in rows), sum(row["n_unassociated"] for row in rows)
         line = {"women": sum(shares) / len(shares) if shares else None, "occupations": len(shares)}
         lines.append({**rows[0], **line, "texts": texts, "none": none / texts if texts else None})
     title = "Who is represented with each debiasing prompt (0: none): mean % women over occupations"
