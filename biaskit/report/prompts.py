@@ -45,15 +45,10 @@ class PromptKinds:
             models = sorted({label for label, _ in same})
             row = min(same, key=itemgetter(0))[1]
             asked = str(row.get("bias_type") or f"template {row.get('template_id')}")
-            yield PromptShown(
-                *(self._part.engine, self._part.study),
-                model=", ".join(models) if len(models) <= 3 else f"{len(models)} models",
-                kind=asked,
-                what=_what(row),
-                form=str(row.get("prompt_form") or ""),
-                prompt=row["prompt"][:LONGEST_PROMPT],
-                system=row.get("system") or None,
-            )
+            named = ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
+            form, prompt = str(row.get("prompt_form") or ""), row["prompt"][:LONGEST_PROMPT]
+            place = (self._part.engine, self._part.study, named, asked, _what(row))
+            yield PromptShown(*place, form, prompt, row.get("system") or None)
 
 
 _DESIGN = ("bias_type", "template_id", "specified_gender", "instruction_id", "setting", "prompt_form")

@@ -120,13 +120,14 @@ def _of_relation(content: Content, y: str, x: str, row: Row) -> Sentence:
     asked = opening(row["bias_type"], coverage)
     over = f"over {count(row['n_a'] or 0, 'occupation')}, "
     using = _measured([row], [NOISY] if x != "labour_gap" else [])
+    pieces = {"opening": f"{asked}: {over}" if asked else over}
     return claim(
         *(_templates(y, x), row, "relations", using),
         model=row["model_a"],
         coverage=coverage,
         about="agree-relations",
         least=0 if (y, x) in BETWEEN_ENGINES else DETAIL,
-        pieces={"opening": f"{asked}: {over}" if asked else over},
+        pieces=pieces,
     )
 
 

@@ -99,16 +99,13 @@ def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> Examp
             spans.append(Span(place.start, place.end, place.counts_as))
     number = row.get("instruction_id")
     instruction = number if isinstance(number, int) else None
+    named = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}
+    read: dict[str, Any] = {name: row[name] or None for name in ("specified_gender", "gender", "rule_id")}
     return ExampleText(
-        model=str(row["model"]),
-        occupation=str(row["occupation"]),
-        origin=str(row["origin"]),
-        specified_gender=row["specified_gender"] or None,
-        gender=row["gender"] or None,
-        rule_id=row["rule_id"] or None,
+        **named,
+        **read,
         text=shown,
         spans=tuple(spans),
-        key=str(row["key"]),
         cut=len(shown) < len(text),
         instruction_id=instruction,
         outcome=outcome,

@@ -79,7 +79,7 @@ def cell_width(text: str) -> int:
     width = 0
     for letter in text:
         if not unicodedata.combining(letter):
-            width += 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+            width += 1 + (unicodedata.east_asian_width(letter) in "WF")
     return width
 
 
@@ -94,10 +94,8 @@ class _Column:
     @property
     def least(self) -> int:
         """The least width: numbers stay whole, words fold down to their longest word."""
-        pieces = _words(self.heading)
-        for cell in self.cells:
-            pieces += _words(cell) if self.words else [cell]
-        longest = max(map(cell_width, pieces), default=0)
+        whole = map(_words, self.cells) if self.words else [self.cells]
+        longest = max(map(cell_width, chain(_words(self.heading), *whole)), default=0)
         return min(longest, LONGEST_LEAD) if self.words else longest
 
     @property

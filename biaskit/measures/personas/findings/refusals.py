@@ -54,13 +54,9 @@ def _of_outcome(part: Part, model: str, outcome: str, quantity: str, verb: str) 
             pieces={"verb": verb},
         )
         return
-    text = filled(
-        "{model} {verb} {n} of {m} texts that name a gender ({each}).",
-        "{model} {verb} {n} of {m} texts that name a gender.",
-        model=Foreign(model),
-        verb=verb,
-        n=f"{n:,}",
-        m=f"{sum(of for _, of in counts.values()):,}",
-        each=", ".join(line.partition(" of ")[0] for line in each),
-    )
+    n_asked = sum(of for _, of in counts.values())
+    shown = ", ".join(f"{people(gender)} {some:,}" for gender, (some, _) in counts.items())
+    template = f"{{model}} {{verb}} {n:,} of {n_asked:,} texts that name a gender"
+    templates = (template + " ({each}).", template + ".")
+    text = filled(*templates, model=Foreign(model), verb=verb, each=shown)
     yield sentence_of(text, "representation", "else", measured=using, about="else-texts")
