@@ -111,8 +111,8 @@ def _heads() -> Iterator[tuple[str, str]]:
 
 
 SHARED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
-_SPECS = {"": SHARED, **specs()}
+_SPECS = {**specs(), "": SHARED}
 SCHEMAS: Mapping[str, TableSchema] = dict(_tables())
-"""Every public table: the one of all kinds, then each kind's own."""
+"""Every public table: each kind's own, then the one of all kinds."""
 HEADS: Mapping[str, str] = dict(_heads())
 """Column → its name on the page, where its name in the file says too little; the same in every table."""

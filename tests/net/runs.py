@@ -198,6 +198,32 @@ def compared(home: Path) -> Made:
     return {"compared": result, **made, "third": other}
 
 
+def clear(home: Path) -> Made:
+    """Two models whose jobs differ little within a group: clear differences, changes and equivalences.
+
+    An instruction moves ash, which leans more for women's jobs than for men's; birch leans nowhere.
+    """
+    jobs = (*JOBS, *MORE_JOBS)
+    instruction = corpus("occugender/instructions.toml")["instruction"][2]["text"]
+    leans = {"ash": {"": (2.6, -0.6), f"{instruction}\n": (1.0, -0.2)}, "birch": {"": (0.0, 0.0)}}
+    specs = []
+    for name, by_start in leans.items():
+        lines = []
+        for start, lean in by_start.items():
+            for bias_type, job, question in questions("occugender/templates.toml", jobs):
+                logit = lean[jobs.index(job) % 6 >= 3] + dice("clear", name, start, question).gauss(0, 0.05)
+                women = 0.9 / (1 + math.exp(-logit))
+                shares = {"female": women, "male": 0.9 - women, "diverse": 0.1}
+                said = {
+                    f" {WORDS[bias_type][group][0]}": math.log(0.5 * part) for group, part in shares.items()
+                }
+                lines.append({"contains": f"{start}Q: {question}", "log_probs": said, "else": -11.5})
+        lines.sort(key=lambda line: -len(line["contains"]))
+        specs.append(f"{name}={write_lines(home / f'{name}.jsonl', lines)}")
+    options = {"study": "occugender-debias", "templates": "1-4", "debiasing_prompts": "3"}
+    return {"clear": probe(home / "clear", *specs, jobs=list(jobs), **options)}
+
+
 def dialogue(home: Path) -> Made:
     """Mattern et al.: plain and in a conversation, with an instruction."""
     instructions = [entry["text"] for entry in corpus("mattern/instructions.toml")["instruction"]]
@@ -424,6 +450,7 @@ RUNS: Mapping[str, Callable[[Path], Made]] = {
     "top_k": top_k,
     "sampling": sampling,
     "compared": compared,  # makes two_models and third
+    "clear": clear,
     "dialogue": dialogue,
     "pairs": pairs,
     "continued": continued,

@@ -25,7 +25,7 @@ FREE = {"reason", "vectors"}
 """Columns of free wording, and names of vectors that say which library trained them."""
 TOLERANCE = 1e-12
 SHOWN, SHOWN_LINES = 12, 60
-TEXT, SECTIONS = "text.txt", ("=====", "## ", "---")
+TEXT, SECTIONS = "text.txt", ("===== ", "## ", "--- ")
 
 Rows = list[dict[str, str]]
 

@@ -52,6 +52,7 @@ def text_of(result: Any, home: Path, capsys: pytest.CaptureFixture[str]) -> str:
             f"{found.topic} | {found.question} | {found.verdict} | {found.text}" for found in report.findings
         ),
         "page": "\n".join(page_lines(report.page.read_text("utf-8"))),
+        "card": card(result),
         "printed as LaTeX": printed(result, "latex", capsys),
         "files of LaTeX": "\n".join(
             f"--- {path.name}\n{path.read_text('utf-8')}" for path in sorted(report.latex)
@@ -75,6 +76,13 @@ def requirement(result: Any) -> str:
         return ""
     required = result.requirement()
     return "\n".join((required.text, *required.lines))
+
+
+def card(result: Any) -> str:
+    """Read the section for a model card that a run is exported as; a comparison has none."""
+    if hasattr(result, "requirement"):
+        return ""
+    return bk.export(result, to="card", watcher=bk.Silent()).path.read_text("utf-8")
 
 
 def masked(text: str, home: Path) -> str:

@@ -13,7 +13,7 @@ from biaskit.stats.verdict import JUDGED, ROLES
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.schema import HEADS, SCHEMAS, SHARED, Kind, TableSchema
 
-SPECS = {"": SHARED, **specs()}
+SPECS = {**specs(), "": SHARED}
 LISTED = {"id", "opening", "unspecified", "specified"}
 """Columns of the lists of prompts on the page, which are no tables."""
 

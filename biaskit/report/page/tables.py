@@ -87,9 +87,10 @@ def list_tables(content: Content) -> list[ListedTable]:
 def _public(
     tables: Tables, number: int, models: Sequence[Model], part: Part | None = None
 ) -> Iterator[ListedTable]:
-    """List the public tables of a part, or those between parts (number 0, no part)."""
-    for name, schema in SCHEMAS.items():
-        stored = tables.get(name, ())
+    """List the public tables of a part, or those between parts (number 0, no part), their tests first."""
+    names = SCHEMAS if part else sorted(SCHEMAS, key=lambda name: name != "tests")
+    for name in names:
+        schema, stored = SCHEMAS[name], tables.get(name, ())
         if not stored or schema.not_on_page:
             continue
         rows = stored

@@ -26,7 +26,7 @@ from fakes.api_cases import (
 from fakes.api_server import LIES, ApiServer, Behaviour
 
 from biaskit.errors import ModelError
-from biaskit.models.api import checks, doors, wire
+from biaskit.models.api import checks, wire
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
@@ -259,7 +259,7 @@ def test_what_was_found_is_right(name: str) -> None:
 
 def test_a_system_message_in_place_of_the_templates_own_is_taken() -> None:
     """It may be shorter than the default one: a prompt with it then has fewer tokens than one without."""
-    behaviour = Behaviour(default_system=2 * f"{doors.SYSTEM} ")
+    behaviour = Behaviour(default_system=2 * f"{checks.SYSTEM} ")
     with ApiServer(MODEL, behaviour) as server, measured(server) as scorer:
         assert scorer.capabilities.takes_system
         assert "system role: supported" in everything_said(scorer.capabilities)
@@ -293,7 +293,7 @@ def test_what_was_found_is_kept_with_the_run() -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits of a fraction of a second."""
-    monkeypatch.setattr(doors, "QUESTION_S", 0.3)
+    monkeypatch.setattr(checks, "QUESTION_S", 0.3)
     monkeypatch.setattr(checks, "ECHO_S", 0.3)
     monkeypatch.setattr(wire, "CONNECT_S", 0.1)
 

@@ -68,7 +68,7 @@ Ask = Callable[..., Left]
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
     """The rows of a run, of whichever engine."""
-    paths = [folder / name for name in ("probe.jsonl", "generations.jsonl")]
+    paths = [folder / name for name in ("probe.jsonl", "personas.jsonl")]
     lines = [line for path in paths if path.exists() for line in path.read_text("ascii").splitlines()]
     return [json.loads(line) for line in lines]
 

@@ -181,7 +181,7 @@ def test_kills_of_sampled_texts(tmp_path: Path) -> None:
         *("--batch-size", "2", *cheap, "--set", f"vectors={write_vectors(tmp_path / 'vectors.txt')}"),
     )
     with ApiServer(behaviour=Behaviour()) as server:
-        command = Command(server, arguments, tmp_path, "generations.jsonl")
+        command = Command(server, arguments, tmp_path, "personas.jsonl")
         asked, again = kills_of(command)
         check_economy(command, asked, again)
     rows = command.rows("killed").values()
@@ -260,7 +260,7 @@ def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
 ) -> None:
     asked = ("personas", "--batch-size", "1") if engine == "personas" else ("probe", "--estimator", "top-k")
     asked += ("--price", "1000,1000", "--yes")
-    name = "generations.jsonl" if engine == "personas" else "probe.jsonl"
+    name = "personas.jsonl" if engine == "personas" else "probe.jsonl"
     with ApiServer(behaviour=Behaviour()) as server:
         command = Command(server, asked, tmp_path, name)
         process = command.start("run")

@@ -8,12 +8,12 @@ from itertools import product
 
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.measures.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments
 from biaskit.measures.personas.vectors.files import load_pretrained
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.run_lists import RunLists
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 
@@ -34,17 +34,9 @@ def cluster_tables(
     dropped = frozenset(load_word_list(study.drop_words)) if study.drop_words else frozenset()
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)
-    source, _, path = study.cluster_vectors.partition(":")
-    words_with_vector: Sequence[str] = wanted
-    if source in ("", "pretrained"):
-        matrix, words_with_vector, _ = (load_pretrained(path, wanted) if source else vectors).rows(wanted)
-    else:
-        # The encoder lives with the models; torch loads only here.
-        from biaskit.models.huggingface.sentence import encode_words, pooling_note
-
-        if note := pooling_note(path):
-            notes.append(note)
-        matrix = encode_words(path, wanted)
+    if study.cluster_vectors:
+        vectors = load_pretrained(study.cluster_vectors.removeprefix("pretrained:"), wanted)
+    matrix, words_with_vector, _ = vectors.rows(wanted)
     clustering = find_clusters(
         words,
         words_with_vector,
