@@ -12,8 +12,8 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
 from biaskit.measures.personas.texts.copies import shingles_of, units
 from biaskit.measures.personas.texts.gender_codes import GenderCodes
+from biaskit.measures.personas.texts.names import says_gender
 from biaskit.measures.personas.texts.tokens import TokenisedTexts
-from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.log_odds import Prior, counts_in
 
