@@ -68,7 +68,7 @@ def main() -> None:
         work = Path(name)
         with (work / "pairs.csv").open("w", encoding="ascii", newline="") as file:
             csv.writer(file).writerows([("female", "male"), *pairs])
-        command = [sys.executable, "-m", "biaskit", "probe", "demo-base", "--pairs", str(work / "pairs.csv")]
+        command = [sys.executable, "-m", "biaskit", "pairs", "demo-base", "--pairs", str(work / "pairs.csv")]
         started = time.perf_counter()
         subprocess.run([*command, "--out", str(work / "run"), "--yes"], check=True, stdout=subprocess.DEVNULL)
         ours = time.perf_counter() - started

@@ -3,7 +3,7 @@
     python benchmarks/pair_worlds.py [WORLDS]
 
 Each world draws stereotypes, items and languages anew; a pair's log-ratio is the sum of what each adds, and
-what the stereotype adds on the side that it expects. The tables are those of `biaskit probe --pairs`.
+what the stereotype adds on the side that it expects. The tables are those of `biaskit pairs`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtr
 
-from biaskit.measures.probe.pairs import pair_tables
-from biaskit.records import Cell, SentencePair
+from biaskit.measures.pairs.analysis import group_rows, score_of
+from biaskit.records import SentencePair
 from biaskit.stats.clustered import FEWEST_LANGUAGES
 from biaskit.stats.contrasts import adjust
 from biaskit.tables.query import first, where
@@ -25,7 +25,6 @@ from biaskit.tables.query import first, where
 N_WORLDS = 1_000
 LEAN = -0.5  # men's sentences are the more probable ones
 NODES = np.polynomial.hermite_e.hermegauss(60)
-ARM = ("pairs", 0, "plain", "sentence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +107,13 @@ WORLDS = [
 
 def analysed(pairs: list[SentencePair], ratios: np.ndarray) -> dict[str, list[dict[str, Any]]]:
     """The tables of a model with these log-ratios."""
-    cells = [Cell("m", ARM[0], n, "s", "", None, *ARM[1:]) for n in range(1, len(pairs) + 1)]  # type: ignore[arg-type]
     log_odds = np.column_stack([-np.logaddexp(0, -ratios), -np.logaddexp(0, ratios)])
-    said = [
-        [{"group": g, "log_prob": value} for g, value in zip(("female", "male"), both, strict=True)]
-        for both in log_odds.tolist()
-    ]
-    tables = pair_tables(cells, said, {"m": "exact"}, pairs, {"share": 0.05})
-    return {**tables, "tests": adjust(tables["tests"])}
+    scores = []
+    for pair, (women, men) in zip(pairs, log_odds.tolist(), strict=True):
+        said = [{"group": "female", "log_prob": women}, {"group": "male", "log_prob": men}]
+        scores.append({"model": "m", "estimator": "exact", **score_of(pair, said)})
+    groups, tests = group_rows(scores, {"share": 0.05})
+    return {"pair_scores": scores, "pair_groups": groups, "tests": adjust(tests)}
 
 
 def simulate(world: World, n_worlds: int) -> dict[str, float]:

@@ -46,10 +46,10 @@ from fakes.worlds import (  # noqa: E402
 
 import biaskit as bk  # noqa: E402
 from biaskit.common import provenance  # noqa: E402
+from biaskit.measures.personas.findings.words import BEYOND, lists_of  # noqa: E402
 from biaskit.report.content import Content  # noqa: E402
 from biaskit.report.findings import Finding, findings  # noqa: E402
 from biaskit.report.findings.finding import DIRECTED  # noqa: E402
-from biaskit.report.findings.marked_words import BEYOND, lists_of  # noqa: E402
 from biaskit.stats.proportions import wilson  # noqa: E402
 from biaskit.stats.verdict import verdict_of  # noqa: E402
 from biaskit.tables.query import Row, contrast_of, defined, where  # noqa: E402

@@ -7,6 +7,7 @@
 Query models::
 
     probe                probabilities of words for women, men and neither in prompts about jobs
+    pairs                which of two sentences that differ in gender is the more probable one
     personas             texts about people: who is represented, and in which words
     score_continuations  log-probabilities of your continuations of your prompts
     doctor               what a model can answer, and with which estimator
@@ -34,8 +35,9 @@ Compute on plain lists::
     srb                  Subset Representational Bias of a list of words
     chamfer_distance     how far a set of vectors is from another
 
-Classes: `ProbeResult` and `PersonasResult` (a run, its tables as DataFrames), `BiaskitError` (the error to
-catch), `Silent` (a `watcher` that shows nothing), `ModelCallback` (probes in training; needs transformers).
+Classes: `ProbeResult`, `PairsResult` and `PersonasResult` (a run, its tables as DataFrames), `BiaskitError`
+(the error to catch), `Silent` (a `watcher` that shows nothing), `ModelCallback` (probes in training; needs
+transformers).
 
 Each command is a function of its name, but `biaskit analyze` is `load` and `analyze_texts`, `biaskit import`
 is `import_answers`, and `biaskit doctor` is also `prompt_formats`. Examples continue those of `probe`,
@@ -49,15 +51,24 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from biaskit.measurement import KINDS, measurement
+
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.measures.pairs.command import PairsResult as PairsResult
+    from biaskit.measures.pairs.command import pairs as pairs
     from biaskit.measures.personas.calibrate import calibrate as calibrate
+    from biaskit.measures.personas.command import PersonasResult as PersonasResult
+    from biaskit.measures.personas.command import personas as personas
     from biaskit.measures.personas.label import label as label
     from biaskit.measures.personas.marked_words import marked_words as marked_words
     from biaskit.measures.personas.own_texts import analyze_texts as analyze_texts
     from biaskit.measures.personas.srb.score import chamfer_distance as chamfer_distance
     from biaskit.measures.personas.srb.score import srb as srb
     from biaskit.measures.personas.texts.association import associate_gender as associate_gender
+    from biaskit.measures.probe.command import ProbeResult as ProbeResult
+    from biaskit.measures.probe.command import probe as probe
+    from biaskit.measures.probe.prompt_formats import prompt_formats as prompt_formats
     from biaskit.models.writer import writer as writer
     from biaskit.progress import Silent as Silent
     from biaskit.runs.objects import model as model
@@ -71,18 +82,13 @@ if TYPE_CHECKING:
     from biaskit.workflow.compare import compare as compare
     from biaskit.workflow.doctor import doctor as doctor
     from biaskit.workflow.export import export as export
-    from biaskit.workflow.personas import PersonasResult as PersonasResult
-    from biaskit.workflow.personas import personas as personas
-    from biaskit.workflow.probe import ProbeResult as ProbeResult
-    from biaskit.workflow.probe import probe as probe
-    from biaskit.workflow.probe import score_continuations as score_continuations
-    from biaskit.workflow.prompt_formats import prompt_formats as prompt_formats
     from biaskit.workflow.report import report as report
+    from biaskit.workflow.score_continuations import score_continuations as score_continuations
     from biaskit.workflow.verify import verify as verify
 
 __version__ = "0.1.0"
 
-_COMMANDS = ("check", "cite", "compare", "doctor", "export", "prompt_formats", "report", "verify")
+_COMMANDS = ("check", "cite", "compare", "doctor", "export", "report", "score_continuations", "verify")
 _NAMES = {
     "errors": "BiaskitError",
     "models.writer": "writer",
@@ -97,19 +103,25 @@ _NAMES = {
     "workflow.batch_answers": "import_answers",
     "workflow.callback": "ModelCallback",
     "runs.objects": "model",
-    "workflow.personas": "PersonasResult personas",
-    "workflow.probe": "ProbeResult probe score_continuations",
+    "measures.pairs.command": "PairsResult pairs",
+    "measures.personas.command": "PersonasResult personas",
+    "measures.probe.command": "ProbeResult probe",
+    "measures.probe.prompt_formats": "prompt_formats",
     **{f"workflow.{name}": name for name in _COMMANDS},
 }
 _FACE = {name: f"biaskit.{module}" for module, names in _NAMES.items() for name in names.split()}
 """Name → module; names load when they are first used, so that importing the package costs nothing."""
 
-__all__ = sorted(_FACE.keys() - {"ModelCallback"})  # its base is transformers': `import *` needs none
+__all__ = sorted({*_FACE, *KINDS} - {"ModelCallback"})  # its base is transformers': `import *` needs none
 
 
 def __getattr__(name: str) -> object:
     if name in _FACE:
         return getattr(import_module(_FACE[name]), name)
+    if name in KINDS:
+        from biaskit.workflow.measure import function_of
+
+        return function_of(measurement(name))
     raise AttributeError(f"module 'biaskit' has no attribute {name!r}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-BiasType = Literal["explicit", "implicit", "pairs"]
+BiasType = Literal["explicit", "implicit"]
 Setting = Literal["plain", "dialogue"]
 PromptForm = Literal["raw", "completion", "chat", "chat-prefill", "chat-continue", "sentence"]
 Gender = Literal["female", "male", "nonbinary"]

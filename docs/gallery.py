@@ -19,7 +19,7 @@ GALLERY = Path(__file__).resolve().parent / "gallery"
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure of the gallery: its kind as `biaskit/report/figures/` has it, its file, and where it is."""
+    """A figure of the gallery: its kind below `biaskit/measures/`, its file, and where it is."""
 
     kind: str  # module and function
     file: str  # in docs/gallery/, without its ending
@@ -33,23 +33,23 @@ class Shown:
 
 
 SHOWN = (
-    Shown("figures.answer", "answer", ("occugender",)),
-    Shown("figures.answer", "answer-both", ("gasp", "texts"), "answer"),
-    Shown("figures.answer", "base-and-chat", ("pair",), "answer"),
-    Shown("figures.answer", "answer-models", ("scripted/probe", "scripted/personas"), "answer"),
-    Shown("probe.groups", "groups", ("occugender",)),
-    Shown("labour.labour", "labour", ("occugender",)),
-    Shown("items.jobs", "jobs", ("scripted/probe",)),
-    Shown("labour.scatter", "scatter", ("scripted/personas",)),
-    Shown("words.words", "words", ("scripted/personas",), "words-1"),
-    Shown("transfer.areas", "transfer", ("texts",)),
-    Shown("srb.scores", "srb", ("texts",)),
-    Shown("pairs.pairs", "pairs", ("pairs",), "pairs-languages"),
-    Shown("outcomes.outcomes", "outcomes", ("answers",)),
-    Shown("differences.models", "models", ("scripted/probe",)),
-    Shown("gaps.figures", "gaps-implicit", ("gasp", "texts")),
-    Shown("forest.debiasing", "debiasing", ("instructions",)),
-    Shown("probe.variance", "variance", ("occugender",)),
+    Shown("agree.figures.answer", "answer", ("occugender",)),
+    Shown("agree.figures.answer", "answer-both", ("gasp", "texts"), "answer"),
+    Shown("agree.figures.answer", "base-and-chat", ("pair",), "answer"),
+    Shown("agree.figures.answer", "answer-models", ("scripted/probe", "scripted/personas"), "answer"),
+    Shown("probe.figures.groups.groups", "groups", ("occugender",)),
+    Shown("probe.figures.jobs.labour", "labour", ("occugender",)),
+    Shown("probe.figures.jobs.jobs", "jobs", ("scripted/probe",)),
+    Shown("personas.figures.scatter.scatter", "scatter", ("scripted/personas",)),
+    Shown("personas.figures.words.words", "words", ("scripted/personas",), "words-1"),
+    Shown("personas.figures.transfer.areas", "transfer", ("texts",)),
+    Shown("personas.figures.srb.scores", "srb", ("texts",)),
+    Shown("pairs.figures.pairs", "pairs", ("pairs",), "pairs-languages"),
+    Shown("probe.figures.outcomes.outcomes", "outcomes", ("answers",)),
+    Shown("report.figures.differences.models", "models", ("scripted/probe",)),
+    Shown("agree.figures.gaps", "gaps-implicit", ("gasp", "texts")),
+    Shown("probe.figures.debiasing.debiasing", "debiasing", ("instructions",)),
+    Shown("probe.figures.groups.variance", "variance", ("occugender",)),
 )
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-import biaskit.tables.schema as schema
 from biaskit.common.files import write_atomically
+from biaskit.measurement import measurements
 from biaskit.study.config import describe_keys, read_study_file, study_names
-from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
+from biaskit.tables.schema import SCHEMAS
 
 HERE = Path(__file__).resolve().parent
-MEANINGS: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    Path(schema.__file__).with_name("columns.toml").read_text(encoding="utf-8")
-)
-ENGINES = {"probe": "Studies of `biaskit probe`", "personas": "Studies of `biaskit personas`"}
 
 
 def _table(heads: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
@@ -48,47 +44,33 @@ def keys() -> str:
     shipped = [(name, read_study_file(name)) for name in study_names()]
     studies = ((f"`{name}`", study.get("engine", "probe"), study["summary"]) for name, study in shipped)
     text = KEYS + _table(("study", "engine", "what it is"), studies)
-    for engine, study in STUDIES.items():
+    for kind in measurements():
         rows = (
             (
-                f'<a id="{engine}-{key.replace(".", "-")}"></a>`{key}`'
-                + " ¹" * (key.partition(".")[0] in ANALYSIS_KEYS[engine]),
+                f'<a id="{kind.name}-{key.replace(".", "-")}"></a>`{key}`'
+                + " ¹" * (key.partition(".")[0] in kind.study.analysis_keys),
                 {"(required)": "required", "(none)": "unset", "": "empty", "{}": "empty"}.get(
                     default, f"`{default}`"
                 ),
-                _values(study, key),
+                _values(kind.study, key),
                 meaning,
             )
-            for key, default, meaning in describe_keys(study)
+            for key, default, meaning in describe_keys(kind.study)
         )
-        text += f"\n## {ENGINES[engine]}\n\n{_table(('key', 'default', 'values', 'meaning'), rows)}"
+        table = _table(("key", "default", "values", "meaning"), rows)
+        text += f"\n## Studies of `biaskit {kind.name}`\n\n{table}"
     return text
-
-
-def columns_of(table: schema.TableSchema) -> Iterator[tuple[str, str]]:
-    """Yield the columns of a table in their order, and the kind of each."""
-    for part in table.parts:
-        if isinstance(part, schema.Column):
-            yield part.name, part.kind
-        elif isinstance(part, schema.PerGroup):
-            yield from ((f"GROUP{suffix}", "number") for suffix in part.suffixes)
-        else:
-            yield "FIRST_minus_SECOND", "number"
-
-
-def meaning(table: str, column: str) -> str:
-    """Find what a column of a table means; a column that nobody described is a `KeyError`."""
-    return MEANINGS[table].get(column) or MEANINGS["shared"][column]
 
 
 def tables() -> str:
     """Describe every table: what a row is, its keys, its columns."""
     text = TABLES
-    for name, table in schema.SCHEMAS.items():
-        rows = ((f"`{column}`", kind, meaning(name, column)) for column, kind in columns_of(table))
+    for name, table in SCHEMAS.items():
+        columns = ((name, part.kind) for part in table.parts for name in part.names)
+        rows = ((f"`{column}`", kind, table.says[column]) for column, kind in columns)
         text += (
             f'\n<a id="table-{name.replace("_", "-")}"></a>\n## {name}.csv\n\nOne row for each '
-            f"{MEANINGS[name]['rows']}\nKeys: {', '.join(f'`{key}`' for key in table.keys)}.\n\n"
+            f"{table.rows}\nKeys: {', '.join(f'`{key}`' for key in table.keys)}.\n\n"
             + _table(("column", "kind", "meaning"), rows)
         )
     return text

@@ -16,11 +16,11 @@ import click
 from biaskit.arguments import BY_COMMAND
 from biaskit.common.foreign import visible
 from biaskit.errors import BiaskitError, nearest
+from biaskit.measurement import KINDS, measurement, measurements
 from biaskit.progress import sign_of_life, tell
 
 COMMANDS = {
-    "probe": "measure how likely a model is to say he, she or they about a job",
-    "personas": "sample texts without a gender in the prompt: who are they about, and how?",
+    **{kind.name: kind.about for kind in measurements()},
     "analyze": "rebuild all tables from stored answers, or analyze your own texts",
     "label": "draw texts for a person to label, which corrects shares of women",
     "compare": "compare models, with tests between them",
@@ -46,9 +46,6 @@ biaskit measures how a language model treats gender, and how certain the result 
   biaskit --help                            all commands
 """
 
-_TWINS = {("probe", "--occupations"): "--jobs", ("personas", "--jobs"): "--occupations"}
-"""(Command, an option of the other engine) → what that is called here."""
-
 
 class _Lazy(click.Group):
     """Commands are listed from a table and imported when one of them runs."""
@@ -59,6 +56,10 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in KINDS:
+            from biaskit.cli.asking import command_of
+
+            return command_of(measurement(cmd_name))
         module = "importing" if cmd_name == "import" else cmd_name  # a word of the language
         command: click.Command = import_module(f"biaskit.cli.{module}").command
         return command
@@ -115,9 +116,11 @@ def _run() -> int:
     except click.UsageError as error:
         where = f" See {error.ctx.command_path} --help." if error.ctx else ""
         command = error.ctx.command.name if error.ctx else None
-        option = error.option_name if isinstance(error, click.NoSuchOption) else ""
-        twin = _TWINS.get((command or "", option))
-        here = f" This command calls it {twin}." if twin else ""
+        here = ""
+        if command in KINDS and isinstance(error, click.NoSuchOption):
+            from biaskit.cli.asking import other_name
+
+            here = other_name(command, error.option_name)
         status = _say(f"{error.format_message()}{here}{where}", 2)
     except click.ClickException as error:
         status = _say(error.format_message(), 2)

@@ -13,9 +13,9 @@ from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
 from biaskit.measures.personas.recordings import RECORDED, recorded_run
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.report.result import RunResult
 from biaskit.study.config import read_study_file
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analysis_keys, load
 
 TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
@@ -96,7 +96,7 @@ def command(
             from biaskit.measures.personas.own_texts import analyze_texts
 
             of_file = read_study_file(study) if study else {}
-            taken = PERSONAS_ANALYSIS_KEYS - {"summary", "papers"}
+            taken = PersonasStudy.analysis_keys - {"summary", "papers"}
             keys = {key: value for key, value in of_file.items() if key in taken} | chosen | settings
             columns = {role: options.pop(f"{role}_col") for role in ("text", "gender", "occupation", "model")}
             result: RunResult = analyze_texts(

@@ -56,8 +56,7 @@ def print_result(result: RunResult, output_format: str, *, verbose: bool = False
         )
     elif output_format == "csv":
         tables = result.path / "tables"
-        found = [tables / f"{name}.csv" for name in ("pair_groups", result.headline)]
-        content = next(file for file in found if file.is_file()).read_bytes()
+        content = (tables / f"{result.headline}.csv").read_bytes()
         # A program gets the bytes of the file, a person sees it as any foreign text.
         if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
             emit(content.decode("utf-8", errors="surrogatepass"))

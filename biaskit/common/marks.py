@@ -47,7 +47,7 @@ def first_mark(text: str) -> str | None:
 
 def _read(match: re.Match[str]) -> str:
     written, code = match[0], match["code"] or (match["escape"] and f"#x{match['escape']};")
-    read_as = html.unescape(f"&{code}") if code else written if match["path"] else " "
-    if read_as == written:  # a path, or a name that HTML does not know
+    read_as = html.unescape(f"&{code}") if code else " "
+    if match["path"] or read_as == written:  # a path, or a name that HTML does not know
         return written
     return " " * len(written) if read_as.isspace() else read_as.ljust(len(written), _NOTHING)

@@ -86,7 +86,7 @@ def _read(path: Path, where: str, wanted: str | None) -> tuple[list[str], str, l
     except Exception as error:  # files of strangers, read by a library: what it raises has no end
         why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise CorpusError(f"{where} cannot be read as a workbook: {why}. Save it as .csv.") from error
-    return names, name, [[_text(value) for value in row] for row in frame.itertuples(index=False)]
+    return names, name, [list(map(_text, row)) for row in frame.itertuples(index=False)]
 
 
 def _text(value: object) -> str:

@@ -30,6 +30,11 @@ def listed(items: Sequence[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
+def joined(reasons: Sequence[str | None]) -> str | None:
+    """Join the reasons that are not empty, each once, to one text; None when there is none."""
+    return "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or None
+
+
 def first_words(words: Sequence[str], most: int, separator: str = " ") -> str:
     """'a b c and 4 more'."""
     more = f" and {len(words) - most} more" if len(words) > most else ""

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
+from biaskit.measurement import KINDS, measurement
+from biaskit.runs.collection import Part
 from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import OUTCOME_SHARE
 from biaskit.tables.query import Row, contrast_of, grouped, in_main_setting, undefined, where
+from biaskit.tables.schema import SCHEMAS
 
 Pair = tuple[str, str, str]
 """(engine, later, earlier): two models to be compared."""
@@ -109,13 +112,31 @@ class CheckResult:
         return "\n".join("\n  ".join((outcome.text, *outcome.lines)) for outcome in self.outcomes)
 
 
+def coverage_of_parts(parts: Iterable[Part]) -> Coverage:
+    """Read coverage from the tables of shares that have it."""
+    rows: list[Row] = []
+    for part in parts:
+        if has_coverage(part.engine):
+            rows += part.tables.get(measurement(part.engine).published[0], ())
+    return coverage_in(rows)
+
+
+def has_coverage(engine: str) -> bool:
+    """Tell whether a kind's table of shares says how much probability the target words have."""
+    if engine not in KINDS:
+        return False
+    table, _ = measurement(engine).published
+    return any(getattr(column, "name", "") == "coverage" for column in SCHEMAS[table].parts)
+
+
 def coverage_in(rows: Iterable[Row]) -> Coverage:
-    """Read the least coverage over groups of jobs, without an instruction, from rows of probe_groups.csv."""
+    """Read the least coverage over groups of jobs, without an instruction, from rows of such a table."""
+    least: dict[tuple[str, str], float | None] = {}
     plain = in_main_setting(where(rows, instruction_id=0))
-    return {
-        key: None if undefined(own, "coverage") or (ends := coverage_of(own)) is None else ends[0]
-        for key, own in grouped(plain, "model", "bias_type").items()
-    }
+    for (model, bias_type), own in grouped(plain, "model", "bias_type").items():
+        ends = None if undefined(own, "coverage") else coverage_of(own)
+        least[model, bias_type] = None if ends is None else ends[0]
+    return least
 
 
 def judge_thresholds(
@@ -135,11 +156,15 @@ def judge_thresholds(
     outcomes = []
     for require in required:
         selected = [row for row in rows if _selects(require, row)]
-        failing = [Failing(row, why) for row in selected if (why := _why_not(require, row, coverage or {}))]
-        missing = _not_compared(require, selected, pairs)
-        of_words = [row for row in selected if row.get("quantity") != OUTCOME_SHARE]
-        held = {label: part for row in of_words for label, part in _held(row, coverage or {})}
+        failing = []
+        held: dict[str, float | None] = {}
+        for row in selected:
+            if why := _why_not(require, row, coverage or {}):
+                failing.append(Failing(row, why))
+            if row.get("quantity") != OUTCOME_SHARE:
+                held.update(_held(row, coverage or {}))
         weak = tuple(label for label, part in held.items() if part is not None and part < WEAK)
+        missing = _not_compared(require, selected, pairs)
         outcomes.append(Outcome(require, len(selected), tuple(failing), missing, weak))
     return CheckResult(tuple(outcomes))
 
@@ -213,12 +238,15 @@ def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
 
 
 def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
-    """Yield the models of a row with their least coverage, None if unknown; no model of texts."""
-    for label in dict.fromkeys((row["model_a"], row["model_b"])) if row["engine"] == "probe" else ():
-        one = any(key[0] == label for key in coverage)  # else a mean over models
-        keys = [k for k in coverage if (k[0] == label or not one) and row["bias_type"] in ("", k[1])]
-        known = [part for key in keys if (part := coverage[key]) is not None]
-        yield label, min(known) if known and len(known) == len(keys) else None
+    """Yield the models of a row with their least coverage, None if unknown; of other kinds none."""
+    if not has_coverage(str(row["engine"])):
+        return
+    of_type = {key: part for key, part in coverage.items() if row["bias_type"] in ("", key[1])}
+    named = {model for model, _ in coverage}
+    for label in dict.fromkeys((row["model_a"], row["model_b"])):
+        own = [part for (model, _), part in of_type.items() if model == label or label not in named]
+        known = [part for part in own if part is not None]  # of a mean, all models'
+        yield label, min(known) if known and len(known) == len(own) else None
 
 
 def verdict_in_words(row: Row) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import short
@@ -19,30 +20,16 @@ LONGEST = 60
 
 
 def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> Iterator[str]:
-    """Say what differs between the runs or models of one engine, a sentence for each thing."""
-    settings = []
+    """Say what differs between the runs or models of one kind, a sentence for each thing."""
+    runs_of: dict[str, dict[str, list[str]]] = {}  # setting → its value → the runs that have it
     for run in runs:
-        study = run.manifest["resolved"].get("study", {})
-        drawn = () if run.manifest["resolved"].get("imported") else DRAWN
-        choices = run.analysis.get("choices", {})
-        version = run.analysis.get("versions", run.manifest["versions"]).get("biaskit", "")
-        settings.append(
-            {"study": run.manifest["study"]}
-            | {name: value for name, value in run.question.items() if name not in NOT_SETTINGS}
-            | {name: study[name] for name in drawn if name in study}
-            | {name: value for name, value in choices.items() if name not in NO_NUMBER}
-            | {"biaskit's version": version}
-        )
-    for name in dict.fromkeys(name for settings_of_run in settings for name in settings_of_run):
-        runs_of: dict[str, list[str]] = {}
-        for run, settings_of_run in zip(runs, settings, strict=True):
-            if name in settings_of_run:
-                value = settings_of_run[name]
-                text = value if isinstance(value, str) else canonical_json(value)
-                shown = "none" if value in (None, "") else short(text, LONGEST)
-                runs_of.setdefault(shown, []).append(str(run.path))
-        if len(runs_of) > 1:
-            listed = "; ".join(f"{value} in {', '.join(paths)}" for value, paths in runs_of.items())
+        for name, value in _settings(run).items():
+            text = value if isinstance(value, str) else canonical_json(value)
+            shown = "none" if value in (None, "") else short(text, LONGEST)
+            runs_of.setdefault(name, {}).setdefault(shown, []).append(str(run.path))
+    for name, by_value in runs_of.items():
+        if len(by_value) > 1:
+            listed = "; ".join(f"{value} in {', '.join(paths)}" for value, paths in by_value.items())
             yield f"{name} differs between the runs: {listed}."
     models_of: dict[str, list[str]] = {}
     for model in models:
@@ -52,32 +39,45 @@ def measured_differently(runs: Sequence[StoredRun], models: Sequence[Model]) -> 
         listed = "; ".join(f"{estimator}: {', '.join(labels)}" for estimator, labels in models_of.items())
         yield (
             f"Estimators differ between the models ({listed}): they may explain part of a difference."
-            + _asked_alike(models_of, models)
+            + _asked_alike(runs[0].engine, models_of, models)
         )
     # Who answered for an API, and when: a name is no fingerprint.
-    answered = [
-        f"{model.label} as {' and '.join(model.answered_by)},"
-        f" {' to '.join(dict.fromkeys(str(day) for day in (model.first_answered, model.last_answered)))}"
-        for model in models
-        if model.where == "api" and model.answered_by
-    ]
+    answered = []
+    for model in models:
+        if model.where == "api" and model.answered_by:
+            days = " to ".join(dict.fromkeys((str(model.first_answered), str(model.last_answered))))
+            answered.append(f"{model.label} as {' and '.join(model.answered_by)}, {days}")
     if answered:
         yield f"API models answered: {'; '.join(answered)}."
 
 
-def _asked_alike(estimators: Iterable[str], models: Sequence[Model]) -> str:
+def _settings(run: StoredRun) -> dict[str, Any]:
+    """Everything that numbers of a run depend on beside its prompts, by name."""
+    resolved = run.manifest["resolved"]
+    study, choices = resolved.get("study", {}), run.analysis.get("choices", {})
+    drawn = () if resolved.get("imported") else DRAWN
+    settings = {"study": run.manifest["study"]}
+    settings |= {name: value for name, value in run.question.items() if name not in NOT_SETTINGS}
+    settings |= {name: study[name] for name in drawn if name in study}
+    settings |= {name: value for name, value in choices.items() if name not in NO_NUMBER}
+    version = run.analysis.get("versions", run.manifest["versions"]).get("biaskit", "")
+    return settings | {"biaskit's version": version}
+
+
+def _asked_alike(command: str, estimators: Iterable[str], models: Sequence[Model]) -> str:
     """Write the command that asks the other models as the weakest does; "" where all are exact."""
     weaker = [name for name in estimators if name.startswith(("top-k", "sampling"))]
     if not weaker:
         return ""
     weakest = min(weaker, key=lambda name: (name.startswith("top-k"), len(name), name))  # the smallest k
     name, _, settings = weakest.rstrip(")").partition("(")
-    set_by = [pair for pair in settings.split(",") if pair.startswith(("k=", "draws=")) and pair != "k=20"]
-    how = f"--estimator {name}" + "".join(f" --set {pair.replace('draws', 'samples')}" for pair in set_by)
+    how = f"--estimator {name}"
+    for pair in settings.split(","):
+        if pair.startswith(("k=", "draws=")) and pair != "k=20":
+            how += f" --set {pair.replace('draws', 'samples')}"
     asked = [model for model in models if model.estimator not in ("", weakest)]
     if any(model.spec.startswith(IN_MEMORY) for model in asked):
         return f" To use one for all, in Python: estimator={name!r}."
-    specs = [shlex.quote(m.spec if m.label == m.spec else f"{m.label}={m.spec}") for m in asked]
-    return (
-        f" To use one for all: `biaskit probe {' '.join(specs)} {how}`, with the other options of their runs."
-    )
+    specs = [model.spec if model.label == model.spec else f"{model.label}={model.spec}" for model in asked]
+    line = f"biaskit {command} {shlex.join(specs)} {how}"
+    return f" To use one for all: `{line}`, with the other options of their runs."

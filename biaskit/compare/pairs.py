@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from biaskit.corpora.sources import check_label
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.collection import Model
+from biaskit.stats.contrasts import Row
 
 OPEN_WEIGHT, API = "open-weight models", "API models"
 BASE, INSTRUCT = "base models", "instruct models"
@@ -33,6 +34,29 @@ class PairNote:
 
     cause: Literal["gender groups", "prompt formats", "prompts", "no common cell"]
     text: str = ""  # empty for prompt forms, on which all pairs share one sentence (`say_apart`)
+
+
+PairTests = tuple[Sequence[Row], Sequence[PairNote]]
+"""Rows of tests.csv of two sides, and why others are lacking."""
+
+
+def rows_of_pairs(
+    pairs: Iterable[SidePair], test: Callable[[SidePair], PairTests], forms: Mapping[str, str]
+) -> tuple[list[Row], list[str]]:
+    """Make the rows of every pair, and say which have none. `forms`: model → its prompt form."""
+    rows: list[Row] = []
+    notes: list[PairNote] = []
+    for pair in pairs:
+        rows_of_pair, notes_of_pair = test(pair)
+        rows += rows_of_pair
+        notes += notes_of_pair
+    return rows, say_apart(notes, forms)
+
+
+def nothing_common(pair: SidePair) -> PairNote:
+    """Return the note on two sides that were asked nothing in common."""
+    text = f"{pair[0].name} and {pair[1].name} have no common prompt, so there is no test between them."
+    return PairNote("no common cell", text)
 
 
 def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
@@ -99,13 +123,16 @@ def pairs_of_groups(groups: Sequence[Side], models: Sequence[Model]) -> Iterator
     one of each: else a difference between families would pass for one of tuning. Two groups by metadata of
     one model each, however often it was asked, would only repeat the row of these models, and are left out.
     """
-    labels = {model.label: model.weights for model in models}
-    whole = [side for side in groups if labels.keys() >= {*side.models}]
-    yield from ((later, earlier) for i, later in enumerate(whole) for earlier in whole[:i])
-    local, api = (tuple(m.label for m in models if m.where == place) for place in ("local", "api"))
+    weights = {model.label: model.weights for model in models}
+    whole = [side for side in groups if weights.keys() >= {*side.models}]
+    for i, later in enumerate(whole):
+        for earlier in whole[:i]:
+            yield later, earlier
+    local = tuple(model.label for model in models if model.where == "local")
+    api = tuple(model.label for model in models if model.where == "api")
     for earlier, later in ((Side(OPEN_WEIGHT, local), Side(API, api)), by_family(models)):
-        sizes = [len({labels[model] for model in side.models}) for side in (earlier, later)]
-        if min(sizes) >= 1 and max(sizes) > 1 and not labels.keys() & {earlier.name, later.name}:
+        sizes = [len(set(map(weights.__getitem__, side.models))) for side in (earlier, later)]
+        if min(sizes) >= 1 and max(sizes) > 1 and not weights.keys() & {earlier.name, later.name}:
             yield later, earlier
 
 
@@ -113,11 +140,15 @@ def by_family(models: Sequence[Model]) -> SidePair:
     """Pair the base and the instruct models of families with exactly one of each, in the same order."""
     families: dict[str, dict[str, list[str]]] = {}
     for model in models:
-        of_family = families.setdefault(family_of(model.spec), {})
+        of_family = families.setdefault(family_of(model.spec), {"base": [], "instruct": []})
         of_family.setdefault(model.tuning, []).append(model.label)
-    pairs = [f for f in families.values() if len(f.get("base", ())) == len(f.get("instruct", ())) == 1]
-    base, instruct = (tuple(family[tuning][0] for family in pairs) for tuning in ("base", "instruct"))
-    return Side(BASE, base), Side(INSTRUCT, instruct)
+    base: list[str] = []
+    instruct: list[str] = []
+    for family in families.values():
+        if len(family["base"]) == len(family["instruct"]) == 1:
+            base += family["base"]
+            instruct += family["instruct"]
+    return Side(BASE, tuple(base)), Side(INSTRUCT, tuple(instruct))
 
 
 _TUNED = frozenset({"instruct", "it", "chat", "base", "pt", "pretrained", "sft", "dpo", "rlhf", "hf", "gguf"})
@@ -138,14 +169,14 @@ def group_notes(groups: Sequence[Side], models: Sequence[Model]) -> Iterator[str
     pairs = list(pairs_of_groups(groups, models))
     for side in dict.fromkeys(side for pair in pairs for side in pair):
         n = len(side.models)
-        yield (
-            f"{side.name} {'are' if side.name.endswith('s') else 'is'} the mean of"
-            f" {'this model' if n == 1 else f'these {n} models'}: {', '.join(side.models)}."
-        )
-    tuned = {tuning: [m.label for m in models if m.tuning == tuning] for tuning in ("base", "instruct")}
-    if all(tuned.values()) and sum(map(len, tuned.values())) > 2:
+        verb = "are" if side.name.endswith("s") else "is"
+        whom = "this model" if n == 1 else f"these {n} models"
+        yield f"{side.name} {verb} the mean of {whom}: {', '.join(side.models)}."
+    base = [model.label for model in models if model.tuning == "base"]
+    instruct = [model.label for model in models if model.tuning == "instruct"]
+    if base and instruct and len(base) + len(instruct) > 2:
         paired = {label for side in by_family(models) for label in side.models}
-        if alone := [label for labels in tuned.values() for label in labels if label not in paired]:
+        if alone := [label for label in (*base, *instruct) if label not in paired]:
             yield (
                 "Base and instruct models are paired by family, one of each; without a partner, or with"
                 f" several: {', '.join(alone)}. --group NAME=LABEL,LABEL makes your own groups."

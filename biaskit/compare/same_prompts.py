@@ -1,10 +1,15 @@
-"""What two runs asked in the same words: template ids mean the same text only if the manifests say so."""
+"""What two runs asked in the same words, and measured with the same vectors.
+
+Template ids mean the same text only if the manifests say so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from biaskit.tables.query import Row
 
 SLOT = "[]"
 """Stands for a study's own slot: texts that differ only in [JOB] and [OCCUPATION] are the same text."""
@@ -24,28 +29,10 @@ class PromptTexts:
         """A template's texts and the expressions scored after it, whatever their order."""
         place = (bias_type, number)
         if place not in self._templates:
-            texts = self._texts(f"{bias_type} template {number}")
+            texts = self.text(f"{bias_type} template {number}")
             expressions = self.question.get("expressions", {}).get(f"{bias_type}:{number}", [])
             self._templates[place] = [texts, sorted([str(group), str(text)] for group, text in expressions)]
         return self._templates[place]
-
-    def frames(self, bias_type: str) -> dict[int, str]:
-        """Template → its frame, for the templates that have one."""
-        named = self.question.get("frame of", {}).items()
-        return {
-            int(template): frame
-            for name, frame in named
-            for kind, _, template in [name.partition(" template ")]
-            if kind == bias_type
-        }
-
-    def instruction(self, number: int) -> object:
-        """The text of an instruction; None for 0, no instruction."""
-        return self._texts(f"instruction {number}") if number else None
-
-    def dialogue(self, setting: str) -> object:
-        """The conversation before the question; None where the setting is not the dialogue."""
-        return self._texts("dialogue") if setting == "dialogue" else None
 
     def prompt(self, template: str, form: str, *, with_gender: bool) -> object:
         """A prompt of the generation engine in a form; `with_gender`: also its text for a named gender."""
@@ -54,7 +41,8 @@ class PromptTexts:
             return list(texts) if with_gender else texts[0]
         return texts
 
-    def _texts(self, name: str) -> object:
+    def text(self, name: str) -> object:
+        """The texts of this name, whatever the study's slot; None where the run has none."""
         return _plain(self._entries.get(name), str(self.question.get("slot", "")))
 
     @property
@@ -78,3 +66,23 @@ def _plain(value: object, slot: str) -> object:
 def all_equal(values: Sequence[object]) -> bool:
     """Whether all values are the same."""
     return all(value == values[0] for value in values[1:])
+
+
+def vectors_of(scores: Iterable[Row]) -> str:
+    """Name the word vectors of one model's rows of srb.csv; "" where it has no score."""
+    names: dict[str, None] = {}
+    for row in scores:
+        if row["srb"] is not None:  # a positive control is a score of its own
+            names[" ".join(filter(None, (str(row["vectors"] or ""), str(row.get("control") or ""))))] = None
+    return " / ".join(names)
+
+
+def one_vector_model(used: Iterable[tuple[str, str]]) -> bool:
+    """Whether all SRB scores come from one vector model (methods/srb#vector-models).
+
+    `used`: `vectors_of` a model, and its run. Names of trained and of read vectors hold a digest of what they
+    are made of; vectors of the marked lists are named alike in every run and are never the same. A model
+    without a score has none.
+    """
+    named = ("corpus:", "pretrained:")
+    return len({(vectors, "" if vectors.startswith(named) else run) for vectors, run in used if vectors}) < 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,19 +11,20 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_v
 
 from biaskit.common.inputs import Inputs
 from biaskit.errors import UsageError, nearest
+from biaskit.measurement import specs
 from biaskit.tables.quantities import QUANTITIES
 
-CONTRASTS = (
-    *("models", "groups", "instructions", "levels", "settings", "bias-types"),
-    *("genders", "labour", "gaps", "pairs", "languages"),
-)
+_ROLES = [role for spec in specs().values() for role in spec.get("roles", ())]
+CONTRASTS = tuple(dict.fromkeys(role["contrast"] for role in _ROLES))
 WHERE = ("quantity", "engine", "gender", "bias_type", "setting", "prompt_form", "group_a", "group_b")
 """Columns of tests.csv that a requirement may narrow its rows by."""
 _INPUTS = Inputs(UsageError, most=2**20, remedy="Correct it there.")
 
 
 def _labels(value: object) -> object:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
 
 
 class Require(BaseModel, extra="forbid", frozen=True, strict=True):
@@ -71,10 +73,10 @@ class Require(BaseModel, extra="forbid", frozen=True, strict=True):
         """Whether it sets a margin or limit of its own and does not use that of each row."""
         return self.margin is not None or self.limit is not None
 
-    @property
+    @cached_property
     def where(self) -> dict[str, str]:
         """Column → value that a row must have."""
-        return {name: value for name in WHERE if (value := getattr(self, name)) is not None}
+        return self.model_dump(include=set(WHERE), exclude_none=True)
 
     @property
     def title(self) -> str:

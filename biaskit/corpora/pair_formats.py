@@ -119,14 +119,19 @@ PUBLISHED: tuple[SourceLayout[PairRow], ...] = tuple(
 
 def differing_words(one: str, other: str) -> Iterator[Hunk]:
     """Yield in order the words in which two sentences differ, in lower case and without marks."""
-    words = [
-        ["".join(c for c in word if unicodedata.category(c)[0] in "LMN") for word in _WORD.findall(text)]
-        for text in (one.casefold(), other.casefold())
-    ]
-    a, b = ([word for word in sentence if word] for sentence in words)
-    for what, *(i, j, k, m) in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+    a, b = _words(one), _words(other)
+    for what, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if what != "equal":
             yield a[i:j], b[k:m]
+
+
+def _words(text: str) -> list[str]:
+    """Split a sentence into words of letters and digits alone, in lower case."""
+    words = []
+    for written in _WORD.findall(text.casefold()):
+        if word := "".join(c for c in written if unicodedata.category(c)[0] in "LMN"):
+            words.append(word)
+    return words
 
 
 def side_of(words: Iterable[str]) -> Side | None:
@@ -137,10 +142,14 @@ def side_of(words: Iterable[str]) -> Side | None:
 
 
 def _expected_first(expected: str, other: str) -> SentencePair | str:
-    hunks = list(differing_words(expected, other))
-    sides = [side_of(word for hunk in hunks for word in hunk[place]) for place in (0, 1)]
-    if sides == ["female", "male"]:
+    of_expected: list[str] = []
+    of_other: list[str] = []
+    for here, there in differing_words(expected, other):
+        of_expected += here
+        of_other += there
+    sides = side_of(of_expected), side_of(of_other)
+    if sides == ("female", "male"):
         return SentencePair("", expected, other, direction="female")
-    if sides == ["male", "female"]:
+    if sides == ("male", "female"):
         return SentencePair("", other, expected, direction="male")
     return "without words that tell the feminine sentence from the masculine one"

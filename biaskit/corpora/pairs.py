@@ -15,13 +15,7 @@ from pydantic import AfterValidator
 
 from biaskit.common.wording import count, short
 from biaskit.corpora.loaders import gender_words
-from biaskit.corpora.pair_formats import (
-    PUBLISHED,
-    Hunk,
-    Name,
-    PairRow,
-    differing_words,
-)
+from biaskit.corpora.pair_formats import PUBLISHED, Hunk, Name, PairRow, differing_words
 from biaskit.corpora.rows import SourceLayout, read_list
 from biaskit.corpora.sources import Filled, Text, shown
 from biaskit.errors import CorpusError
@@ -118,9 +112,10 @@ def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
     for language in dict.fromkeys(pair.language for pair in pairs if pair.language):
         scripts = {pair: _script(pair.female) for pair in pairs if pair.language == language}
         usual = Counter(scripts.values()).most_common(1)[0][0]
-        odd = {
-            p: f"{script.lower()}, not {usual.lower()}" for p, script in scripts.items() if script != usual
-        }
+        odd = {}
+        for pair, script in scripts.items():
+            if script != usual:
+                odd[pair] = f"{script.lower()}, not {usual.lower()}"
         yield from _note(odd, "of", "of", f"language {shown(language)} in other letters", odd)
     same: defaultdict[tuple[str, ...], list[SentencePair]] = defaultdict(list)
     for pair in pairs:
@@ -130,7 +125,10 @@ def _notes(pairs: Sequence[SentencePair]) -> Iterator[str]:
     begun = [p for p in pairs if p.female.startswith(p.male) or p.male.startswith(p.female)]
     never = "is then never the less probable one: end both in a full stop"
     yield from _note(begun, "has", "have", f"a sentence that begins the other, and {never}")
-    beyond = {pair: words for pair in pairs if (words := _beyond_gender(pair))}
+    beyond = {}
+    for pair in pairs:
+        if words := _beyond_gender(pair):
+            beyond[pair] = words
     yield from _note(beyond, "differs", "differ", "perhaps in more than marks of gender", beyond)
 
 
@@ -169,15 +167,13 @@ def _marks_gender(hunk: Hunk) -> bool:
     if not one or not other:
         return len(one) + len(other) == 1
     if abs(len(one) - len(other)) == 1:  # an article may hide in a preposition: del, de la; au, à la
-        one, other = ([word for word in words if len(word) > _SHORT] for words in hunk)
+        one = [word for word in one if len(word) > _SHORT]
+        other = [word for word in other if len(word) > _SHORT]
     return len(one) == len(other) and all(map(_forms_of_one_word, one, other))
 
 
 def _forms_of_one_word(a: str, b: str) -> bool:
     a, b = (unicodedata.normalize("NFD", word).replace("\u0308", "") for word in (a, b))  # Ärztin, Arzt
-    return (
-        a[:_STEM] == b[:_STEM]
-        or max(len(a), len(b)) <= _SHORT
-        or {a, b} <= gender_words().keys()
-        or all(map(_POSSESSIVE.fullmatch, (a, b)))
-    )
+    if a[:_STEM] == b[:_STEM] or max(len(a), len(b)) <= _SHORT:
+        return True
+    return {a, b} <= gender_words().keys() or all(map(_POSSESSIVE.fullmatch, (a, b)))

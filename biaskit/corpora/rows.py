@@ -14,15 +14,7 @@ from typing import Any, Generic
 from biaskit.common.inputs import expanded, one_line, opened, parse_json
 from biaskit.common.sheets import XLSX, is_sheet, open_sheet, split_sheet
 from biaskit.common.wording import count
-from biaskit.corpora.sources import (
-    LISTS,
-    SHIPPED,
-    E,
-    entry_of,
-    read_source,
-    shown,
-    unlimited_fields,
-)
+from biaskit.corpora.sources import LISTS, SHIPPED, E, entry_of, read_source, shown, unlimited_fields
 from biaskit.errors import CorpusError, nearest
 
 Entries = Iterator[tuple[str, E]]
@@ -67,30 +59,46 @@ def read_list(
     if not isinstance(source, str | Path):
         places = ((f"{layout.kind}, row {n}", row) for n, row in enumerate(source, start=1))
         return SourceTable(layout.kind, {}, _some(_mapped(places, layouts), layout.kind, layout))
-    formats = (".csv", ".txt", ".toml") if layout.from_line else (".csv", ".toml")[not layout.csv :]
+    name = str(source)
+    formats: tuple[str, ...] = (".toml",)
+    if layout.from_line:
+        formats = (".csv", ".txt", ".toml")
+    elif layout.csv:
+        formats = (".csv", ".toml")
+    if ".csv" in formats and is_sheet(name) and not name.startswith(SHIPPED):
+        where, rows = _sheet_rows(name, layouts)
+        return SourceTable(where, {}, _some(rows, where, layout))
+    if ".csv" in formats:
+        formats = (*formats, XLSX)
+    if layout.jsonl:
+        formats = (*formats, ".jsonl")
+    where, suffix, text = read_source(source, layout.kind, formats)
     top: dict[str, Any] = {}
-    if ".csv" in formats and is_sheet(str(source)) and not str(source).startswith(SHIPPED):
-        where, rows = _sheet_rows(str(source), layouts)
+    if suffix == ".toml":
+        top = LISTS.parsed_toml(text, where)
+        rows = _toml_rows(top, where, layout)
+        top.pop(layout.table, None)
+    elif suffix == ".txt" and layout.from_line:
+        written = ((place, layout.from_line(line)) for place, line in _lines(text, where))
+        rows = _checked(written, layout.entry)
+    elif suffix == ".jsonl":
+        rows = _mapped(((place, _json_object(line, place)) for place, line in _lines(text, where)), layouts)
     else:
-        formats += (XLSX,) if ".csv" in formats else ()
-        formats += (".jsonl",) if layout.jsonl else ()
-        where, suffix, text = read_source(source, layout.kind, formats)
-        if suffix == ".toml":
-            top = LISTS.parsed_toml(text, where)
-            rows = _toml_rows(top, where, layout)
-            top.pop(layout.table, None)
-        elif suffix == ".txt" and layout.from_line:
-            # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
-            lines = enumerate((line.removesuffix("\r") for line in text.split("\n")), start=1)
-            found = ((f"{where}, line {n}", layout.from_line(line)) for n, line in lines if line.strip())
-            rows = ((place, entry_of(layout.entry, values, place)) for place, values in found)
-        elif suffix == ".jsonl":
-            lines = enumerate(text.split("\n"), start=1)
-            written = ((f"{where}, line {n}", line) for n, line in lines if line.strip())
-            rows = _mapped(((place, _json_object(line, place)) for place, line in written), layouts)
-        else:
-            rows = _csv_rows(text, where, layouts)
+        rows = _csv_rows(text, where, layouts)
     return SourceTable(where, top, _some(rows, where, layout))
+
+
+def _lines(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a text that are not blank, each with its place."""
+    # Not splitlines(): U+2028 and its like are characters of a text, not ends of a line.
+    for n, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield f"{where}, line {n}", line.removesuffix("\r")
+
+
+def _checked(rows: Iterable[tuple[str, Mapping[str, object]]], kind: type[E]) -> Entries[E]:
+    for place, values in rows:
+        yield place, entry_of(kind, values, place)
 
 
 def _some(rows: Entries[E], where: str, layout: SourceLayout[E]) -> Entries[E]:
@@ -112,7 +120,7 @@ def _toml_rows(top: dict[str, Any], where: str, layout: SourceLayout[E]) -> Entr
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise CorpusError(f"{where}: write each {layout.table} as a table under [[{layout.table}]].")
     places = ((f"{where}, {layout.table} {n}", values) for n, values in enumerate(entries, start=1))
-    return ((place, entry_of(layout.entry, values, place)) for place, values in places)
+    return _checked(places, layout.entry)
 
 
 def _json_object(line: str, place: str) -> Mapping[str, object]:

@@ -16,7 +16,6 @@ from biaskit.common.provenance import digest
 from biaskit.exchange.results import NO_DIRECTION, Result, results_of
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.runs.collection import Model, StoredRun
-from biaskit.runs.manifest import estimator_of
 
 NEITHER = f"{NO_DIRECTION}; lower_is_better is false because the schema requires a value"
 UNSTATED = "unknown"
@@ -43,64 +42,60 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
     kind, _, name = model.spec.partition(":")
     now, study = str(int(time.time())), run.manifest["study"]
     ident = name.partition("@")[0] if kind == "hf" and name.count("/") == 1 else model.label
-    return {
+    source = {"source_name": f"biaskit, study {study}", "source_type": "evaluation_run"}
+    source |= {"source_organization_name": organization, "evaluator_relationship": "other"}
+    library = {"name": "biaskit", "version": str(run.manifest["versions"].get("biaskit", UNSTATED))}
+    details = {
+        "deployment_type": "self_deployed" if model.where == "local" else UNSTATED,
+        "model_availability": "open_weights" if kind == "hf" else UNSTATED,
+        **_texts({"fingerprint": model.fingerprint, "tuning": model.tuning}),
+    }
+    document = {
         "schema_version": "0.3.0",
         "evaluation_id": f"biaskit-{study}/{ident}/{now}",
         "retrieved_timestamp": now,
-        "source_metadata": {
-            "source_name": f"biaskit, study {study}",
-            "source_type": "evaluation_run",
-            "source_organization_name": organization,
-            "evaluator_relationship": "other",
-            "additional_details": {"command": str(run.manifest["command"])},
-        },
-        "eval_library": {
-            "name": "biaskit",
-            "version": str(run.manifest["versions"].get("biaskit", UNSTATED)),
-            "additional_details": {"signature": str(run.manifest["signature"])},
-        },
-        "model_info": {
-            "name": model.label,
-            "id": ident,
-            "additional_details": {
-                "deployment_type": "self_deployed" if model.where == "local" else UNSTATED,
-                "model_availability": "open_weights" if kind == "hf" else UNSTATED,
-                **_texts({"fingerprint": model.fingerprint, "tuning": model.tuning}),
-            },
-        },
+        "source_metadata": _with_details(source, command=str(run.manifest["command"])),
+        "eval_library": _with_details(library, signature=str(run.manifest["signature"])),
+        "model_info": _with_details({"name": model.label, "id": ident}, **details),
         "evaluation_results": [_result(run, model, result) for result in results],
-        **({"evaluation_timestamp": model.last_answered} if model.last_answered else {}),
     }
+    if model.last_answered:
+        document["evaluation_timestamp"] = model.last_answered
+    return document
+
+
+def _with_details(stated: Mapping[str, Any], **details: str) -> dict[str, Any]:
+    return {**stated, "additional_details": details}
 
 
 def _result(run: StoredRun, model: Model, result: Result) -> dict[str, Any]:
-    uncertainty: dict[str, Any] = {} if result.n is None else {"num_samples": result.n}
+    gender, name, n, method = result.named
+    uncertainty: dict[str, Any] = {} if n is None else {"num_samples": n}
     if result.interval is not None:
-        ends = dict(zip(("lower", "upper"), result.interval, strict=True))
-        uncertainty["confidence_interval"] = {**ends, "confidence_level": 0.95, "method": result.method}
-    how = estimator_of(run.manifest["models"][model.label]) if run.engine == "probe" else "texts"
-    about = _texts({"estimator": how, "prompt_form": model.prompt_form})
+        low, high = result.interval
+        interval = {"lower": low, "upper": high, "confidence_level": 0.95, "method": method}
+        uncertainty["confidence_interval"] = interval
+    metric = {
+        "evaluation_description": f"share of {gender}; {NO_DIRECTION}",
+        # Of the probability of words, or of texts.
+        "metric_id": "biaskit.share" if model.estimator else "biaskit.represented_share",
+        "metric_name": f"share of {gender}",
+        "metric_kind": "share",
+        "metric_unit": "proportion",
+        "lower_is_better": False,
+        "score_type": "continuous",
+        "min_score": 0.0,
+        "max_score": 1.0,
+    }
+    study = f"biaskit {run.manifest['study']}"
+    about = _texts({"estimator": model.estimator or "texts", "prompt_form": model.prompt_form})
+    details = {"score": result.share, "details": _texts(result.beside), "uncertainty": uncertainty}
     return {
-        "evaluation_result_id": result.name,
-        "evaluation_name": f"biaskit {run.manifest['study']}: {result.name}",
-        "source_data": {"dataset_name": f"biaskit {run.manifest['study']}", "source_type": "other"},
-        "metric_config": {
-            "evaluation_description": f"share of {result.gender}; {NO_DIRECTION}",
-            "metric_id": "biaskit.share" if run.engine == "probe" else "biaskit.represented_share",
-            "metric_name": f"share of {result.gender}",
-            "metric_kind": "share",
-            "metric_unit": "proportion",
-            "lower_is_better": False,
-            "score_type": "continuous",
-            "min_score": 0.0,
-            "max_score": 1.0,
-            "additional_details": {"direction": NEITHER},
-        },
-        "score_details": {
-            "score": result.share,
-            "details": _texts(result.beside),
-            "uncertainty": uncertainty,
-        },
+        "evaluation_result_id": name,
+        "evaluation_name": f"{study}: {name}",
+        "source_data": {"dataset_name": study, "source_type": "other"},
+        "metric_config": _with_details(metric, direction=NEITHER),
+        "score_details": details,
         "generation_config": {"additional_details": about},
     }
 

@@ -7,6 +7,7 @@ import re
 from biaskit.errors import UsageError
 from biaskit.exchange.results import NO_DIRECTION, Result, results_of
 from biaskit.exchange.source import ExportFiles, Source, package
+from biaskit.measurement import measurement
 from biaskit.runs.collection import Model, StoredRun
 from biaskit.runs.store import slug
 
@@ -32,20 +33,20 @@ def as_hub(source: Source) -> ExportFiles:
     found, notes = results_of(source)
     files: dict[str, bytes] = {}
     for run, model, results in found:
-        entries = [
-            hub.EvalResultEntry(
+        entries = []
+        for result in results:
+            parts = [slug(part.replace(" ", "-")) for part in result.named.name.split("/")]
+            entry = hub.EvalResultEntry(
                 dataset_id=dataset[1],
                 dataset_revision=dataset[2],
-                # Letters, digits, dots, hyphens and underscores alone.
-                task_id=".".join(slug(part.replace(" ", "-")) for part in result.name.split("/")),
+                task_id=".".join(parts),  # letters, digits, dots, hyphens and underscores alone
                 value=round(result.share, 6),
                 date=model.last_answered,
                 source_url=url,
                 source_name="biaskit" if url else None,
                 notes=_notes(run, model, result),
             )
-            for result in results
-        ]
+            entries.append(entry)
         content = hub.eval_result_entries_to_yaml(entries)
         text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
         files[f"{slug(run.engine)}-{slug(model.label)}.yaml"] = text.encode("utf-8")
@@ -56,15 +57,12 @@ def as_hub(source: Source) -> ExportFiles:
 
 
 def _notes(run: StoredRun, model: Model, result: Result) -> str:
-    where = "over jobs and templates" if run.engine == "probe" else "over texts"
-    where = "over clusters of pairs" if run.manifest["resolved"].get("pairs") else where
-    ends, beside = result.interval, result.beside.items()
-    parts = (
-        f"share of {result.gender}, a fraction",
-        f"95 % interval {ends[0]:.4f} to {ends[1]:.4f} {where}" if ends else "no interval",
-        *(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in beside),
-        f"model {model.fingerprint[:12]}",
-        f"biaskit {run.manifest['versions'].get('biaskit', '')}",
-        NO_DIRECTION,
-    )
-    return "; ".join(parts)
+    ends = "no interval"
+    if result.interval:
+        low, high = result.interval
+        ends = f"95 % interval {low:.4f} to {high:.4f} over {measurement(run.engine).over}"
+    parts = [f"share of {result.named.gender}, a fraction", ends]
+    for name, value in result.beside.items():
+        parts.append(f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}")
+    version = run.manifest["versions"].get("biaskit", "")
+    return "; ".join([*parts, f"model {model.fingerprint[:12]}", f"biaskit {version}", NO_DIRECTION])

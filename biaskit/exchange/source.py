@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -10,11 +10,8 @@ from typing import Any
 
 from biaskit.common.wording import listed
 from biaskit.errors import UsageError
-from biaskit.measures.probe.requests import places_of
-from biaskit.measures.probe.stored_design import read_design
-from biaskit.records import Cell
 from biaskit.report.content import Content
-from biaskit.runs.collection import Collection, StoredRun
+from biaskit.runs.collection import Collection
 
 _FLAGS = {"texts": "--no-texts"}  # the others are called as they are in Python
 
@@ -26,16 +23,6 @@ class Source:
     collection: Collection  # their tables and manifests, models told apart
     content: Content  # the same with a verdict on every contrast (`Content.judged`); no texts, no prompts
     options: Mapping[str, Any]  # of one format, by their names on the command line
-
-    def cells(self, run: StoredRun) -> Iterator[tuple[Cell, dict[str, Any]]]:
-        """Yield (cell, row) for every stored row of a run's own question, in the order of the rows.
-
-        Models have their names of the collection. A row that two labels of one model share comes twice, a
-        drawn cell once for each round; rows of other questions are passed over, as in the analysis.
-        """
-        cells, places = places_of(run.manifest, read_design(run.manifest["resolved"]))
-        for row in run.rows():
-            yield from ((cells[place], row) for place in places(row))
 
     def takes_only(self, *names: str) -> None:
         """Refuse options that belong to another format. Raises `UsageError`."""

@@ -44,7 +44,9 @@ def forms_of(request: ScoreRequest, before: str) -> tuple[tuple[Expression, str]
             "the prompt ends in white space, so a target word's own space would be a second one:"
             " end the template in a letter or a punctuation mark"
         )
-    spaces = ("", " ") if starts_turn else ("",) if form == "sentence" and not before else (" ",)
-    return tuple(
-        (expression, space + expression.text) for expression in request.expressions for space in spaces
-    )
+    spaces: tuple[str, ...] = (" ",)
+    if starts_turn:
+        spaces = ("", " ")
+    elif form == "sentence" and not before:
+        spaces = ("",)
+    return tuple((e, space + e.text) for e in request.expressions for space in spaces)

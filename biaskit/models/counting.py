@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from biaskit.common.provenance import key_of
 from biaskit.errors import ModelError, UsageError
@@ -61,20 +62,20 @@ def count_draws(request: ScoreRequest, drawn: Sequence[Draw], last: Draw) -> Sco
         if text is not None:
             counts[text] += 1
     # Where one request gave several texts, the first carries the prompt's tokens.
-    prompt = [k for draw in drawn if (k := draw.answered.prompt_tokens) is not None]
-    new = [k for draw in drawn if (k := draw.answered.new_tokens) is not None]
+    prompt = [draw.answered.prompt_tokens for draw in drawn if draw.answered.prompt_tokens is not None]
+    new = [draw.answered.new_tokens for draw in drawn if draw.answered.new_tokens is not None]
     prompt_tokens = sum(prompt) if prompt else None
     new_tokens = sum(new) if len(new) == len(drawn) else None
+    answered = Answered(last.answered.by, last.answered.at, prompt_tokens, new_tokens)
+    log_probs = tuple(LogProb(e.group, e.text, None, None) for e in request.expressions)
+    answers = tuple((draw.text, draw.finish) for draw in drawn)
+    raw = tuple(draw.raw for draw in drawn)
     return Scored(
-        key=request.key,
-        prompt=last.prompt,
-        estimator="sampling",
-        log_probs=tuple(LogProb(e.group, e.text, None, None) for e in request.expressions),
-        answered=Answered(last.answered.by, last.answered.at, prompt_tokens, new_tokens),
+        *(request.key, last.prompt, "sampling", log_probs, answered),
         draws=len(drawn),
         counts=counts,
-        answers=tuple((draw.text, draw.finish) for draw in drawn),
-        raw=tuple(draw.raw for draw in drawn) if any(draw.raw is not None for draw in drawn) else None,
+        answers=answers,
+        raw=raw if any(text is not None for text in raw) else None,
     )
 
 
@@ -95,12 +96,12 @@ class SampledScorer:
             raise UsageError(f"{draws} samples are too few for an interval: give at least {FEWEST_DRAWS}.")
         identity = generator.identity
         forms = set(identity.forms)
-        if "chat" in forms and identity.details.get("thinking") == "on":
-            forms.add("chat-continue")  # an answer that has begun leaves no place for thoughts
-        elif "chat" in forms:
-            # A local model continues the beginning of an answer; a server lists that form if it does.
-            continues = identity.where in ("local", "scripted")
-            forms |= {"chat-prefill", "chat-continue"} if continues else {"chat-continue"}
+        if "chat" in forms:
+            forms.add("chat-continue")
+            # A local model continues the beginning of an answer; a server lists that form if it does. An
+            # answer that has begun leaves no place for thoughts.
+            if identity.where in ("local", "scripted") and identity.details.get("thinking") != "on":
+                forms.add("chat-prefill")
         self.identity = replace(identity, forms=tuple(form for form in PROBE_FORMS if form in forms))
         self._generator = generator
         self._sampling = Sampling(1.0, 1.0, max(tokens_for(longest), new_tokens or 0))
@@ -171,8 +172,8 @@ class SampledScorer:
 
         def draws() -> Iterator[Sequence[DrawRequest]]:
             """Yield batches to the generator, perhaps in another thread: one operation writes `cell_of`."""
-            for request in (request for batch in batches for request in batch):
-                keys = [draw.key for part in self._batches[request.key] for draw in part]
+            for request in chain.from_iterable(batches):
+                keys = [draw.key for draw in chain.from_iterable(self._batches[request.key])]
                 cell_of.update(dict.fromkeys(keys, _OpenCell(request, keys)))
                 yield from self._batches[request.key]
 
@@ -185,11 +186,13 @@ class SampledScorer:
                         ready.append(done)
                 if ready:
                     yield ready
-        if lost := {cell.request.key: cell for cell in cell_of.values() if not cell.failed}:
-            yield [
-                Failed(key, f"only {len(cell.drawn)} of {self._n} samples came back")
-                for key, cell in lost.items()
-            ]
+        lost: dict[str, Failed] = {}
+        for cell in cell_of.values():
+            if not cell.failed:
+                reason = f"only {len(cell.drawn)} of {self._n} samples came back"
+                lost[cell.request.key] = Failed(cell.request.key, reason)
+        if lost:
+            yield [*lost.values()]
 
     def close(self) -> None:
         """Close the generator."""

@@ -41,14 +41,21 @@ _PATTERNS = {  # the other channel, or a recipient, may stand inside the marks o
     _ANALYSIS: r"<\|channel\|>(?:analysis|commentary)[^<]*<\|message\|>",
     _FINAL: r"(?:<\|end\|>)?\s*(?:<\|start\|>assistant)?<\|channel\|>final[^<]*<\|message\|>",
 }
+
+
+def _pattern(mark: str) -> str:
+    return _PATTERNS.get(mark, re.escape(mark))
+
+
 _PAIRS = (
-    *(tuple(_PATTERNS.get(mark, re.escape(mark)) for mark in pair) for pair in _LOWER),
+    *((_pattern(first), _pattern(last)) for first, last in _LOWER),
     # Marks of channels are special tokens, which decoders leave out: their names stay, glued to the words.
     (r"(?-i:\Aanalysis(?=\w|.*?assistantfinal))", r"(?-i:assistantfinal|\Afinal(?=[A-Z]))"),
     ("Here is my thought process:", "Here is my response:"),
 )
 _FLAGS = re.DOTALL | re.MULTILINE | re.IGNORECASE
-_CLOSED = re.compile(rf"^[ \t]*(?:{'|'.join(f'{first}.*?{last}' for first, last in _PAIRS)})", _FLAGS)
+_WHOLE = "|".join(f"{first}.*?{last}" for first, last in _PAIRS)
+_CLOSED = re.compile(rf"^[ \t]*(?:{_WHOLE})", _FLAGS)
 _OPENINGS = "|".join(first for first, _ in _PAIRS[:-1])
 _UNCLOSED = re.compile(rf"(?:\A\s*(?:{_OPENINGS})|^[ \t]*<think>[ \t]*$).*", _FLAGS)
 _ENDS = "|".join(last for _, last in _PAIRS[:-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 TokenIds = tuple[int, ...]
 
@@ -23,31 +24,40 @@ class TokenTrie:
 
 def build_trie(sequences: Sequence[TokenIds], *, ends: bool = False) -> TokenTrie:
     """Build the trie of `sequences` (distinct, none empty), in an order that depends on their ids alone."""
-    cuts = {s[:k] for s in sequences for k in range(len(s) + (1 if ends else 0))} | {()}
+    cuts: set[TokenIds] = {()}
+    for ids in sequences:
+        cuts.update(ids[:k] for k in range(len(ids) + ends))
     nodes = sorted(cuts, key=lambda node: (len(node), node))
     number = {node: i for i, node in enumerate(nodes)}
-    deepest = len(nodes[-1])
-    token_ids = sorted({token for s in sequences for token in s})
+    levels: list[list[int]] = [[] for _ in range(len(nodes[-1]))]
+    for node in nodes[1:]:
+        levels[len(node) - 1].append(number[node])
+    token_ids = sorted(set(chain.from_iterable(sequences)))
     column = {token: i for i, token in enumerate(token_ids)}
+    steps = []
+    for ids in sequences:
+        # Teacher forcing: every token is read at the node of the expression's own earlier tokens.
+        steps.append(tuple((number[ids[:k]], column[token]) for k, token in enumerate(ids)))
+    parents = [-1, *(number[node[:-1]] for node in nodes[1:])]
+    own = tuple(number[ids] for ids in sequences) if ends else None
     return TokenTrie(
         sequences=tuple(sequences),
         nodes=tuple(nodes),
-        parents=tuple(number[node[:-1]] if node else -1 for node in nodes),
-        levels=tuple(
-            tuple(number[node] for node in nodes if len(node) == depth) for depth in range(1, deepest + 1)
-        ),
+        parents=tuple(parents),
+        levels=tuple(map(tuple, levels)),
         token_ids=tuple(token_ids),
-        # Teacher forcing: every token is read at the node of the expression's own earlier tokens.
-        steps=tuple(tuple((number[s[:k]], column[s[k]]) for k in range(len(s))) for s in sequences),
-        ends=tuple(number[s] for s in sequences) if ends else None,
+        steps=tuple(steps),
+        ends=own,
     )
 
 
 def shared_length(sequences: Sequence[Sequence[object]]) -> int:
     """Return how many first tokens all sequences share, of each at least its last one left over."""
-    shortest = min(map(len, sequences))
-    alike = (k for k in range(shortest - 1) if len({s[k] for s in sequences}) > 1)
-    return next(alike, max(0, shortest - 1))
+    most = max(0, min(map(len, sequences)) - 1)
+    for k in range(most):
+        if len({ids[k] for ids in sequences}) > 1:
+            return k
+    return most
 
 
 def shortest_extensions(sequences: Sequence[TokenIds]) -> list[list[int]]:
@@ -58,8 +68,9 @@ def shortest_extensions(sequences: Sequence[TokenIds]) -> list[list[int]]:
     """
     index_of = {s: i for i, s in enumerate(sequences)}
     extensions: list[list[int]] = [[] for _ in sequences]
-    for i, s in enumerate(sequences):
-        beginnings = (index_of[s[:k]] for k in range(len(s) - 1, 0, -1) if s[:k] in index_of)
-        if (longest := next(beginnings, None)) is not None:
-            extensions[longest].append(i)
+    for i, ids in enumerate(sequences):
+        for k in range(len(ids) - 1, 0, -1):
+            if ids[:k] in index_of:
+                extensions[index_of[ids[:k]]].append(i)
+                break
     return extensions

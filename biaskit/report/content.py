@@ -6,13 +6,15 @@ Nothing here computes or opens a run: `workflow` fills it; figures, findings and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from biaskit.measurement import FOLDERS, Measurement, folders, measurement
+from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Part, rule_of
 from biaskit.stats.verdict import with_verdicts
-from biaskit.tables.query import Tables
+from biaskit.tables.query import Row, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class ExampleText:
     cut: bool = False
     instruction_id: int | None = None
     outcome: str = ""  # person, no-person, declines, …
+    question: QuestionId = "write"  # under which it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,15 @@ class WordInContext:
     word: str
     z: float
     sentences: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Texts of a run to read: examples, and words in sentences that are stored once."""
+
+    examples: list[ExampleText]
+    words: list[WordInContext]
+    sentences: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +132,21 @@ class Content:
         judged = [{**tables, "tests": rows} if rows else tables for tables, rows in pairs]
         parts = (replace(part, tables=tables) for part, tables in zip(self.parts, judged[:-1], strict=True))
         return replace(self, parts=tuple(parts), between=judged[-1])
+
+
+def kind_of(part: Part) -> Measurement:
+    """Find the folder that speaks of a part: that whose published table it has, else its engine's."""
+    for folder in folders():
+        if folder.published[0] in part.tables:
+            return folder
+    return measurement(part.engine)
+
+
+def parts_of(parts: Sequence[Part], name: str) -> list[Part]:
+    """List the parts that a folder speaks of."""
+    return [part for part in parts if kind_of(part).name == name]
+
+
+def folder_of(row: Row) -> str:
+    """Name the folder of a row of tests.csv: pairs of sentences by the bias type, others by the engine."""
+    return str(row["bias_type"] if row["bias_type"] in FOLDERS else row["engine"])

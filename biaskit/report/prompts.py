@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from biaskit.report.content import PromptShown
+from biaskit.report.content import PromptShown, kind_of
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row
 
@@ -26,13 +26,11 @@ class PromptKinds:
 
     def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Pass rows on, keeping the first of each kind."""
-        design = _DESIGN[self._part.engine]
+        shown = kind_of(self._part).prompts
         for row in rows:
             label = self._names.get(str(row.get("model")))
-            # Pairs of sentences have no prompt but a prefix: the page lists the sentences themselves.
-            prompted = isinstance(row.get("prompt"), str) and row.get("prompt_form") != "sentence"
-            if label is not None and prompted:
-                kind = (label, *map(row.get, design))
+            if shown and label is not None and isinstance(row.get("prompt"), str):
+                kind = (label, *map(row.get, _DESIGN))
                 first = self._first.get(kind)
                 if first is None or _item(row) < _item(first):
                     self._first[kind] = row
@@ -58,10 +56,8 @@ class PromptKinds:
             )
 
 
-_DESIGN = {
-    "probe": ("bias_type", "template_id", "instruction_id", "setting", "prompt_form"),
-    "personas": ("template_id", "specified_gender", "instruction_id", "setting", "prompt_form"),
-}
+_DESIGN = ("bias_type", "template_id", "specified_gender", "instruction_id", "setting", "prompt_form")
+"""Fields of a row that tell kinds of prompts apart; a row may lack some."""
 
 
 def _item(row: Row) -> str:

@@ -13,12 +13,14 @@ from biaskit.common.foreign import visible
 from biaskit.common.wording import count, short
 from biaskit.errors import RunError, TableError, UsageError, nearest
 from biaskit.progress import ModelPlan
+from biaskit.report.render.document import Document
+from biaskit.report.render.generic import tables_of
 from biaskit.report.render.html import Printed
 from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.shards import refuse_shard
 from biaskit.runs.store import find_run
 from biaskit.tables.io import empty_table
-from biaskit.tables.schema import SCHEMAS, Column, PerGroup, TablePart
+from biaskit.tables.schema import SCHEMAS
 from biaskit.tables.sets import read_set
 
 if TYPE_CHECKING:
@@ -34,16 +36,9 @@ def table_property(name: str, says: str) -> pd.DataFrame:
     `says`: what its rows and numbers are, then an example with its output; the columns come between.
     """
     about, _, example = says.partition("\n")
-    columns = ", ".join(map(_named, SCHEMAS[name].parts))
-    doc = f"{about}\n\nColumns: {columns}.\n\n{example}"
+    columns = [column for part in SCHEMAS[name].parts for column in part.names]
+    doc = f"{about}\n\nColumns: {', '.join(columns)}.\n\n{example}"
     return cast("pd.DataFrame", property(lambda result: result.table(name), doc=doc))
-
-
-def _named(part: TablePart) -> str:
-    """Name the columns of a part of a table, whatever the gender groups of a study are."""
-    if isinstance(part, PerGroup):
-        return ", ".join(f"GROUP{suffix}" for suffix in part.suffixes)
-    return part.name if isinstance(part, Column) else "FIRST_minus_SECOND"
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +96,7 @@ class RunResult(Printed):
             return table
         manifest = read_manifest(self.path)
         resolved = manifest["resolved"]
-        if manifest["engine"] == "probe":
+        if "contrast" in resolved:
             first, second = self.analysis()["choices"].get("contrast") or resolved["contrast"]
             return empty_table(name, groups=resolved["groups"], contrast=(first, second))
         return empty_table(name, scoped=bool(resolved.get("templates")))
@@ -128,6 +123,12 @@ class RunResult(Printed):
         'study=occugender'
         """
         return read_set(self.path, ()).analysis
+
+    def document(self) -> Document:
+        """Lay out what the command prints: the tables that are `printed`, notes and the signature."""
+        shown = read_set(self.path)
+        tables = tables_of(read_manifest(self.path)["engine"], shown.rows())
+        return Document(tuple(tables), self.warnings, str(shown.analysis["signature"]))
 
     def __repr__(self) -> str:
         return visible(f"{type(self).__name__}({str(self.path)!r}: {', '.join(self._summary())})")

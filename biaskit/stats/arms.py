@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise
+from itertools import combinations, compress
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from biaskit.common.wording import count
+from biaskit.common.wording import count, joined
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.crossed import joined
 
 FEMALE_DOMINATED = "female-dominated"
 MALE_DOMINATED = "male-dominated"
@@ -29,8 +28,6 @@ class Arm(NamedTuple):
     prompt_form: str
 
 
-OF_PAIRS = ("pairs", 0, "plain", "sentence")
-"""An arm of pairs of sentences, after its model."""
 BOUNDED = "top-k"
 """The estimator whose cells have ends that hold the exact share: only the ends are tested."""
 
@@ -75,7 +72,7 @@ def mean_of(arms: Sequence[CellValues]) -> CellValues:
     point = np.mean([arm.point for arm in arms], axis=0)
     if all(arm.ends is None for arm in arms):
         return CellValues(point)
-    low, high = (np.mean([arm.low_and_high[end] for arm in arms], axis=0) for end in (0, 1))
+    low, high = np.mean([arm.low_and_high for arm in arms], axis=0)
     return CellValues(point, (low, high), *_tested(arms))
 
 
@@ -165,14 +162,9 @@ class CrossedCells:
 
     def _with(self, change: Callable[[FloatArray], FloatArray], **places: Any) -> CrossedCells:
         """Copy the block with every array of numbers changed alike, and other jobs or templates."""
-        return replace(
-            self,
-            **places,
-            shares=change(self.shares),
-            masses=change(self.masses),
-            coverage=change(self.coverage),
-            ends=None if self.ends is None else (change(self.ends[0]), change(self.ends[1])),
-        )
+        ends = None if self.ends is None else (change(self.ends[0]), change(self.ends[1]))
+        shares, masses, coverage = change(self.shares), change(self.masses), change(self.coverage)
+        return replace(self, **places, shares=shares, masses=masses, coverage=coverage, ends=ends)
 
     def cut(self, jobs: Sequence[str], templates: Sequence[int]) -> CrossedCells:
         """Return the block with only the jobs and templates named, in the order of names and ids."""
@@ -208,21 +200,22 @@ def cross(
     groups = (values.shape[1] - 1) // 2
     if ends is None:
         ends = np.full((len(arms), 2 * groups), np.nan)
-    return {
-        arm: _block(
-            arm,
-            [jobs[i] for i in cells],
-            [templates[i] for i in cells],
-            {estimator for i in cells if (estimator := estimators[i]) is not None},
-            np.concatenate([values[cells], ends[cells]], axis=1),
-            groups,
-        )
-        for arm, cells in members.items()
-    }
+    blocks = {}
+    for arm, cells in members.items():
+        used = set(filter(None, (estimators[i] for i in cells)))
+        of_cells = [jobs[i] for i in cells], [templates[i] for i in cells]
+        numbers = np.concatenate([values[cells], ends[cells]], axis=1)
+        blocks[arm] = _block(arm, *of_cells, used, numbers, groups)
+    return blocks
 
 
 def _block(
-    arm: Arm, jobs: list[str], templates: list[int], estimators: set[str], values: FloatArray, groups: int
+    arm: Arm,
+    jobs: list[str],
+    templates: list[int],
+    estimators: set[str],
+    values: FloatArray,
+    groups: int,
 ) -> CrossedCells:
     if len(estimators) > 1:
         raise ValueError(f"{arm}: prompts with several estimators, {sorted(estimators)}")
@@ -306,14 +299,16 @@ def complete_in_all(blocks: Sequence[CrossedCells]) -> tuple[list[int], str | No
     An incomplete template is left out whole: means over other jobs in other templates would mix what
     differs between jobs into what differs between templates (methods/averages#incomplete-templates).
     """
-    is_complete = [dict(zip(block.templates, block.complete(), strict=True)) for block in blocks]
-    common = [t for t in blocks[0].templates if all(t in of_block for of_block in is_complete)]
-    complete = [t for t in common if all(of_block[t] for of_block in is_complete)]
-    out = sorted(set(common).difference(complete))
-    several = len({block.templates for block in blocks}) > 1
-    only_common = f"only the {len(common)} templates common to all" if several else None
-    note = joined([only_common, _left_out(blocks, out, len(common)) if out else None])
-    return complete, note
+    common, complete = set(blocks[0].templates), set(blocks[0].templates)
+    for block in blocks:
+        common.intersection_update(block.templates)
+        complete.intersection_update(compress(block.templates, block.complete()))
+    notes = []
+    if any(block.templates != blocks[0].templates for block in blocks):
+        notes.append(f"only the {len(common)} templates common to all")
+    if out := sorted(common - complete):
+        notes.append(_left_out(blocks, out, len(common)))
+    return sorted(complete), joined(notes)
 
 
 def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: int) -> str:
@@ -323,8 +318,11 @@ def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: i
         failed += int(unanswered.sum())
         no_share = np.isnan(block.at(block.shares, out)[0]) & ~block.at(block.empty, out)
         without_share += int((no_share & ~unanswered).sum())
-    parts = [f"{count(failed, 'prompt')} failed"] if failed else []
-    parts += [f"{count(without_share, 'prompt')} without a share"] if without_share else []
+    parts = []
+    if failed:
+        parts.append(f"{count(failed, 'prompt')} failed")
+    if without_share:
+        parts.append(f"{count(without_share, 'prompt')} without a share")
     if len(out) == n_templates:
         return f"no template is complete for all jobs: {', '.join(parts)}"
     ids = f"template{'s' if len(out) > 1 else ''} {ranges(out)}"
@@ -333,11 +331,13 @@ def _left_out(blocks: Sequence[CrossedCells], out: Sequence[int], n_templates: i
 
 def ranges(ids: Sequence[int]) -> str:
     """Write ascending ids as people do: 1-3, 7."""
-    starts = [i for i, (a, b) in enumerate(pairwise([ids[0] - 2, *ids])) if b != a + 1]
-    ends = [*(i - 1 for i in starts[1:]), len(ids) - 1]
-    return ", ".join(
-        str(ids[i]) if i == j else f"{ids[i]}-{ids[j]}" for i, j in zip(starts, ends, strict=True)
-    )
+    runs: list[list[int]] = []  # first and last of each
+    for i in ids:
+        if runs and i == runs[-1][1] + 1:
+            runs[-1][1] = i
+        else:
+            runs.append([i, i])
+    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 # --- groups of jobs --------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def ranges(ids: Sequence[int]) -> str:
 
 def rows_of_groups(jobs: Sequence[str], group_of: Mapping[str, str]) -> dict[str, list[int]]:
     """Find, for every job group in the order of `group_of`, the places of its jobs in `jobs`."""
-    rows: dict[str, list[int]] = {group_of[job]: [] for job in group_of}
+    rows: dict[str, list[int]] = {group: [] for group in group_of.values()}
     for i, job in enumerate(jobs):
         rows[group_of[job]].append(i)
     return {group: places for group, places in rows.items() if places}

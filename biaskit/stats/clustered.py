@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from biaskit.common.wording import joined
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import (
-    CONDITIONAL_ON_ONE_STEREOTYPE,
-    MANY,
-    Spread,
-    Term,
-    combined,
-    crossed_test,
-    joined,
-)
+from biaskit.stats.crossed import CONDITIONAL_ON_ONE_STEREOTYPE, MANY, Spread, Term, combined, crossed_test
 from biaskit.stats.proportions import wilson
 from biaskit.stats.welch import Statistic
 
@@ -64,7 +56,8 @@ def spread_of_clusters(
     of_first: list[Term] = []
     within: list[Term] = []
     sizes = []
-    for here in (sides == one for one in range(int(sides.max(initial=0)) + 1)) if nested else [sides >= 0]:
+    parts = [sides == one for one in range(int(sides.max(initial=0)) + 1)] if nested else [sides >= 0]
+    for here in parts:
         kind, w_here = _numbered(first[here].tolist()), w[here]
         sizes.append(int(kind.max(initial=0)) + 1)
         if sizes[-1] < 2:
@@ -179,29 +172,32 @@ def gap_of_pairs(values: FloatArray, rows: Sequence[Row], *, limit: float = 1.0)
     stereotype on a side the interval is over items, and there is no p-value. `limit`: the largest that the
     gap can be.
     """
-    directed = [row for row in rows if row["direction"]]
-    n_of = Counter((row["language"], row["direction"]) for row in directed)
-    languages = {language for language, _ in n_of if all(n_of[language, side] for side in WOMEN_AND_MEN)}
-    kept = [bool(row["direction"]) and row["language"] in languages for row in rows]
-    if not any(kept):
+    of_women, of_men = WOMEN_AND_MEN
+    n_of = Counter((row["language"], row["direction"]) for row in rows if row["direction"])
+    languages = {language for language, _ in n_of if n_of[language, of_women] and n_of[language, of_men]}
+    chosen: list[Row] = []
+    places = []
+    stereotypes: defaultdict[str, set[str]] = defaultdict(set)  # of each direction
+    for place, row in enumerate(rows):
+        if row["direction"] and row["language"] in languages:
+            chosen.append(row)
+            places.append(place)
+            stereotypes[row["direction"]].add(row["stereotype"])
+    if not chosen:
         return None
-    x, chosen = values[kept], [*compress(rows, kept)]
-    n, n_in = len(chosen), Counter(row["language"] for row in chosen)
+    x, n, n_in = values[places], len(chosen), Counter(row["language"] for row in chosen)
     weights = np.array(
         [n_in[row["language"]] / n / n_of[row["language"], row["direction"]] for row in chosen]
     )
-    women = np.array([row["direction"] == "female" for row in chosen])
+    women = np.array([row["direction"] == of_women for row in chosen])
     means = float((weights * x)[women].sum()), float((weights * x)[~women].sum())
     name, of_languages, note = _clusters(chosen)
-    stereotypes = [
-        len({row["stereotype"] for row in chosen if row["direction"] == side}) for side in WOMEN_AND_MEN
-    ]
-    alone = name == "stereotype" and min(stereotypes) == 1
+    alone = name == "stereotype" and min(map(len, stereotypes.values())) == 1
     clusters = [(row["stereotype"], row["item" if alone else name]) for row in chosen]
     spread = spread_of_clusters(x, clusters, of_languages, women.tolist(), np.where(women, weights, -weights))
     if alone:
         spread = replace(spread, reason=CONDITIONAL_ON_ONE_STEREOTYPE)
     test = crossed_test(means[0] - means[1], spread, limit=limit)
-    n_lacking = len(directed) - n
+    n_lacking = n_of.total() - n
     lacking = f"{n_lacking} pairs left out: their language has one direction" if n_lacking else None
     return Gap(*means, replace(test, reason=joined([lacking, note, test.reason])), n)

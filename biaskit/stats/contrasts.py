@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from biaskit.stats.arms import Arm, CellValues, empty_note, group_pairs
+from biaskit.common.wording import joined
+from biaskit.stats.arms import CellValues, empty_note, group_pairs
 from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.correlation import level_test, level_weights, rank_correlation, slope_test, spearman
-from biaskit.stats.crossed import Spread, crossed_test, joined, spread_of_difference, spread_of_mean
+from biaskit.stats.crossed import Spread, crossed_test, spread_of_difference, spread_of_mean
 from biaskit.stats.multiplicity import holm
 from biaskit.stats.resampling import generator
 from biaskit.stats.swaps import swap_test
-from biaskit.stats.verdict import JUDGED, Rule, with_verdicts
+from biaskit.stats.verdict import IDENTITY, JUDGED, Rule, with_verdicts
 from biaskit.stats.welch import Statistic, mean_distance, paired, welch, wilcoxon
 
 Row = dict[str, object]
@@ -53,13 +54,6 @@ class Scope:
     group_a: str | None = None
     group_b: str | None = None
     unit: str = "job"
-
-
-def scope_of(arm: Arm, contrast: str) -> Scope:
-    """Scope a row of the prober within one arm: what is not contrasted is the same on both sides."""
-    number = str(arm.instruction_id)
-    where = arm.bias_type, arm.setting, arm.prompt_form
-    return Scope("probe", contrast, arm.model, arm.model, *where, number, number)
 
 
 def between_groups(
@@ -208,17 +202,16 @@ def _between(estimate: float | None, least: Statistic, most: Statistic) -> Stati
     """
     if least.ci95 is None or least.ci90 is None or most.ci95 is None or most.ci90 is None:
         return Statistic(estimate, reason=least.reason or most.reason)
-    nearer = least if (least.estimate or 0.0) > 0 else most if (most.estimate or 0.0) < 0 else None
-    tested = least.p_value is not None and most.p_value is not None
-    return Statistic(
-        estimate,
-        statistic=nearer.statistic if nearer else None,
-        dof=nearer.dof if nearer else least.dof and most.dof and min(least.dof, most.dof),
-        p_value=None if not tested else nearer.p_value if nearer else 1.0,
-        ci95=(least.ci95[0], most.ci95[1]),
-        ci90=(least.ci90[0], most.ci90[1]),
-        reason=least.reason,
-    )
+    if (least.estimate or 0.0) > 0:
+        test = least
+    elif (most.estimate or 0.0) < 0:
+        test = most
+    else:
+        test = Statistic(dof=least.dof and most.dof and min(least.dof, most.dof), p_value=1.0)
+    if least.p_value is None or most.p_value is None:
+        test = replace(test, p_value=None)
+    ci95, ci90 = (least.ci95[0], most.ci95[1]), (least.ci90[0], most.ci90[1])
+    return replace(test, estimate=estimate, effect_size=None, ci95=ci95, ci90=ci90, reason=least.reason)
 
 
 def within_units(
@@ -242,37 +235,36 @@ def within_units(
     rows = _Rows(scope, (int(a.size), int(b.size)), margins, note)
     if not a.size:
         return rows.empty(*kinds, reason=f"no {scope.unit} has both numbers")
-    few = Statistic(reason=FEW_LABOUR_ITEMS.format(a.size))
-    tests: Mapping[str, Callable[[], Statistic]] = {
-        "welch": lambda: welch(a, b),
-        "paired": lambda: paired(a, b),
-        "wilcoxon": lambda: wilcoxon(a, b),
-        "distance": lambda: mean_distance(a, b),
-        "permutation": lambda: swap_test(
-            a, b, rng=generator(seed, "tests", [*_identity(scope), "permutation"])
-        ),
-        "slope": lambda: slope_test(b, a) if a.size >= MIN_LABOUR_ITEMS else few,
-    }
     of_shares = scope.quantity.endswith("share") or scope.quantity in ("probe_gap", "represented_gap")
+
+    def test(kind: str) -> Statistic:
+        if kind == "permutation":
+            return swap_test(a, b, rng=generator(seed, "tests", [*_identity(scope), kind]))
+        if kind == "slope":
+            few = Statistic(reason=FEW_LABOUR_ITEMS.format(a.size))
+            return slope_test(b, a) if a.size >= MIN_LABOUR_ITEMS else few
+        return _TWO_ARMS[kind](a, b)
 
     def enough(test: Statistic) -> Statistic:
         if of_shares and test.ci95 is not None and a.size < LEAST_UNITS:
             return Statistic(test.estimate, reason=FEW_UNITS.format(scope.unit, a.size))
         return test
 
-    made = {kind: rows.row(kind, enough(tests[kind]())) for kind in kinds}
+    made = {kind: rows.row(kind, enough(test(kind))) for kind in kinds}
     if ends is None:
         return [*made.values()]
     low, high = ends
     if "paired" in kinds:
         least, most = (paired(end, np.zeros_like(end)) for end in ends)
         bounds = float(low.mean()), float(high.mean())
-        test = tests["paired"]() if bounds[0] == bounds[1] else _between(float((a - b).mean()), least, most)
-        made["paired"] = rows.row("paired", enough(test), bounds=bounds)
+        of_means = test("paired")
+        if bounds[0] != bounds[1]:
+            of_means = _between(float((a - b).mean()), least, most)
+        made["paired"] = rows.row("paired", enough(of_means), bounds=bounds)
     if "slope" in kinds and a.size >= MIN_LABOUR_ITEMS:
         adds = b >= b.mean()
         of_ends = (slope_test(b, np.where(adds, *pair) + b) for pair in ((low, high), (high, low)))
-        made["slope"] = rows._of_ends("slope", tests["slope"]().estimate, *of_ends)
+        made["slope"] = rows._of_ends("slope", test("slope").estimate, *of_ends)
     return [*made.values()]
 
 
@@ -286,7 +278,7 @@ def one_row(
 def adjust(rows: Sequence[Mapping[str, object]], rule: Rule = Rule()) -> list[Row]:  # noqa: B008
     """Fill p_adjusted (Holm's within each `family`) and the verdict; all rows of a tests.csv are one page."""
     families = [str(row["family"]) for row in rows]
-    p_values = [p if isinstance(p := row["p_value"], float) else None for row in rows]
+    p_values = [row["p_value"] if isinstance(row["p_value"], float) else None for row in rows]
     judged = with_verdicts(rows, rule=rule)[0]
     return [
         {**row, "verdict": own["verdict"], "p_adjusted": adjusted}
@@ -411,38 +403,29 @@ class _Rows:
     ) -> Row:
         """Make a row of tests.csv; what a kind of test lacks is empty. `speaks`: it may have a verdict."""
         scope = self.scope
-        ci95, ci90 = result.ci95, result.ci90
-        margin = self.margins.get(scope.quantity) if kind in JUDGED.get(scope.engine, ()) else None
+        margin = self.margins.get(scope.quantity) if (scope.engine, kind) in JUDGED else None
         equivalent = None
-        if margin is not None and ci90 is not None and speaks:
-            equivalent = -margin <= ci90[0] and ci90[1] <= margin
-        return {
-            "engine": scope.engine,
-            "family": f"{scope.engine}/{scope.quantity}/{kind}/{scope.contrast}",
-            **{name: getattr(scope, name) for name in _SCOPE_COLUMNS},
-            "kind": kind,
-            "unit": scope.unit,
-            **{name: getattr(result, name) for name in _NUMBERS},
-            "p_adjusted": None,
-            "ci_low": ci95[0] if ci95 else None,
-            "ci_high": ci95[1] if ci95 else None,
-            "n_a": self.n[0],
-            "n_b": self.n[1],
-            "ci90_low": ci90[0] if ci90 else None,
-            "ci90_high": ci90[1] if ci90 else None,
-            "margin": margin,
-            "equivalent": equivalent,
-            "bound_low": bounds[0] if bounds else None,
-            "bound_high": bounds[1] if bounds else None,
-            "verdict": "",
-            "reason": joined([self.note, result.reason]),
-        }
+        if margin is not None and result.ci90 is not None and speaks:
+            equivalent = -margin <= result.ci90[0] and result.ci90[1] <= margin
+        family = f"{scope.engine}/{scope.quantity}/{kind}/{scope.contrast}"
+        row: Row = {"engine": scope.engine, "family": family, "kind": kind, "unit": scope.unit}
+        row |= {name: getattr(scope, name) for name in _SCOPE_COLUMNS}
+        row |= {name: getattr(result, name) for name in _NUMBERS}
+        row["n_a"], row["n_b"] = self.n
+        row["ci_low"], row["ci_high"] = result.ci95 or (None, None)
+        row["ci90_low"], row["ci90_high"] = result.ci90 or (None, None)
+        row["bound_low"], row["bound_high"] = bounds or (None, None)
+        row |= {"margin": margin, "equivalent": equivalent, "p_adjusted": None, "verdict": ""}
+        return row | {"reason": joined([self.note, result.reason])}
 
 
-_SCOPE_COLUMNS = (
-    *("quantity", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
-    *("instruction_a", "instruction_b", "group_a", "group_b"),
-)
+_SCOPE_COLUMNS = ("quantity", *IDENTITY[1:])
+_TWO_ARMS: Mapping[str, Callable[[FloatArray, FloatArray], Statistic]] = {
+    "welch": welch,
+    "paired": paired,
+    "wilcoxon": wilcoxon,
+    "distance": mean_distance,
+}
 _NUMBERS = ("estimate", "effect_size", "statistic", "dof", "p_value")
 
 

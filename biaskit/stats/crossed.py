@@ -167,7 +167,8 @@ def combined(
     Returns: v and dof as `[...]`, both 0 and 1 where there is no term.
     Reference: methods/averages#crossed-intervals, #group-difference-intervals.
     """
-    of_jobs, of_residual = (np.asarray(sum(x for x, _ in terms), np.float64) for terms in (jobs, residual))
+    of_jobs = np.asarray(sum(x for x, _ in jobs), np.float64)
+    of_residual = np.asarray(sum(x for x, _ in residual), np.float64)
     of_templates = np.zeros(()) if templates is None else templates[0]
     # V + T − W alone can fall below what one factor brings, and then the interval is too short.
     variance = np.maximum(of_jobs + of_templates - of_residual, np.maximum(of_jobs, of_templates))
@@ -333,8 +334,3 @@ def se_over_templates(values: FloatArray) -> float | None:
     if n_templates < 2:
         return None
     return float(values.mean(axis=-2).std(ddof=1)) / math.sqrt(n_templates)
-
-
-def joined(reasons: Sequence[str | None]) -> str | None:
-    """Join the reasons that are not empty, each once, to one text; None when there is none."""
-    return "; ".join(dict.fromkeys(reason for reason in reasons if reason)) or None

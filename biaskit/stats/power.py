@@ -42,11 +42,9 @@ class Design:
 
         Formula: jobs Σ σ²_job / I, templates σ²_template / J, cells Σ σ²_cell / (I J).
         """
-        return {
-            "jobs": sum(side.job / side.n_jobs for side in self.sides),
-            "templates": self.template / self.n_templates,
-            "cells": sum(side.cell / (side.n_jobs * self.n_templates) for side in self.sides),
-        }
+        jobs = sum(side.job / side.n_jobs for side in self.sides)
+        cells = sum(side.cell / (side.n_jobs * self.n_templates) for side in self.sides)
+        return {"jobs": jobs, "templates": self.template / self.n_templates, "cells": cells}
 
     def variance(self) -> float:
         """Add up the variance of the estimate over designs of this size."""

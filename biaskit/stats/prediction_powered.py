@@ -49,24 +49,30 @@ def corrected_share(
     Reference: methods/representation#corrected; Angelopoulos, Duchi and Zrnic 2023 (PPI++), Fisch et al. 2024
         (strata). Of a mean (d = 1) with equal π as glide-py 0.11.0, but for the last term and the floor.
     """
-    strata_of = [strata == h for h in np.unique(strata)]
-    parts = np.array([texts.mean() for texts in strata_of])
     labelled = ~np.isnan(careful[:, 0])
-    strata_now = [(careful[t & labelled], cheap[t & labelled], cheap[t & ~labelled]) for t in strata_of]
-    weights = [w / w.sum() for w in (1.0 / probability[t & labelled] for t in strata_of)]
-    means = np.array([w @ y for w, (y, _, _) in zip(weights, strata_now, strict=True)])
+    sizes, weights, strata_now, first = [], [], [], []
+    for h in np.unique(strata):
+        texts = strata == h
+        known, others = texts & labelled, texts & ~labelled
+        w = 1.0 / probability[known]
+        sizes.append(texts.mean())
+        weights.append(w / w.sum())
+        strata_now.append((careful[known], cheap[known], cheap[others]))
+        first.append(weights[-1] @ careful[known])
+    parts, means = np.array(sizes), np.array(first)
     for _ in range(2):  # λ depends on θ, and the first θ is that of the careful labels alone
         women, anybody = parts @ means
         if anybody <= 0:
             return None
         direction = np.array([1.0, -women / anybody]) / anybody
         found = [_stratum(*of, w, direction) for of, w in zip(strata_now, weights, strict=True)]
-        means = np.array([mean for mean, _, _ in found])
+        corrected, variances_of, power = zip(*found, strict=True)
+        means = np.array(corrected)
     women, anybody = parts @ means
     if anybody <= 0:
         return None
     share = float(np.clip(women / anybody, 0.0, 1.0))
-    of_strata = np.square(parts)[:, None] * np.array([variances for _, variances, _ in found])
+    of_strata = np.square(parts)[:, None] * np.array(variances_of)
     variances = np.append(of_strata, parts @ np.square(means @ direction) / len(strata))
     degrees = np.append([[len(y) - 1.0, len(others) - 1.0] for y, _, others in strata_now], len(strata) - 1.0)
     variance = float(variances.sum())
@@ -79,7 +85,6 @@ def corrected_share(
         ends = [*(wilson(n * bool(of_women.any()), n) or (0.0, 1.0))]
         variance = max(variance, ((ends[1] - ends[0]) / 3.92) ** 2)
     ends += map(float, share_interval(share, np.array(variance), np.array(dof)))
-    power = tuple(power for _, _, power in found)
     return CorrectedShare(share, (min(ends), max(ends)), variance**0.5, power)
 
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import joined
 
 FEWEST_MATCHED = 2
 """Draws that a cell's share needs for an estimate of its variance."""
@@ -84,16 +84,22 @@ def mean_of_proportions(parts: Sequence[Proportion]) -> Proportion:
     if len(parts) == 1:
         return parts[0]  # p − √((p − l)²) can differ from l in the last digit
     k = len(parts)
-    reason = joined([part.reason for part in parts]) if parts else "no prompt"
-    ends = [(x.estimate, *x.ci95) for x in parts if x.estimate is not None and x.ci95 is not None]
-    if not parts or len(ends) < k:
-        return Proportion(None, reason=reason)
-    mean = math.fsum(p for p, _, _ in ends) / k
-    below = math.hypot(*(p - low for p, low, _ in ends)) / k
-    above = math.hypot(*(high - p for p, _, high in ends)) / k
-    errors = [part.se for part in parts if part.se is not None]
+    if not parts:
+        return Proportion(None, reason="no prompt")
+    reason = joined([part.reason for part in parts])
+    estimates, below, above, errors = [], [], [], []
+    for part in parts:
+        if part.estimate is None or part.ci95 is None:
+            return Proportion(None, reason=reason)
+        estimates.append(part.estimate)
+        below.append(part.estimate - part.ci95[0])
+        above.append(part.ci95[1] - part.estimate)
+        if part.se is not None:
+            errors.append(part.se)
+    mean = math.fsum(estimates) / k
+    low, high = mean - math.hypot(*below) / k, mean + math.hypot(*above) / k
     se = math.hypot(*errors) / k if len(errors) == k else None
-    return Proportion(mean, (max(mean - below, 0.0), min(mean + above, 1.0)), se, reason)
+    return Proportion(mean, (max(low, 0.0), min(high, 1.0)), se, reason)
 
 
 def se_of_mean(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from biaskit.common.wording import ROUNDING
+from biaskit.measurement import specs
 from biaskit.stats.crossed import MANY, p_of_interval
 
 Row = Mapping[str, Any]
@@ -16,68 +17,41 @@ Direction = Literal["higher", "lower"]
 Verdict = Literal[
     Direction, "equivalent", "no-clear-difference", "not-identified", "not-measured", "no-verdict", "shown"
 ]
-Question = Literal["say", "write", "how", "models", "help", "agree", "else"]
 
 LEVEL = 0.05
-# Only rows of these kinds get a verdict; the others stand beside them in tests.csv.
-JUDGED = {
-    "probe": ("crossed", "slope", "spearman"),
-    "personas": ("paired",),
-    "compare": ("paired", "slope", "spearman"),
-}
 AREAS = ("auc_transfer", "auc_associated", "auc_specified")
-"""Areas under the curve less 0.5, the first that was measured before the others."""
+"""Areas under the curve less 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
     """What a kind of row is to a question; a detail is of the leads whose subject begins as its own."""
 
-    question: Question
+    question: str
     rank: int | None  # 0 leads; higher: leads where nothing lower was measured of the model; None: a detail
     subject: tuple[str, ...]  # columns that say whom a row is about
 
 
-_ASKED = ("model_a", "bias_type", "prompt_form", "setting")
-_PAIR = ("model_a", "model_b")
-_GAP, _SHARE = ("crossed", "group_gap"), ("crossed", "share")
-ROLES: Mapping[tuple[str, str, str, str], Role] = {
-    ("probe", *_SHARE, "groups"): Role("say", 0, _ASKED),
-    ("probe", "crossed", "asymmetry", "groups"): Role("say", None, _ASKED),
-    ("probe", *_SHARE, "pairs"): Role("say", 0, _ASKED),
-    ("probe", *_SHARE, "languages"): Role("say", None, _ASKED),
-    ("personas", "paired", "represented_share", "labour"): Role("write", 0, ("model_a",)),
-    **{
-        ("personas", "paired", quantity, "genders"): Role("how", rank, ("model_a",))
-        for rank, quantity in enumerate((*AREAS, "srb_content"))
-    },
-    ("probe", *_GAP, "models"): Role("models", 0, _PAIR + _ASKED[1:]),
-    ("probe", *_SHARE, "models"): Role("models", 0, _PAIR + _ASKED[1:]),
-    ("personas", "paired", "represented_share", "models"): Role("models", 0, _PAIR),
-    ("personas", "paired", "srb_content", "models"): Role("models", None, _PAIR),
-    ("compare", "paired", "srb_spread", "models"): Role("models", None, _PAIR),
-    ("probe", *_GAP, "instructions"): Role("help", 0, (*_ASKED, "instruction_a")),
-    ("probe", *_SHARE, "instructions"): Role("help", 1, (*_ASKED, "instruction_a")),
-    ("probe", *_SHARE, "levels"): Role("help", None, _ASKED),
-    ("probe", *_SHARE, "settings"): Role("help", 2, _ASKED[:3]),
-    ("compare", "spearman", "represented_gap~probe_gap", "gaps"): Role("agree", 0, _ASKED[:3]),
-    **{
-        ("compare", "spearman", f"{y}~{x}", "labour" if x == "labour_gap" else "gaps"): Role(
-            "agree", None, ("model_a",)
-        )
-        for y, x in (
-            *(("srb_spread", "probe_gap"), ("srb_spread", "represented_gap"), ("probe_gap", "labour_gap")),
-            *(("represented_gap", "labour_gap"), ("srb_spread", "labour_gap")),
-        )
-    },
-    **{
-        ("personas", "paired", quantity, "genders"): Role("else", 0, ("model_a",))
-        for quantity in ("refused_share", "declined_share")
-    },
-}
-"""(engine, kind, quantity, contrast) → its role. Rows of other judged kinds are shown, in no direction."""
+MAIN_CONTEXTS = ("plain", "dialogue-plain", "")
+"""Where prompts were asked in several contexts, only these rows have a role; without plain ones, all have."""
 
-_IDENTITY = (
+
+def _roles_stated() -> Iterator[tuple[tuple[str, str, str, str], Role]]:
+    for folder, spec in specs().items():
+        for stated in spec.get("roles", ()):
+            place = spec.get("engine", folder), stated["kind"], stated["quantity"], stated["contrast"]
+            if "question" in stated:
+                yield place, Role(stated["question"], stated.get("rank"), tuple(stated["subject"].split()))
+
+
+ROLES = dict(_roles_stated())
+"""(engine, kind, quantity, contrast) → its role. Rows of other judged kinds are shown, in no direction."""
+JUDGED = {
+    (spec.get("engine", name), kind) for name, spec in specs().items() for kind in spec.get("judged", ())
+}
+"""(engine, kind) of the rows that get a verdict; the others stand beside them in tests.csv."""
+
+IDENTITY = (
     *("family", "gender", "model_a", "model_b", "bias_type", "setting", "prompt_form"),
     *("instruction_a", "instruction_b", "group_a", "group_b"),
 )
@@ -109,14 +83,16 @@ class _Claim:
 
 def is_judged(row: Row) -> bool:
     """Tell whether a row is of a kind that gets a verdict."""
-    return row["kind"] in JUDGED.get(str(row["engine"]), ())
+    return (row["engine"], row["kind"]) in JUDGED
 
 
 def interval_side(row: Row) -> Direction | None:
     """Find the side of 0 that the whole 95 % interval lies on; a 0 up to rounding has no direction."""
     if row["ci_low"] is None or row["ci_high"] is None:
         return None
-    return "higher" if row["ci_low"] > ROUNDING else "lower" if row["ci_high"] < -ROUNDING else None
+    if row["ci_low"] > ROUNDING:
+        return "higher"
+    return "lower" if row["ci_high"] < -ROUNDING else None
 
 
 def verdict_of(row: Row | None) -> Verdict:
@@ -238,8 +214,7 @@ def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict
     rows = [row for table in tables for row in table]
     roles = [role for table in tables for role in _roles(table, rule.genders)]
     claims = _claims(rows, roles)
-    by_question = {q: [claim for claim in claims if claim.role.question == q] for q in get_args(Question)}
-    _climb(by_question, strict=rule.strict)
+    _climb(claims, strict=rule.strict)
     claim_at = {place: claim for claim in claims for place in claim.places}
     judged = []
     for place, row in enumerate(rows):
@@ -260,21 +235,24 @@ def with_verdicts(*tables: Sequence[Row], rule: Rule = Rule()) -> list[list[dict
 
 
 def _roles(rows: Sequence[Row], genders: Collection[str]) -> list[Role | None]:
-    """Find the role of each row; None for other genders' shares, other settings, and one instruction."""
-    settings = {row["setting"] for row in rows if row["engine"] == "probe"}
-    main = {"plain", "dialogue-plain"} if "plain" in settings else settings
-    roles: list[Role | None] = []
+    """Find the role of each row; None for other genders' shares, other contexts, and one instruction."""
+    contexts: dict[str, set[str]] = {}
     for row in rows:
-        contrast = str(row["family"]).rsplit("/", 1)[-1]
-        role = ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
-        of_others = (
-            row["instruction_a"] == row["instruction_b"] not in ("0", "", None)
-            or (contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male"))
-            or (row["engine"] == "probe" and row["setting"] not in main)
-            or (row["quantity"] in ("share", "group_gap") and row["gender"] not in genders)
-        )
-        roles.append(None if of_others else role)
-    return roles
+        contexts.setdefault(row["engine"], set()).add(row["setting"])
+    return [_role(row, genders, asked_plainly="plain" in contexts[row["engine"]]) for row in rows]
+
+
+def _role(row: Row, genders: Collection[str], *, asked_plainly: bool) -> Role | None:
+    contrast = str(row["family"]).rsplit("/", 1)[-1]
+    if row["instruction_a"] == row["instruction_b"] not in ("0", "", None):
+        return None
+    if contrast == "genders" and (row["group_a"], row["group_b"]) != ("female", "male"):
+        return None
+    if asked_plainly and row["setting"] not in MAIN_CONTEXTS:
+        return None
+    if row["quantity"] in ("share", "group_gap") and row["gender"] not in genders:
+        return None
+    return ROLES.get((row["engine"], row["kind"], row["quantity"], contrast))
 
 
 def _claims(rows: Sequence[Row], roles: Sequence[Role | None]) -> list[_Claim]:
@@ -283,25 +261,29 @@ def _claims(rows: Sequence[Row], roles: Sequence[Role | None]) -> list[_Claim]:
     for place, (row, role) in enumerate(zip(rows, roles, strict=True)):
         measured = all(row[name] is not None for name in ("estimate", "p_value", "ci_low"))
         if role is not None and measured:
-            key = tuple(row[name] for name in _IDENTITY)
+            key = tuple(row[name] for name in IDENTITY)
             if key not in claims:
                 claims[key] = _Claim(role, tuple(row[name] for name in role.subject), row["p_value"])
             claims[key].places.append(place)
     return list(claims.values())
 
 
-def _climb(by_question: Mapping[Question, Sequence[_Claim]], *, strict: bool) -> None:
+def _climb(claims: Sequence[_Claim], *, strict: bool) -> None:
     """Name claims, and give each its level."""
-    leads = {question: found for question, claims in by_question.items() if (found := _mark_leads(claims))}
+    by_question: dict[str, list[_Claim]] = {}
+    for claim in claims:
+        by_question.setdefault(claim.role.question, []).append(claim)
+    leads: dict[str, list[_Claim]] = {}
+    p_of: dict[str, float] = {}
+    for question, of_question in by_question.items():
+        if found := _mark_leads(of_question):
+            leads[question] = found
+            p_of[question] = min(len(found) * claim.p / rank for rank, claim in enumerate(found, 1))
     n = len(leads)
-    p_of = {
-        question: min(len(found) * claim.p / rank for rank, claim in enumerate(found, 1))
-        for question, found in leads.items()
-    }
     in_order = sorted(p_of, key=lambda question: p_of[question])
     n_answered = max((r for r, q in enumerate(in_order, 1) if p_of[q] <= LEVEL * r / n), default=0)
     for place, question in enumerate(in_order):
-        of_question, claims = leads[question], by_question[question]
+        of_question = leads[question]
         alpha = LEVEL * (n_answered if place < n_answered else n_answered + 1) / n
         if strict:
             alpha = LEVEL / n / 5  # of details; leads have the other four parts
@@ -313,7 +295,7 @@ def _climb(by_question: Mapping[Question, Sequence[_Claim]], *, strict: bool) ->
                 lead.named = k < n_named
                 lead.level = alpha * (n_named if lead.named else n_named + 1) / m
         named = {lead.subject[:i] for lead in of_question if lead.named for i in range(len(lead.subject) + 1)}
-        details = [claim for claim in claims if not claim.lead and claim.subject in named]
+        details = [claim for claim in by_question[question] if not claim.lead and claim.subject in named]
         _step_down(sorted(details, key=lambda claim: claim.p), alpha)
 
 

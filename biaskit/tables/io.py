@@ -47,7 +47,8 @@ def columns(
     layout: list[Column] = []
     for part in _schema(name).parts:
         if isinstance(part, Column):
-            layout += [part] if not part.only or kept.get(part.only) else []
+            if not part.only or kept.get(part.only):
+                layout.append(part)
         elif isinstance(part, PerGroup):
             layout += [Column(f"{group}{suffix}", "number") for group in groups for suffix in part.suffixes]
         elif any(contrast):
@@ -59,9 +60,9 @@ def columns(
     return tuple(layout)
 
 
-def check_group_names(groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
-    """Refuse gender groups called like something in the tables that name them. Raises `TableError`."""
-    tables = [name for name in SCHEMAS if name == "tests" or name.startswith("probe_")]
+def check_group_names(kind: str, groups: Sequence[str], contrast: tuple[str, str], where: str) -> None:
+    """Refuse gender groups called like something in the tables of their kind. Raises `TableError`."""
+    tables = [name for name, schema in SCHEMAS.items() if schema.owner in ("", kind)]
     reserved = {column.name for name in tables for column in columns(name, scoped=True)}
     reserved |= {*tables, *QUANTITIES}
     for group in groups:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+from biaskit.measurement import specs
+
 GAPS = ("probe_gap", "represented_gap", "labour_gap", "srb_spread")
 """The columns of gaps.csv (methods/comparisons#gaps)."""
-BETWEEN_ENGINES = (
-    ("represented_gap", "probe_gap"),
-    ("srb_spread", "probe_gap"),
-    ("srb_spread", "represented_gap"),
-)
-RELATIONS = (
-    *BETWEEN_ENGINES,
-    *((gap, "labour_gap") for gap in ("probe_gap", "represented_gap", "srb_spread")),
-)
+QUANTITIES: tuple[str, ...] = tuple(name for spec in specs().values() for name in spec.get("margins", ()))
+"""Every quantity of tests.csv that a margin can be set for."""
+RELATIONS = tuple((y, x) for y, _, x in (name.partition("~") for name in QUANTITIES) if x)
 """(y, x) of every relation over occupations (methods/comparisons#relations)."""
+BETWEEN_ENGINES = tuple((y, x) for y, x in RELATIONS if x != "labour_gap")
 
 AREAS = {
     "auc_associated": ("associated", "associated"),
@@ -38,11 +35,3 @@ ANSWERS_OF_MODELS = "answers-models"
 def relation(y: str, x: str) -> str:
     """Name a relation as the column `quantity` does: y over x."""
     return f"{y}~{x}"
-
-
-QUANTITIES = (
-    *("share", "group_gap", "asymmetry", "represented_share", "refused_share", "declined_share"),
-    *("srb", "probe_gap", "represented_gap", "srb_spread", OUTCOME_SHARE),
-    *(relation(y, x) for y, x in RELATIONS),
-)
-"""Every quantity of tests.csv that a margin can be set for."""

@@ -27,12 +27,16 @@ def first(rows: Iterable[Row], **values: object) -> Row | None:
 
 def defined(rows: Iterable[Row], *names: str) -> list[Row]:
     """Pick the rows that have a number in each of these columns."""
-    return [row for row in rows if all(row[name] is not None for name in names)]
+    return [row for row in rows if _is_defined(row, names)]
 
 
 def undefined(rows: Iterable[Row], *names: str) -> list[Row]:
     """Pick the rows that lack a number in at least one of these columns."""
-    return [row for row in rows if any(row[name] is None for name in names)]
+    return [row for row in rows if not _is_defined(row, names)]
+
+
+def _is_defined(row: Row, names: Sequence[str]) -> bool:
+    return all(row[name] is not None for name in names)
 
 
 def distinct(rows: Iterable[Row], name: str) -> list[Any]:
@@ -44,7 +48,9 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]
     """Group rows by their values in these columns, in order of appearance."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     listed = list(rows)
-    columns = [[row[name] for row in listed] for name in names]  # column by column, as in `where`
+    columns = []
+    for name in names:  # column by column, as in `where`
+        columns.append([row[name] for row in listed])
     for key, row in zip(zip(*columns, strict=True), listed, strict=True):
         groups.setdefault(key, []).append(row)
     return groups

@@ -1,15 +1,16 @@
-"""The public tables as data: every name, column and key, from schema.toml."""
+"""The public tables as data: what tables.toml, here and of each kind of measurement, states of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
-from biaskit.common.files import toml_beside
+from biaskit.measurement import specs
 
 Kind = Literal["text", "integer", "number", "boolean"]
-_KINDS: Mapping[str, Kind] = {"": "text", "i": "integer", "n": "number", "b": "boolean"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,47 +21,98 @@ class Column:
     kind: Kind = "text"
     only: str = ""  # `scoped`: only in studies such as those under instructions; `labelled`: with labels
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, as the reference lists the columns of every part of a table."""
+        return (self.name,)
+
 
 @dataclass(frozen=True, slots=True)
 class PerGroup:
     """Numbers of every gender group: `<group><suffix>` for each suffix, then the next group's."""
 
     suffixes: tuple[str, ...]
+    kind: ClassVar[Kind] = "number"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, whatever the groups of a study are."""
+        return tuple(f"GROUP{suffix}" for suffix in self.suffixes)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """The number `<first>_minus_<second>` of the study's contrast."""
 
+    kind: ClassVar[Kind] = "number"
+    names: ClassVar[tuple[str, ...]] = ("FIRST_minus_SECOND",)
+
 
 TablePart = Column | PerGroup | Difference
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """The columns of a table, from left to right, and the keys that name one of its rows."""
+    """What is stated of a table (tables.toml)."""
 
-    parts: tuple[TablePart, ...]
+    owner: str  # the folder of measures/ that states it; "": all kinds share it
+    parts: tuple[TablePart, ...]  # its columns, from left to right
+    says: Mapping[str, str]  # column, by its name in `parts` → meaning
+    rows: str
     keys: tuple[str, ...]
+    title: str = ""
+    what: str = ""
+    question: str = "sure"
+    not_on_page: str = ""  # why
+    alone: bool = False
+    printed: str = ""  # its columns on screens and in manuscripts (report/render/generic.py)
 
 
-def _table(columns: str, keys: str) -> TableSchema:
-    """Read the columns and keys of a table as schema.toml writes them."""
+def _table(owner: str, stated: Mapping[str, Any], of_file: Mapping[str, Any]) -> TableSchema:
+    """Read a table as tables.toml writes it; `of_file`: what its file says of columns."""
+    levels = (SHARED["columns"], of_file, stated.get("own", {}))
+
+    def said(column: str) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        for level in levels:
+            fields |= level.get(column, {})
+        return fields
+
     parts: list[TablePart] = []
     only = ""
-    for word in columns.split():
+    for word in stated["columns"].split():
         only = {"[": "scoped", "(": "labelled"}.get(word[0], only)
-        name, _, kind = word.strip("[]()").partition(":")
+        name = word.strip("[]()")
         if name.startswith("*"):
             parts.append(PerGroup(tuple(name[1:].split("/"))))
         elif name == "first_minus_second":
             parts.append(Difference())
         else:
-            parts.append(Column(name, _KINDS[kind], only))
+            parts.append(Column(name, said(name).get("kind", "text"), only))
         only = "" if word[-1] in "])" else only
-    return TableSchema(tuple(parts), tuple(keys.split()))
+    says = {name: said(name).get("says", "") for part in parts for name in part.names}
+    rest = {field: value for field, value in stated.items() if field not in ("columns", "keys", "own")}
+    return TableSchema(owner=owner, parts=tuple(parts), says=says, keys=tuple(stated["keys"].split()), **rest)
 
 
-SCHEMAS: Mapping[str, TableSchema] = {
-    name: _table(**stated) for name, stated in toml_beside(__file__).items()
-}
+def _tables() -> Iterator[tuple[str, TableSchema]]:
+    for owner, spec in _SPECS.items():
+        for name, stated in spec.get("tables", {}).items():
+            yield name, _table(owner, stated, spec.get("columns", {}))
+
+
+def _heads() -> Iterator[tuple[str, str]]:
+    for spec in _SPECS.values():
+        said = [spec.get("columns", {}), *(table.get("own", {}) for table in spec.get("tables", {}).values())]
+        for columns in said:
+            for column, fields in columns.items():
+                if "head" in fields:
+                    yield column, fields["head"]
+
+
+SHARED: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("tables.toml").read_text("utf-8"))
+_SPECS = {**specs(), "": SHARED}
+SCHEMAS: Mapping[str, TableSchema] = dict(_tables())
+"""Every public table: each kind's own, then the one of all kinds."""
+HEADS: Mapping[str, str] = dict(_heads())
+"""Column → its name on the page, where its name in the file says too little; the same in every table."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TABLES = "tables"
 ANALYSIS = "analysis.json"
-ALONE = ("calibration",)
+ALONE = tuple(name for name, table in SCHEMAS.items() if table.alone)
 """Tables that another command makes by themselves: each is a set of its own, with NAME.json as its record."""
 
 

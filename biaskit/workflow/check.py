@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from biaskit.arguments import checked
-from biaskit.compare.check import CheckResult, coverage_in, judge_thresholds
+from biaskit.compare.check import CheckResult, coverage_of_parts, judge_thresholds
 from biaskit.compare.thresholds import read_thresholds
 from biaskit.errors import UsageError
 from biaskit.progress import LineWatcher
@@ -46,8 +46,8 @@ def check(
     make_fit(paths, LineWatcher())
     collection = gather(paths)
     compared = compared_tables(collection, groups, aliases)
-    coverage = coverage_in(row for part in collection.parts for row in part.tables.get("probe_groups", ()))
     content = Content("", collection.parts, {"tests": compared.tests}).judged()
     sources = (content.between, *(part.tables for part in content.parts))
     rows = [row for tables in sources for row in tables.get("tests", ())]
+    coverage = coverage_of_parts(collection.parts)
     return judge_thresholds(required, rows, pairs=compared.pairs, coverage=coverage)

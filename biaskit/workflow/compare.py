@@ -13,7 +13,7 @@ from biaskit.arguments import checked
 from biaskit.common.files import digest_of, remove_abandoned
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.compare.aliases import read_aliases
-from biaskit.compare.check import Outcome, coverage_in, require_equivalent
+from biaskit.compare.check import Outcome, coverage_of_parts, require_equivalent
 from biaskit.compare.comparison import ComparisonTables, compare_collection
 from biaskit.compare.pairs import named_groups
 from biaskit.errors import RunError, StudyError, UsageError, nearest
@@ -26,12 +26,11 @@ from biaskit.report.result import RunResult, run_path, table_property
 from biaskit.runs.collection import Collection, gather
 from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
+from biaskit.runs.start import command_line
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import make_fit
-from biaskit.workflow.calls import command_line
 
-TABLES = ("tests", "gaps", "srb_change")
 MARGIN = "margin."
 
 
@@ -65,7 +64,7 @@ class ComparisonResult(RunResult):
         >>> list(compared.tables())
         ['tests']
         """
-        return read_set(self.path, TABLES).rows()
+        return read_set(self.path).rows()
 
     def requirement(self, contrast: str = "models") -> Outcome:
         """Judge which rows of a contrast that have a margin are equivalent within it, and which are not.
@@ -75,12 +74,9 @@ class ComparisonResult(RunResult):
         >>> compared.requirement().n_rows, len(compared.requirement().failing)
         (12, 12)
         """
-        tests, groups = (
-            [row for part in self.content.parts for row in part.tables.get(name, ())]
-            for name in ("tests", "probe_groups")
-        )
-        rows = [*self.content.between.get("tests", ()), *tests]
-        return require_equivalent(rows, contrast, self.pairs, coverage_in(groups))
+        parts, between = self.content.parts, self.content.between
+        rows = [*between.get("tests", ()), *(row for part in parts for row in part.tables.get("tests", ()))]
+        return require_equivalent(rows, contrast, self.pairs, coverage_of_parts(parts))
 
     def equivalent(self, contrast: str = "models") -> bool:
         """Tell whether there are rows of the contrast with a margin, and all are equivalent within it.
@@ -288,10 +284,10 @@ def _write(
     if (path / MANIFEST).exists() and (engine := read_manifest(path)["engine"]) != COMPARISON:
         raise RunError(f"{path} is a run of the engine {engine}: choose another --out.")
     question, tables = manifest["question"], TableSet(path)
-    for name in TABLES:
-        if rows := getattr(compared, name):  # a table that was not made is absent
+    for name, rows in compared.rows.items():
+        if rows:  # a table that was not made is absent
             tables.add(name, rows)
-            setattr(compared, name, [])  # read back below: rows of 100 models are not held twice
+    compared.rows.clear()  # read back below: rows of 100 models are not held twice
     tables.analysis |= {
         "signature": manifest["signature"],
         "notes": compared.notes,
@@ -304,7 +300,7 @@ def _write(
     return Content(
         title=", ".join(manifest["models"]),
         parts=collection.parts,
-        between=read_set(path, TABLES).rows(),
+        between=read_set(path).rows(),
         notes=tuple(compared.notes),
         command=str(manifest["command"]),
         versions=manifest["versions"],

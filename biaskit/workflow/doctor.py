@@ -15,7 +15,7 @@ from biaskit.progress import Silent, Watcher
 from biaskit.records import OWN_SYSTEM, PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.report.render.html import Printed
-from biaskit.workflow.calls import ApiArguments, api_options
+from biaskit.runs.start import ApiArguments, api_options
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Examination(Printed):
     used: Mapping[str, float | None]
 
     def estimators(self) -> dict[str, list[str]]:
-        """List by prompt form of the prober the possible estimators, first the one that `auto` takes."""
+        """List by prompt form the possible estimators, first the one that `auto` takes."""
         if self.found is None:
             return {
                 form: ["exact", "top-k", "sampling"] for form in PROBE_FORMS if form in self.identity.forms
@@ -36,7 +36,7 @@ class Examination(Printed):
         return {form: list(names) for form in PROBE_FORMS if (names := self.found.estimators(form))}
 
     def open_forms(self) -> tuple[str, ...]:
-        """List the prompt forms in which `personas` can ask, first the one that `auto` takes."""
+        """List the prompt forms in which texts can be asked for, first the one that `auto` takes."""
         if self.found is not None:
             return self.found.open_forms()
         return ("chat", "completion", "raw") if len(self.identity.forms) > 1 else ("completion", "raw")
@@ -46,14 +46,14 @@ class Examination(Printed):
         return {
             "model": self.label,
             "details": dict(self.identity.details),
-            "probe": self.estimators(),
-            "personas": list(self.open_forms()),
+            "probabilities": self.estimators(),
+            "texts": list(self.open_forms()),
             "found": None if self.found is None else self.found.as_json(),
             "used": dict(self.used),
         }
 
     def document(self) -> Document:
-        """Lay it out for a renderer: what was found, and what each engine will use."""
+        """Lay it out for a renderer: what was found, and what measurements will use."""
         details = self.identity.details
         if self.found is None:
             rows = [(name, str(value)) for name, value in details.items()]
@@ -67,10 +67,10 @@ class Examination(Printed):
             also = f" (also {', '.join(names[1:])})" if names[1:] else ""
             why = self.found.problems.get(form) if self.found else None
             impossible = f"not possible ({why})" if why else "not possible"
-            rows.append((f"probe, {form}", f"{names[0]}{also}" if names else impossible))
-        rows.append(("personas", ", ".join(self.open_forms()) or "not possible"))
-        heads = ("Engine and prompt format", "Estimator or format")
-        uses = _two_columns("What each engine will use", heads, rows)
+            rows.append((f"probabilities, {form}", f"{names[0]}{also}" if names else impossible))
+        rows.append(("texts", ", ".join(self.open_forms()) or "not possible"))
+        heads = ("Answer and prompt format", "Estimator or format")
+        uses = _two_columns("What measurements will use", heads, rows)
         return Document((about, uses), tuple(self._notes()))
 
     def _notes(self) -> list[str]:

@@ -20,7 +20,7 @@ from biaskit.exchange.card import card
 from biaskit.exchange.source import ExportFiles, Source
 from biaskit.report.content import Content
 from biaskit.report.figures import draw_all
-from biaskit.report.findings import say
+from biaskit.report.findings import sentences
 from biaskit.report.page import render_page
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.manifest import MANIFEST
@@ -41,7 +41,7 @@ def as_evidence(source: Source) -> ExportFiles:
     left_out = "" if texts else "left out by --no-texts"
     content = replace(source.content, with_texts=texts, texts_reason=left_out, versions=versions())
     content = with_rows(content, source.collection)
-    page = render_page(content, say(content), draw_all(content))
+    page = render_page(content, sentences(content), draw_all(content))
     inside = {"page.html": page, "card.md": card(content).encode()}
     for number, run in enumerate(source.collection.runs, start=1):
         # The manifest with digests of the rows, every table, and a verification where there is one.

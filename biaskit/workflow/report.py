@@ -29,15 +29,21 @@ from biaskit.common.inputs import expanded
 from biaskit.common.provenance import versions
 from biaskit.common.wording import count
 from biaskit.errors import RunError, StudyError, UsageError, nearest
+from biaskit.measurement import measurement
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.report.content import Content, Equivalence, ExampleText, PromptShown, WordInContext
+from biaskit.report.content import (
+    Content,
+    Equivalence,
+    ExampleText,
+    PromptShown,
+    WordInContext,
+    kind_of,
+)
 from biaskit.report.deviations import deviations_of
 from biaskit.report.prompts import PromptKinds
 from biaskit.report.render.document import PaperTable
-from biaskit.report.render.groups import group_papers
 from biaskit.report.render.latex import latex_files
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.claims import GASP
 from biaskit.runs.collection import BETWEEN_MODELS, Collection, Part, gather
 from biaskit.runs.folder import PAGE
 from biaskit.runs.manifest import COMPARISON, read_manifest
@@ -119,7 +125,7 @@ def report(
     Raises `BiaskitError` where a run cannot be read or a file cannot be replaced.
     """
     from biaskit.report.figures import draw_all, files_of
-    from biaskit.report.findings import say
+    from biaskit.report.findings import sentences
     from biaskit.report.page import is_page, render_page
 
     paths, settings = [run_path(run) for run in runs], settings or {}
@@ -142,7 +148,7 @@ def report(
     seen.progress("report", 1, STEPS)
     figures = draw_all(content)
     seen.progress("report", 2, STEPS)
-    statements = say(content)
+    statements = sentences(content)
     page = render_page(content, statements, figures)
     remove_abandoned(target.parent, target.name)
     write_or_refuse(target, page)
@@ -203,9 +209,12 @@ def _content(
     between, notes, folder, equivalence = _between(collection, subject, settings, out)
     papers = papers_in(collection)
     command = ["biaskit", "report", *map(str, subject.paths)]
-    command += [word for group in subject.groups for word in ("--group", group)]
-    command += ["--aliases", str(subject.aliases)] if subject.aliases else []
-    command += [] if texts else ["--no-texts"]
+    for group in subject.groups:
+        command += ["--group", group]
+    if subject.aliases:
+        command += ["--aliases", str(subject.aliases)]
+    if not texts:
+        command.append("--no-texts")
     content = Content(
         title=title_of(collection.parts),
         parts=collection.parts,
@@ -312,23 +321,23 @@ def with_rows(content: Content, collection: Collection) -> Content:
     examples: list[ExampleText] = []
     words: list[WordInContext] = []
     sentences: dict[str, int] = {}
+    has_texts = False
     for part in collection.parts:
         for run in collection.runs_of(part):
             kinds = PromptKinds(part, run.names)
-            if part.engine == "personas" and content.with_texts:
-                from biaskit.measures.personas.examples import (
-                    show,  # an engine is imported where it is asked for
-                )
-
-                shown = show(kinds.noting(run.rows()), run.tables, run.analysis.get("choices", {}))
+            rows = kinds.noting(run.rows())
+            shown = measurement(part.engine).examples(rows, run) if content.with_texts else None
+            deque(rows, maxlen=0)  # what is left, for its prompts
+            if shown is not None:
+                has_texts = True
                 examples += shown.examples
                 places = [sentences.setdefault(sentence, len(sentences)) for sentence in shown.sentences]
-                words += [replace(w, sentences=tuple(places[i] for i in w.sentences)) for w in shown.words]
-            else:
-                deque(kinds.noting(run.rows()), maxlen=0)
+                for word in shown.words:
+                    own = tuple(places[i] for i in word.sentences)
+                    words.append(replace(word, sentences=own))
             prompts += kinds.shown()
     reason = content.texts_reason
-    if content.with_texts and not any(part.engine == "personas" for part in collection.parts):
+    if content.with_texts and not has_texts:
         reason = "no run of the generation engine is part of this report (`biaskit personas`)"
     return replace(
         content,
@@ -348,17 +357,7 @@ def _latex(content: Content) -> dict[str, bytes]:
     """Write the papers' tables and those of marked words, a file each, and one document that holds all."""
     tables: list[PaperTable] = []
     for part in content.parts:
-        if part.engine == "probe":
-            from biaskit.measures.probe.papers import paper_tables as probe_tables
-
-            tables += probe_tables(part)
-        else:
-            from biaskit.measures.personas.papers import paper_tables as persona_tables
-            from biaskit.measures.personas.word_tables import word_tables
-
-            tables += persona_tables(part.tables, content.between, claim=part.claim(GASP))
-            tables += word_tables(part.tables)
-        tables += group_papers(part.tables.get("group_lists", ()), part.tables.get("group_words", ()))
+        tables += kind_of(part).papers(part, content.between)
     return latex_files(tables, "; ".join(line for part in content.parts for line in part.signatures))
 
 

@@ -27,11 +27,11 @@ from scipy import stats
 from biaskit.compare.aliases import key_of, read_aliases
 from biaskit.compare.check import require_equivalent, verdict_in_words
 from biaskit.compare.comparison import ComparisonTables, compare_collection
-from biaskit.compare.gaps import BothEngines, gap_rows, labour_table
 from biaskit.compare.pairs import Side, family_of, named_groups
-from biaskit.compare.personas import Texts, pair_rows_of_texts, texts_of
 from biaskit.errors import CorpusError, UsageError
-from biaskit.runs.collection import gather
+from biaskit.measures.agree.gaps import BothEngines, gap_rows, labour_table
+from biaskit.measures.personas.compare import Texts, pair_rows_of_texts, texts_of
+from biaskit.runs.collection import StoredRun, gather
 from biaskit.stats.contrasts import adjust
 from biaskit.tables.io import read_table_rows
 
@@ -310,7 +310,7 @@ def test_shares_in_texts_are_compared_over_runs_but_srb_of_other_vectors_is_not(
     one, two = texts_run(tmp_path / "one", "a"), texts_run(tmp_path / "two", "b+0.1", vectors="corpus:bbbb")
     made = compared(one, two)
     assert {"represented_share"} == {row["quantity"] for row in made.tests}
-    assert [] == made.srb_change
+    assert [] == made.rows["srb_change"]
     row = find(made.tests, kind="paired")
     assert ("b+0.1", "a", True) == (row["model_a"], row["model_b"], row["estimate"] > 0.05)
     assert "trains one vector model" in note(made, "different word vectors")
@@ -324,7 +324,7 @@ def test_srb_is_compared_within_one_vector_model(tmp_path: Path) -> None:
     a, b = ([0.2 + 0.3 * drawn("srb", m, job, "male") for job in JOBS] for m in "ba")
     expected = stats.ttest_ind(a, b, equal_var=False)
     assert (expected.statistic, expected.pvalue) == pytest.approx((row["statistic"], row["p_value"]))
-    change = find(made.srb_change, occupation="COOK", gender="female")
+    change = find(made.rows["srb_change"], occupation="COOK", gender="female")
     assert ("a", "b") == (change["model_old"], change["model_new"])
     old, new = (-0.2 - 0.3 * drawn("srb", m, "cook", "female") for m in "ab")
     assert -100 * (new - old) / abs(old) == pytest.approx(change["percent_change"])
@@ -336,7 +336,7 @@ def test_vectors_of_marked_lists_are_never_those_of_another_run(tmp_path: Path) 
     made = compared(one, two)
     srb = {(r["model_a"], r["model_b"]) for r in made.tests if r["quantity"] == "srb"}
     assert {("b", "a")} == srb
-    assert {("a", "b")} == {(row["model_old"], row["model_new"]) for row in made.srb_change}
+    assert {("a", "b")} == {(row["model_old"], row["model_new"]) for row in made.rows["srb_change"]}
 
 
 def test_texts_of_two_forms_or_of_other_prompts_are_not_compared(tmp_path: Path) -> None:
@@ -350,6 +350,11 @@ def test_texts_of_two_forms_or_of_other_prompts_are_not_compared(tmp_path: Path)
 
 
 # --- the four gaps -----------------------------------------------------------------------------------
+
+
+def both_engines(*tables: dict[str, Any]) -> BothEngines:
+    probe, personas = (StoredRun(Path("run"), {}, {}, own, {}) for own in tables)
+    return BothEngines("m", probe, personas, "m", "m")
 
 
 def test_the_four_gaps_by_hand() -> None:
@@ -375,7 +380,7 @@ def test_the_four_gaps_by_hand() -> None:
         }
         for g, s in (("female", -0.3), ("male", 0.1))
     ]  # fmt: skip
-    both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
+    both = both_engines({"probe_jobs": jobs}, {"representation": texts, "srb": srb})
     labour, apart = labour_table(texts, jobs, {})
     rows, notes = gap_rows(both, labour, {})
     assert [] == notes
@@ -398,7 +403,7 @@ def test_a_gap_that_is_undefined_has_its_reason() -> None:
               "n_female": 0, "n_male": 0, "n_nonbinary": 0}]  # fmt: skip
     of = {"model": "m", "occupation": "cook", "vectors": "", "reason": "no list"}
     srb = [{**of, "gender": gender, "srb": None, "srb_content": None} for gender in ("female", "male")]
-    both = BothEngines("m", {"probe_jobs": jobs}, {"representation": texts, "srb": srb}, "m", "m")
+    both = both_engines({"probe_jobs": jobs}, {"representation": texts, "srb": srb})
     rows, _ = gap_rows(both, labour_table(texts, jobs, {})[0], {})
     assert [None] * 4 == [rows[0][g] for g in ("probe_gap", "represented_gap", "labour_gap", "srb_spread")]
     assert rows[0]["reason"] == (
@@ -410,9 +415,9 @@ def test_a_gap_that_is_undefined_has_its_reason() -> None:
 def test_gaps_are_joined_by_lower_case_and_relations_match_scipy(tmp_path: Path) -> None:
     probe = probe_run(tmp_path / "p", "m", bias_types=("explicit", "implicit"), noise=0.3)
     made = compared(probe, texts_run(tmp_path / "t", "m"))
-    assert 2 * len(JOBS) == len(made.gaps)
-    assert {job.upper() for job in JOBS} == {row["occupation"] for row in made.gaps}
-    own = [row for row in made.gaps if row["bias_type"] == "implicit"]
+    assert 2 * len(JOBS) == len(made.rows["gaps"])
+    assert {job.upper() for job in JOBS} == {row["occupation"] for row in made.rows["gaps"]}
+    own = [row for row in made.rows["gaps"] if row["bias_type"] == "implicit"]
     for y, x in (("represented_gap", "probe_gap"), ("srb_spread", "probe_gap"), ("probe_gap", "labour_gap")):
         quantity = f"{y}~{x}"
         xs, ys = [row[x] for row in own], [row[y] for row in own]
@@ -438,7 +443,7 @@ def test_the_bootstrap_of_a_relation_is_a_plain_loop(tmp_path: Path) -> None:
 
     made = compared(probe_run(tmp_path / "p", "m", noise=0.3), texts_run(tmp_path / "t", "m"))
     row = find(made.tests, quantity="represented_gap~probe_gap", kind="spearman")
-    own = sorted(made.gaps, key=lambda gap: gap["occupation"])
+    own = sorted(made.rows["gaps"], key=lambda gap: gap["occupation"])
     key = ["compare", "gaps", "represented_gap~probe_gap", "m", "explicit", "raw", "spearman"]
     picks = generator(1, "tests", key).integers(0, len(own), size=(2000, len(own)))
     x, y = (np.array([gap[name] for gap in own]) for name in ("probe_gap", "represented_gap"))
@@ -458,7 +463,7 @@ def test_gaps_of_two_models_are_tested_over_common_occupations(tmp_path: Path) -
     probe = probe_run(tmp_path / "p", "m", "n+0.1")
     made = compared(probe, texts_run(tmp_path / "t", "m", "n+0.1"), margins={"probe_gap": 0.3})
     row = find(made.tests, engine="compare", quantity="probe_gap", kind="paired")
-    a, b = ([g["probe_gap"] for g in made.gaps if g["model"] == m] for m in ("n+0.1", "m"))
+    a, b = ([g["probe_gap"] for g in made.rows["gaps"] if g["model"] == m] for m in ("n+0.1", "m"))
     expected = stats.ttest_rel(a, b)
     assert (expected.statistic, expected.pvalue) == pytest.approx((row["statistic"], row["p_value"]))
     assert ("n+0.1", "m", True) == (row["model_a"], row["model_b"], row["estimate"] > 0.15)
@@ -475,7 +480,7 @@ def test_gaps_in_other_forms_and_spreads_of_other_vectors_are_not_tested(tmp_pat
     made = compared(probe, one, two)
     tested = {r["quantity"] for r in made.tests if r["engine"] == "compare" and r["kind"] == "paired"}
     assert {"represented_gap"} == tested
-    assert {"corpus:aaaa", "corpus:bbbb"} == {row["vectors"] for row in made.gaps}
+    assert {"corpus:aaaa", "corpus:bbbb"} == {row["vectors"] for row in made.rows["gaps"]}
 
 
 def test_gaps_over_other_templates_are_not_tested(tmp_path: Path) -> None:
@@ -488,14 +493,14 @@ def test_gaps_over_other_templates_are_not_tested(tmp_path: Path) -> None:
 
 def test_with_one_engine_there_are_no_gaps_and_a_note(tmp_path: Path) -> None:
     made = compared(probe_run(tmp_path / "p", "m", "n"))
-    assert [] == made.gaps
+    assert [] == made.rows["gaps"]
     assert "only biaskit probe ran" in note(made, "no gaps")
 
 
 def test_a_label_of_two_runs_is_joined_by_its_own_name(tmp_path: Path) -> None:
     one, two = probe_run(tmp_path / "p", "m"), probe_run(tmp_path / "q", "m", noise=0.2)
     made = compared(one, two, texts_run(tmp_path / "t", "m"))
-    assert {"m (p)", "m (q)"} == {row["model"] for row in made.gaps}
+    assert {"m (p)", "m (q)"} == {row["model"] for row in made.rows["gaps"]}
     assert ("m (q)", "m (p)") in pairs_of(made, "probe")
     # The texts are the same model's on both sides: only the prober's gap is tested.
     tested = {r["quantity"] for r in made.tests if r["engine"] == "compare" and r["kind"] == "paired"}
@@ -525,9 +530,9 @@ def test_aliases_join_names_of_the_engines(tmp_path: Path) -> None:
     table = texts / "tables" / "representation.csv"
     table.write_text(table.read_text().replace("NURSE", "registered nurse"))
     seal(texts)
-    assert {"COOK"} == {row["occupation"] for row in compared(probe, texts).gaps}
+    assert {"COOK"} == {row["occupation"] for row in compared(probe, texts).rows["gaps"]}
     joined = compared(probe, texts, aliases=aliases)
-    assert {"COOK", "registered nurse"} == {row["occupation"] for row in joined.gaps}
+    assert {"COOK", "registered nurse"} == {row["occupation"] for row in joined.rows["gaps"]}
     assert "--aliases: no run has 'office clerk'." in joined.notes
 
 
@@ -555,7 +560,7 @@ def test_two_names_of_one_engine_that_mean_the_same_are_left_out_and_named(tmp_p
     file.write_text("cook\tpilot\n")
     probe, texts = probe_run(tmp_path / "p", "m"), texts_run(tmp_path / "t", "m")
     made = compared(probe, texts, aliases=read_aliases(file))
-    assert not {"COOK", "PILOT"} & {row["occupation"] for row in made.gaps}
+    assert not {"COOK", "PILOT"} & {row["occupation"] for row in made.rows["gaps"]}
     assert "cook and pilot are one name" in note(made, "m: cook and")
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biaskit.compare.outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
 from biaskit.compare.pairs import Side, SidePair
 from biaskit.compare.same_prompts import PromptTexts
+from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
 from biaskit.stats.contrasts import Row, adjust
 from biaskit.stats.crossed import spread_of_mean
 

@@ -12,8 +12,9 @@ import pytest
 from fakes.tables import write_table
 from scipy import stats
 
-from biaskit.compare.model_tests import between_models, merge_tests
+from biaskit.compare.comparison import merge_tests
 from biaskit.errors import TableError
+from biaskit.measures.probe.compare import between_models
 from biaskit.stats.contrasts import Row
 from biaskit.tables.io import columns, read_table_rows
 

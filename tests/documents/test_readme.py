@@ -17,8 +17,8 @@ import pytest
 from places import ROOT, anchors, is_written, module_of
 
 import biaskit as bk
+from biaskit.measurement import measurements
 from biaskit.study.config import describe_keys, study_names
-from biaskit.study.keys import STUDIES
 from biaskit.tables.schema import SCHEMAS
 
 generated = module_of(ROOT / "docs" / "generated.py")
@@ -80,7 +80,7 @@ def test_every_command_has_options_that_exist(command: str) -> None:
 
 
 def test_every_key_that_a_command_sets_exists() -> None:
-    known = {key for study in STUDIES.values() for key, _, _ in describe_keys(study)}
+    known = {key for kind in measurements() for key, _, _ in describe_keys(kind.study)}
     written = {key for text in TEXTS.values() for key in re.findall(r"--set ([\w.]+)=", text)}
     named = ("margin.", "gender_codes.")
     assert set() == {key for key in written if key not in known and not key.startswith(named)} - {
@@ -114,23 +114,12 @@ def test_toml_and_scripts_shown_can_be_read() -> None:
 # --- the reference that is made from code ----------------------------------------------------------------
 
 
-def test_every_column_has_one_meaning_and_every_meaning_a_column() -> None:
-    used: set[tuple[str, str]] = set()
-    for name, table in SCHEMAS.items():
-        for column, _ in generated.columns_of(table):
-            assert generated.meaning(name, column), f"{name}.{column}"
-            used.add((name if column in generated.MEANINGS[name] else "shared", column))
-    written = {(name, column) for name, columns in generated.MEANINGS.items() for column in columns}
-    assert used == {(name, column) for name, column in written if "rows" != column}
-    assert {*SCHEMAS, "shared"} == set(generated.MEANINGS)
-
-
 def test_the_reference_has_every_study_key_table_and_column() -> None:
     keys, tables = generated.keys(), generated.tables()
     assert [] == [name for name in study_names() if f"| `{name}` |" not in keys]
-    for engine, study in STUDIES.items():
-        part = keys.partition(f"## {generated.ENGINES[engine]}")[2].partition("\n## ")[0]
-        assert [key for key, _, _ in describe_keys(study)] == re.findall(r"</a>`([\w.]+)`", part)
+    for kind in measurements():
+        part = keys.partition(f"## Studies of `biaskit {kind.name}`")[2].partition("\n## ")[0]
+        assert [key for key, _, _ in describe_keys(kind.study)] == re.findall(r"</a>`([\w.]+)`", part)
     assert list(SCHEMAS) == re.findall(r"^## (\w+)\.csv$", tables, re.M)
     assert "| `srb` | number |" in tables
     assert "| `min_coverage` ¹ | `0.01` | 0 to 1 |" in re.sub("<a[^>]*></a>", "", keys)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import get_args
 
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding, say
-from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Topic
-from biaskit.report.findings.labour import against_labour_force
+from biaskit.report.findings import Finding, sentences
+from biaskit.report.findings.finding import DIRECTED, MOST_WORDS
+from biaskit.report.findings.labour import slopes_with_words
 from biaskit.report.findings.sentence import ends, n_words
 from biaskit.report.questions import ORDER
 from biaskit.stats.verdict import verdict_of
 from biaskit.tables.schema import SCHEMAS
 
+TOPICS = (
+    *("probe-explicit", "probe-implicit", "pairs", "representation", "srb", "words", "groups", "transfer"),
+    *("debiasing", "models", "gaps", "relations"),
+)
 INTERVAL = re.compile(r"\[[^\[\]]*\d[^\[\]]* to [^\[\]]*\]|\[[\d.<>]+–[\d.<>]+\]")
 TABLE_NAMES = re.compile("|".join([*(name for name in SCHEMAS if "_" in name), r"\.csv"]))
 JARGON = re.compile("Holm|null hypothesis|significant|p-value|[\u0370-\u03ff]|(?<![Dd]e)[Bb]ias(?!kit)")
@@ -35,13 +38,13 @@ def hold(content: Content, *, foreign: bool = False) -> tuple[Finding, ...]:
 
     `foreign`: names of the content may hold what our own words never do.
     """
-    page = say(content)
+    page = sentences(content)
     for one in page.findings:
         assert n_words(one.text) <= MOST_WORDS, one.text
         assert "\n" not in one.text + one.measured_with
         assert one.text.endswith(".") or foreign, one.text
         assert one.measured_with, one.text
-        assert one.topic in get_args(Topic)
+        assert one.topic in TOPICS
         assert one.verdict not in DIRECTED or backed(one, content), one.text
         if not foreign:
             assert "  " not in one.text + one.measured_with, one
@@ -78,7 +81,7 @@ def backed(one: Finding, content: Content) -> bool:
     Labour words are claims of their own (methods/representation#labour-words).
     """
     if LABOUR.search(one.text):
-        return one.verdict in [labour.verdict for labour in against_labour_force(content)]
+        return one.verdict in [slope.verdict for slope in slopes_with_words(content)]
     tables = [*(part.tables for part in content.parts), content.between]
     rows = [row for table in tables for row in table.get("tests", ()) if verdict_of(row) == one.verdict]
     found = INTERVAL.search(one.text)

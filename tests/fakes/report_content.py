@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
+from biaskit.measures.personas.figures.transfer import CELLS
 from biaskit.report.content import Content
-from biaskit.report.figures.transfer import CELLS
 from biaskit.runs.collection import Model, Part
 
 Row = dict[str, Any]

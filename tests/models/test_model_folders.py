@@ -106,6 +106,18 @@ def test_a_config_of_odd_values_is_refused_in_a_line_or_scored(folder: Path, cha
     assert complaint(folder).isprintable()
 
 
+def test_code_in_the_folder_is_never_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = folder / "ran"
+    (folder / "custom.py").write_text(f"open({str(ran)!r}, 'w').close()\n", encoding="utf-8")
+    own = {"AutoConfig": "custom.C", "AutoModelForCausalLM": "custom.M", "AutoTokenizer": ["custom.T", None]}
+    for name, kind in (("config.json", "model_type"), ("tokenizer_config.json", "tokenizer_class")):
+        stated = json.loads((folder / name).read_text(encoding="utf-8"))
+        (folder / name).write_text(json.dumps({**stated, "auto_map": own, kind: "custom"}), encoding="utf-8")
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    assert "custom" in complaint(folder)
+    assert not ran.exists()
+
+
 # --- one key, two inputs ---------------------------------------------------------------------------------
 
 

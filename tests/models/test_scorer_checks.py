@@ -387,19 +387,24 @@ def test_truncated_and_corrupt_weights_are_an_error(folder: Path, change: Callab
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "said"),
     [
-        lambda path: reconfigure(path, intermediate_size=48),
-        lambda path: reconfigure(path, num_hidden_layers=3),
-        lambda path: change_weights(path, lambda w: w.pop("model.layers.1.mlp.up_proj.weight")),
-        lambda path: change_weights(path, lambda w: w.pop("lm_head.weight")),
+        (lambda path: reconfigure(path, intermediate_size=48), "weights"),
+        (lambda path: reconfigure(path, num_hidden_layers=3), r"lack 9 tensors .*, first model\.layers\.2\."),
+        (
+            lambda path: change_weights(path, lambda w: w.pop("model.layers.1.mlp.up_proj.weight")),
+            r"lack 1 tensors .*, first model\.layers\.1\.mlp\.up_proj",
+        ),
+        (lambda path: change_weights(path, lambda w: w.pop("lm_head.weight")), "weights"),
     ],
 )
-def test_weights_other_than_configured_are_an_error(folder: Path, spoil: Callable[[Path], object]) -> None:
+def test_weights_other_than_configured_are_an_error(
+    folder: Path, spoil: Callable[[Path], object], said: str
+) -> None:
     spoil(folder)
     scorer = scorer_for(folder)
     batches = scorer.plan_scores(raw_requests([SHORT], WORDS)).batches
-    with pytest.raises(ModelError, match="weights"):
+    with pytest.raises(ModelError, match=said):
         list(scorer.score(batches))
 
 

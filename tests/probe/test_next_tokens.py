@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.measures.probe.next_tokens import SaidNext, as_shown, next_tokens
-from biaskit.measures.probe.rows import fault_of
 from biaskit.measures.probe.scoring import row_of
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.huggingface.head import TopTokens
 from biaskit.records import Cell, Estimator, Expression, Scored, ScoreRequest
 from biaskit.report.next_tokens import in_words, the_rest
+from biaskit.runs.score_rows import fault_of
 
 Row = dict[str, Any]
 

@@ -11,9 +11,9 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
-from biaskit.measures.probe.rows import fault_of
 from biaskit.records import Expression
 from biaskit.runs.rows import row_line
+from biaskit.runs.score_rows import fault_of
 from biaskit.workflow.analyze import analyse, result_of
 
 Row = dict[str, Any]

@@ -15,9 +15,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from biaskit.errors import RunError
-from biaskit.measures.probe.rows import as_json
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.records import Cell
+from biaskit.runs.score_rows import as_json
 
 CELL = Cell("tiny", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
 GROUPS = ("male", "female", "diverse")

@@ -17,23 +17,14 @@ import pytest
 from fakes.report_content import content, contrast_row, items, model
 from places import TESTS
 
+from biaskit.measures.agree.figures import answer
+from biaskit.measures.personas.figures import scatter, scores, words
+from biaskit.measures.probe.figures import every_model, groups, jobs, labour, outcomes
 from biaskit.report.content import Content
-from biaskit.report.figures import (
-    Figure,
-    answer,
-    differences,
-    draw_all,
-    files_of,
-    labour,
-    outcomes,
-    probe,
-    srb,
-    words,
-)
-from biaskit.report.figures import (
-    items as item_by_item,
-)
+from biaskit.report.figures import Figure, draw_all, files_of
+from biaskit.report.figures.differences import models
 from biaskit.report.figures.drawing import WIDTH, draw, rules
+from biaskit.report.figures.items import MOST_ROWS
 from biaskit.report.figures.plot import Axis, Band, Dots, Panel, Plot, Point, Square, shares
 from biaskit.report.figures.style import Mark, cut
 from biaskit.report.figures.view import views
@@ -149,9 +140,9 @@ def test_stacked_bars_have_the_shares_as_lengths_and_the_tables_interval(
 
 def test_bounds_of_top_k_are_drawn_where_there_are_some() -> None:
     made = content(("M0",), 4)
-    before = only(probe.groups, made)["groups"]
+    before = only(groups, made)["groups"]
     rows = [{**row, "share_low": 0.11, "share_high": 0.93} for row in rows_of(made, "probe_groups")]
-    after = only(probe.groups, with_table(made, "probe_groups", rows))["groups"]
+    after = only(groups, with_table(made, "probe_groups", rows))["groups"]
     assert {bar.bounds for panel in panels(before) for bar in panel.bars} == {None}
     assert {bar.bounds for panel in panels(after) for bar in panel.bars} == {(0.11, 0.93)}
     assert "top-k" not in before.plot.caption
@@ -191,7 +182,7 @@ def test_the_shape_of_a_difference_tells_its_verdict(
     made = content(("A", "B"), 4)
     changed = {"estimate": sum(ci) / 2, "ci_low": ci[0], "ci_high": ci[1], "equivalent": equivalent}
     tests = [{**row, **changed} for row in made.between["tests"] if row["engine"] == "probe"]
-    figure = only(differences.models, replace(made, between={"tests": tests}))["models"]
+    figure = only(models, replace(made, between={"tests": tests}))["models"]
     points = [point for panel in panels(figure) for point in panel.dots[0].points]
     assert {(p.x, p.low, p.high, p.mark.marker, p.fill) for p in points} == {(sum(ci) / 2, *ci, marker, fill)}
     assert {panel.axis.margin for panel in panels(figure)} == {0.05}
@@ -200,21 +191,22 @@ def test_the_shape_of_a_difference_tells_its_verdict(
 def test_many_pairs_become_a_row_for_each_model() -> None:
     labels = [f"M{i}" for i in range(9)]
     made = content(labels, 4, instructions=0)
-    figure = only(differences.models, made)["models"]
+    assert not only(models, made)
+    figure = only(every_model, made)["models"]
     for panel, bias_type in zip(panels(figure), ("explicit", "implicit"), strict=True):
         rows = rows_of(made, "probe_groups", gender="female", bias_type=bias_type)
         shown = {(p.x, label) for dots in panel.dots for p, label in zip(dots.points, labels, strict=True)}
         assert shown == {(row["share"], row["model"]) for row in rows}
-    assert not only(differences.models, content(labels[:7], 2, instructions=0)), "the first has them"
+    assert not only(every_model, content(labels[:7], 2, instructions=0)), "the first has them"
 
 
 def test_groups_of_models_have_their_differences_drawn() -> None:
     made = content(("M0", "M1"), 4)
     sides = [{**row, "model_a": "large", "model_b": "small"} for row in made.between["tests"]]
-    figure = only(differences.models, replace(made, between={"tests": sides}))["models"]
+    figure = only(models, replace(made, between={"tests": sides}))["models"]
     assert panels(figure)[0].labels == ["large − small"]
     foreign = [{**row, "model_a": "Z", "model_b": "M0"} for row in sides]  # of another engine's part
-    assert not only(differences.models, replace(made, between={"tests": foreign}))
+    assert not only(models, replace(made, between={"tests": foreign}))
 
 
 def test_captions_say_whose_answers_are_weak_evidence(usual: Content, drawn: dict[str, Figure]) -> None:
@@ -281,7 +273,7 @@ def test_answers_stand_against_labour_statistics_with_the_line_of_the_tests() ->
     )  # fmt: skip
     tests = [{**base, "kind": "slope", "estimate": 0.25}, {**base, "kind": "level", "estimate": -0.1}]
     made = with_table(made, "tests", tests)
-    figure = only(labour.labour, made)["labour"]
+    figure = only(labour, made)["labour"]
     explicit, implicit = panels(figure)
     (spots,) = explicit.spots.values()
     rows = rows_of(made, "probe_jobs", bias_type="explicit", **MAIN)
@@ -292,12 +284,12 @@ def test_answers_stand_against_labour_statistics_with_the_line_of_the_tests() ->
     assert len(implicit.lines) == 1, "implicit has no test"
     farthest = {max(spots, key=lambda s: s.y - s.x).name, min(spots, key=lambda s: s.y - s.x).name}
     assert {spot.name for spot in explicit.named} == farthest
-    assert not only(labour.labour, replace(made, reference="parity"))
+    assert not only(labour, replace(made, reference="parity"))
 
 
 def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> None:
     made = alone(content(("A",), 3), "personas")
-    figure = only(words.words, made, "personas")["words"]
+    figure = only(words, made, "personas")["words"]
     rows = rows_of(made, "marked_words", gender="female", origin="associated", is_gender_word=False)
     assert len(panels(figure)) == 3, "one for each list; men's are no longer than chance"
     for panel in panels(figure):
@@ -308,10 +300,10 @@ def test_words_are_those_of_lists_longer_than_chance_without_gender_words() -> N
         ]
         assert panel.beside == ["20 of 100 texts"] * 2
     lists = [{**row, "p_value_beyond": 0.5} for row in rows_of(made, "word_lists")]
-    assert not only(words.words, with_table(made, "word_lists", lists, "personas"), "personas")
+    assert not only(words, with_table(made, "word_lists", lists, "personas"), "personas")
     for name in ("word_lists", "marked_words"):  # every text names its gender on request
         made = with_table(made, name, rows_of(made, name, origin="specified"), "personas")
-    assert "words" in only(words.words, made, "personas")
+    assert "words" in only(words, made, "personas")
 
 
 def test_outcomes_are_stacked_to_the_whole() -> None:
@@ -323,13 +315,13 @@ def test_outcomes_are_stacked_to_the_whole() -> None:
         for group in ("all", "female-dominated", "male-dominated")
         for outcome, share in {"listed": 0.5, **of}.items()
     ]  # fmt: skip
-    figure = only(outcomes.outcomes, with_table(made, "probe_outcomes", rows))["outcomes"]
+    figure = only(outcomes, with_table(made, "probe_outcomes", rows))["outcomes"]
     (panel,) = panels(figure)
     assert panel.labels == ["jobs mostly held by women", "jobs mostly held by men"]
     assert [length for length, *_ in panel.bars[0].parts] == [*of.values()]
     legend = [entry.text for entry in figure.plot.legend]
     assert legend == ["women", "men", "unknown or neutral", "declines", "something else"]
-    assert not only(outcomes.outcomes, made)
+    assert not only(outcomes, made)
 
 
 # --- the first picture -----------------------------------------------------------------------------------
@@ -355,7 +347,7 @@ def test_the_first_picture_has_both_engines_over_the_same_rows() -> None:
 
 
 def test_more_items_than_a_screen_holds_have_no_first_picture() -> None:
-    many = item_by_item.MOST_ROWS
+    many = MOST_ROWS
     assert first_picture(alone(content(("A",), many + 1), "probe")) is None
     figure = first_picture(alone(content(("A",), many), "probe"))
     assert figure is not None
@@ -422,7 +414,7 @@ def test_what_is_undefined_is_shown_as_such_and_never_at_zero() -> None:
 
 def test_twenty_models_over_sixty_three_occupations_are_told_apart() -> None:
     labels = [f"model {i}" for i in range(20)]
-    made = only(item_by_item.jobs, content(labels, 63, instructions=0))
+    made = only(jobs, content(labels, 63, instructions=0))
     assert {"jobs", "jobs-2", "jobs-3", "jobs-4"} == set(made)
     looks = {dots.mark for figure in made.values() for dots in panels(figure)[0].dots[1:]}
     assert len(looks) == 20
@@ -442,13 +434,13 @@ def test_two_prompt_forms_never_share_a_figure() -> None:
     models = (model("A"), model("B", "chat"))
     forms = replace(made, parts=(replace(part, tables=tables, models=models), replace(texts, models=models)))
     for maker, engine, name in (
-        (item_by_item.jobs, "probe", "jobs"),
-        (labour.scatter, "personas", "scatter"),
+        (jobs, "probe", "jobs"),
+        (scatter, "personas", "scatter"),
     ):
         figures = only(maker, forms, engine)
         assert [f"raw-{name}", f"chat-{name}"] == list(figures)
         assert "prompt format raw" in figures[f"raw-{name}"].title
-    marks = {m.marker for m in panels(only(labour.scatter, forms, "personas")["raw-scatter"])[0].spots}
+    marks = {m.marker for m in panels(only(scatter, forms, "personas")["raw-scatter"])[0].spots}
     assert marks == {"o"}
 
 
@@ -457,7 +449,7 @@ def test_scores_of_two_vector_models_never_share_a_figure() -> None:
     rows = [
         {**r, "vectors": "pretrained:x" if r["model"] == "B" else r["vectors"]} for r in rows_of(made, "srb")
     ]
-    figures = only(srb.scores, with_table(made, "srb", rows, "personas"), "personas")
+    figures = only(scores, with_table(made, "srb", rows, "personas"), "personas")
     assert [[panel.title for panel in panels(figure)] for figure in figures.values()] == [["A"], ["B"]]
     assert {"srb-vectors-1", "srb-vectors-2"} == set(figures)
 
@@ -575,15 +567,15 @@ def test_the_same_tables_give_the_same_bytes_under_another_hash_seed() -> None:
 def test_drawing_leaves_the_users_settings_alone() -> None:
     import matplotlib
 
-    before, figure = dict(matplotlib.rcParams), only(probe.groups, content(("A",), 2))["groups"]
+    before, figure = dict(matplotlib.rcParams), only(groups, content(("A",), 2))["groups"]
     with matplotlib.rc_context({"font.size": 30, "text.usetex": True, "svg.fonttype": "path"}):
-        assert figure.svg == only(probe.groups, content(("A",), 2))["groups"].svg
+        assert figure.svg == only(groups, content(("A",), 2))["groups"].svg
         assert matplotlib.rcParams["font.size"] == 30
     assert before == dict(matplotlib.rcParams)
 
 
 def test_files_are_what_is_asked() -> None:
-    figures = [*only(probe.groups, content(("A",), 2)).values()]
+    figures = [*only(groups, content(("A",), 2)).values()]
     files = files_of(figures, pdf=True)
     assert ["groups.svg", "groups.png", "groups.pdf"] == list(files)
     assert files["groups.png"].startswith(b"\x89PNG")

@@ -36,7 +36,7 @@ from fakes.findings_rows import (
 )
 
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding, findings, say
+from biaskit.report.findings import Finding, findings, sentences
 
 EVEN = of_groups(0.01, (-0.03, 0.05), ci90_low=-0.02, ci90_high=0.04, equivalent=True)
 
@@ -139,7 +139,7 @@ def test_parity_is_counted_job_by_job_where_the_page_shows_it() -> None:
     found = said(made, "say", "women more than men")
     assert "m says women more than men for 2 of 4 jobs, and less for 1" in found.text
     assert found.verdict == "shown"
-    assert found not in say(made).leading
+    assert found not in sentences(made).leading
     assert not any("women more than men" in one.text for one in findings(replace(made, reference="labour")))
 
 

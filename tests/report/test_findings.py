@@ -45,12 +45,12 @@ from scipy.stats import binom
 
 from biaskit.compare.check import require_equivalent
 from biaskit.report.content import Content
-from biaskit.report.findings import Finding, findings, first_about, say
+from biaskit.report.findings import Finding, findings, first_about, sentences
 from biaskit.report.findings.finding import MOST_WORDS
-from biaskit.report.findings.labour import against_labour_force, p_against_one
+from biaskit.report.findings.labour import p_against_one, slopes_with_words
 from biaskit.report.findings.models import compared as rows_compared
 from biaskit.report.findings.models import models as said_of_models
-from biaskit.report.findings.sentence import Foreign, sentence
+from biaskit.report.findings.sentence import Foreign, filled
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.correlation import level_test, slope_test
 from biaskit.stats.crossed import p_of_interval
@@ -199,11 +199,11 @@ def line(at: float, half: float, level: float = 0.0, distance: float = 0.05, **m
 )
 def test_words_for_a_slope_on_the_labour_force(rows: Rows, word: str, verdict: str) -> None:
     made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": rows}))
-    assert [(one.word, one.verdict) for one in against_labour_force(made)] == [(word, verdict)]
+    assert [(one.word, one.verdict) for one in slopes_with_words(made)] == [(word, verdict)]
     found = [one for one in finding_rules.hold(made) if "workforce" in one.text]
     assert [one.verdict for one in found] == [verdict]
     assert word in found[0].text or "no clear conclusion" in found[0].text
-    assert against_labour_force(replace(made, reference="parity")) == []
+    assert slopes_with_words(replace(made, reference="parity")) == []
 
 
 def test_the_claim_against_one_is_that_of_the_interval_and_of_the_nearer_bound() -> None:
@@ -219,20 +219,20 @@ def test_the_claim_against_one_is_that_of_the_interval_and_of_the_nearer_bound()
 def test_claims_against_the_labour_force_are_adjusted_over_the_whole_page() -> None:
     alone = line(0.9, 0.08)[:1]
     made = content(probe_part({"probe_groups": group_rows(SHARES), "tests": alone}))
-    assert [one.word for one in against_labour_force(made)] == ["flattens"]
+    assert [one.word for one in slopes_with_words(made)] == ["flattens"]
     labels = [f"m{i}" for i in range(6)]
     rows = [one for label in labels for one in group_rows(SHARES, model=label)]
     tests = [{**alone[0], "model_a": label, "model_b": label} for label in labels]
     tests[1:] = [{**one, **ends("slope", 1.0, 0.5), "model_a": one["model_a"]} for one in tests[1:]]
     made = content(probe_part({"probe_groups": rows, "tests": tests}, *labels))
-    assert {one.word for one in against_labour_force(made)} == {"unclear"}
+    assert {one.word for one in slopes_with_words(made)} == {"unclear"}
 
 
 def test_texts_have_a_slope_on_the_labour_force() -> None:
     family = "personas/represented_share/slope/labour"
     slope = contrast_row(family, 0.2, (0.1, 0.3), bias_type="", setting="", prompt_form="")
     made = content(personas_part({"representation": REPRESENTED, "tests": [slope]}))
-    assert [one.word for one in against_labour_force(made)] == ["flattens"]
+    assert [one.word for one in slopes_with_words(made)] == ["flattens"]
     assert (
         "In its texts, m flattens the U.S. workforce: where jobs have 10 points more women, it shows 2.0 "
         "points more [1.0 to 3.0]." in texts_of(made, "write")
@@ -283,7 +283,7 @@ def test_pages_of_worlds_name_a_false_word_in_at_most_one_of_twenty(
     steepness: float, lift: float, false: set[str]
 ) -> None:
     rng = np.random.default_rng(15)
-    pages = [{one.word for one in against_labour_force(world(steepness, rng, lift))} for _ in range(N_WORLDS)]
+    pages = [{one.word for one in slopes_with_words(world(steepness, rng, lift))} for _ in range(N_WORLDS)]
     assert sum(bool(words & false) for words in pages) <= binom.ppf(0.999, N_WORLDS, 0.05)
 
 
@@ -291,7 +291,7 @@ def test_pages_of_worlds_name_a_false_word_in_at_most_one_of_twenty(
 def test_slopes_that_are_not_one_are_found_and_a_mirror_is_seen() -> None:
     rng = np.random.default_rng(16)
     for steepness, word in ((0.3, "flattens"), (1.5, "exaggerates"), (-0.4, "reverses"), (1.0, "mirrors")):
-        found = Counter(one.word for _ in range(50) for one in against_labour_force(world(steepness, rng)))
+        found = Counter(one.word for _ in range(50) for one in slopes_with_words(world(steepness, rng)))
         assert found[word] >= 0.9 * found.total(), (steepness, found)
 
 
@@ -423,7 +423,7 @@ def test_drawn_answers_stand_beside_little_of_the_probability() -> None:
     assert len(texts_of(drawn(0.2, 0.7, coverage=0.7), "say")) == 1
     assert len(texts_of(drawn(0.2, 0.7, named=0.0, coverage=0.03), "say")) == 1
     # Weak evidence alone on a page still leads, with what was drawn behind it.
-    leading = [one.text for one in say(drawn(0.2, 0.7, coverage=0.03)).leading]
+    leading = [one.text for one in sentences(drawn(0.2, 0.7, coverage=0.03)).leading]
     assert leading.index(turned) == leading.index(texts_of(drawn(0.2, 0.7, coverage=0.03), "say")[0]) + 1
 
 
@@ -455,11 +455,11 @@ def test_weak_evidence_is_never_the_first_sentence(explicit: float, implicit: fl
     rows += group_rows(SHARES, bias_type="implicit", coverage=implicit)
     tests = [of_groups(0.4, (0.3, 0.5)), of_groups(0.1, (-0.1, 0.3), bias_type="implicit")]
     made = content(probe_part({"probe_groups": rows, "tests": tests}))
-    assert say(made).leading[0].text.startswith(beginning)
+    assert sentences(made).leading[0].text.startswith(beginning)
     assert first_about(("probe-explicit",), made)[0].text.startswith(
         "Asked directly, the target words have 3 %"
     )
-    assert any(one.weak for one in say(made).leading)
+    assert any(one.weak for one in sentences(made).leading)
 
 
 # --- models, both engines, instructions ----------------------------------------------------------------
@@ -480,10 +480,10 @@ def test_a_comparison_of_a_pair_starts_with_the_pair() -> None:
     assert "is 20 points less for B than for A [10 to 30]" in largest
     assert counted == "Of 2 comparisons between B and A, 2 differ clearly."
     assert "is 5 points more for B than for A [1 to 9]" in other
-    assert say(made).leading[0].question == "models"
+    assert sentences(made).leading[0].question == "models"
     same = pair("B", "A", 0.01, (-0.03, 0.05), equivalent=True, ci90_low=-0.02, ci90_high=0.04)
     made = compared(same, {**same, "group_a": MENS, "group_b": MENS})
-    assert [one.verdict for one in say(made).leading][:1] == ["equivalent"]
+    assert [one.verdict for one in sentences(made).leading][:1] == ["equivalent"]
 
 
 # --- the first screen, the interval, what is missing ---------------------------------------------------
@@ -498,7 +498,7 @@ def test_the_first_screen_has_no_two_sentences_about_one_thing() -> None:
         *line(0.3, 0.1, bias_type="implicit"),
     ]
     made = content(probe_part({"probe_groups": rows, "tests": tests}))
-    found = [one.text for one in say(made).leading]
+    found = [one.text for one in sentences(made).leading]
     assert [text.split(",")[0] for text in found] == [
         *("Completing a sentence", "Asked directly", "Asked directly")
     ]
@@ -511,16 +511,16 @@ def test_the_first_screen_holds_nothing_that_says_nothing() -> None:
     lists = [word_list("female", 130, 0.001), word_list("male", 90, 0.001)]
     made = content(personas_part({"word_lists": lists}, where="texts"))
     assert "not measured" in texts_of(made, "write")[0]
-    assert [one.text for one in say(made).leading] == [
+    assert [one.text for one in sentences(made).leading] == [
         f"{n} ungendered words mark {who} in your texts (by chance: 15)."
         for n, who in ((130, "women"), (90, "men"))
     ]
 
 
 def test_what_was_not_measured_names_the_command() -> None:
-    commands = [text.split("`")[1] for text in say(asked(EVEN)).not_measured]
+    commands = [text.split("`")[1] for text in sentences(asked(EVEN)).not_measured]
     assert [command.split()[1] for command in commands] == ["personas", "probe", "probe"]
-    pairs = say(compared(pair("B", "A", 0.1, (-0.1, 0.3)))).not_measured
+    pairs = sentences(compared(pair("B", "A", 0.1, (-0.1, 0.3)))).not_measured
     assert not any("compare" in text for text in pairs)
 
 
@@ -546,12 +546,12 @@ def test_a_sentence_never_goes_over_the_limit(names: list[str]) -> None:
         "In what {a} says, this is about twenty words long, so that not much is left for {b} and {c} here."
     )
     pieces = {key: Foreign(names[i % len(names)]) for i, key in enumerate("abc")}
-    assert len(sentence(template, **pieces).split()) <= MOST_WORDS
+    assert len(filled(template, **pieces).split()) <= MOST_WORDS
 
 
 def test_names_that_are_cut_stay_apart() -> None:
     words = " ".join(["word"] * 23)
-    text = sentence("{a} {words} {b}", a=Foreign("thinks (on)"), b=Foreign("thinks (off)"), words=words)
+    text = filled("{a} {words} {b}", a=Foreign("thinks (on)"), b=Foreign("thinks (off)"), words=words)
     assert text == f"…(on) {words} …(off)"
 
 
@@ -762,7 +762,7 @@ def looks_at_a_row(n_models: int) -> float:
     ]
     counted = {name: [_Counted(one) for one in rows] for name, rows in tables.items()}
     _Counted.looks = 0
-    said = say(replace(made, parts=(replace(made.parts[0], tables=counted),))).findings
+    said = sentences(replace(made, parts=(replace(made.parts[0], tables=counted),))).findings
     assert n_models == sum("declines 10 % of its answers" in one.text for one in said)
     return _Counted.looks / sum(map(len, counted.values()))
 

@@ -233,12 +233,12 @@ EVERY = {"scoped": True, "labelled": True}
 
 def test_every_column_table_verdict_and_rule_has_words() -> None:
     for name in SCHEMAS:
-        assert name in labels.TABLES or name in labels.NOT_ON_PAGE
+        assert SCHEMAS[name].title or SCHEMAS[name].not_on_page
         for column in columns(name, groups=("male", "female", "x"), contrast=("female", "male"), **EVERY):
             assert "_" not in labels.column(column.name)
     assert labels.column("female_share_ci_low") == "women, 95 % from"
     assert labels.column("n_templates") == "templates"
-    assert {one["question"] for one in labels.TABLES.values() if "question" in one} <= {*ORDER}
+    assert {table.question for table in SCHEMAS.values()} <= {*ORDER}
     verdicts = {*get_args(Verdict)}
     assert verdicts == labels.VERDICTS.keys()
     assert verdicts == differences._SHAPE_OF.keys()

@@ -14,7 +14,7 @@ from fakes.page_contents import FIGURES, HOSTILE, NOTHING, SAID, content, hostil
 
 from biaskit.report.content import Content
 from biaskit.report.figures import draw_all
-from biaskit.report.findings import say
+from biaskit.report.findings import sentences
 from biaskit.report.findings.finding import MOST_WORDS
 from biaskit.report.findings.sentence import n_words
 from biaskit.report.page import render_page
@@ -55,7 +55,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     made = {}
     for kind, shown in screens().items():
         made[kind] = folder / f"{kind.replace(' ', '-')}.html"
-        made[kind].write_bytes(render_page(shown, say(shown), draw_all(shown)))
+        made[kind].write_bytes(render_page(shown, sentences(shown), draw_all(shown)))
     assert set(made) == set(KINDS)
     return made
 

@@ -12,9 +12,9 @@ import pytest
 from fakes.latex import check_latex
 from fakes.many_models import label_of, make_personas_run, make_probe_run
 
-from biaskit.measures.personas.papers import PER_TABLE
-from biaskit.measures.personas.papers import paper_tables as tables_of
-from biaskit.measures.probe import papers as probe_tables
+from biaskit.measures.personas.printing.papers import PER_TABLE
+from biaskit.measures.personas.printing.papers import paper_tables as tables_of
+from biaskit.measures.probe.printing import papers as probe_tables
 from biaskit.report.render.document import Document, PaperTable, TitledTable
 from biaskit.report.render.latex import render_latex
 from biaskit.report.render.text import render_text

@@ -12,16 +12,17 @@ from typing import Any
 
 from biaskit.common.plain import attributes
 from biaskit.common.wording import listed, people, short
-from biaskit.compare.model_tests import between_persona_models, merge_tests
+from biaskit.compare.comparison import merge_tests
 from biaskit.corpora.loaders import english_counts
+from biaskit.measures.personas.compare import between_persona_models
 from biaskit.measures.personas.contrasts import test_rows
+from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_groups
 from biaskit.measures.personas.labels.correction import Labels, corrected
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import ALL_TEMPLATES, decile_rows, representation_rows
-from biaskit.measures.personas.sampling.design import GENERATION_VERSION, PersonasDesign
-from biaskit.measures.personas.sampling.stored_design import design_signature, read_design, signed_groups
 from biaskit.measures.personas.srb.clusters import cluster_tables
 from biaskit.measures.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments, texts_of
 from biaskit.measures.personas.texts.outcomes import DECLINES
@@ -45,7 +46,6 @@ from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading
 from biaskit.stats.verdict import Rule
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 from biaskit.tables.sets import TableSet
@@ -83,7 +83,7 @@ class _Results:
 def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
     """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
     manifest, made = read_manifest(run), TableSet(run)
-    design = read_design(manifest["resolved"], overrides)
+    design = read(manifest["resolved"], overrides)
     study, models = design.study, manifest["models"]
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
@@ -103,7 +103,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
         "choices": _choices(study),
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
-        "signature": design_signature(design, models, **signed),
+        "signature": design.sign(models, **signed),
         "rows_digest": documents.rows_digest,
         "n_texts": len(documents.texts),
         "notes": notes,
@@ -118,7 +118,7 @@ def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watch
 def _choices(study: PersonasStudy) -> dict[str, Any]:
     """List the analysis keys of a study that decide a number."""
     stated = study.model_dump(mode="json")
-    return {key: stated[key] for key in sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})}
+    return {key: stated[key] for key in sorted(PersonasStudy.analysis_keys - {"summary", "papers", "lock"})}
 
 
 def _add_rows_between(made: TableSet, study: PersonasStudy, forms: Mapping[str, str]) -> None:

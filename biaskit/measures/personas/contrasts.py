@@ -8,12 +8,13 @@ from functools import partial
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.measures.personas.representation import labour_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE, area_interval
 from biaskit.stats.contrasts import Scope, adjust, within_units
-from biaskit.stats.crossed import joined, p_of_difference
+from biaskit.stats.crossed import p_of_difference
 from biaskit.stats.proportions import spread_of_true
 from biaskit.stats.verdict import Rule
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from biaskit.measures.personas.texts.association import Honorifics, counted_places
 from biaskit.measures.personas.texts.outcomes import text_outcome
 from biaskit.measures.personas.texts.tokens import letters, tokeniser
-from biaskit.report.content import ExampleText, Span, WordInContext
+from biaskit.report.content import ExampleText, Shown, Span, WordInContext
+from biaskit.runs.collection import StoredRun
 from biaskit.tables.query import Row, Tables, grouped, where
 
 MOST_EXAMPLES = 240  # example texts of one run, shared by its models
@@ -32,19 +32,15 @@ _LONGEST_SEARCHED = 100_000
 ListKey = tuple[str, str, str, str]  # model, occupation, origin, gender
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What one pass over the rows of a run collects for its page."""
-
-    examples: list[ExampleText]
-    words: list[WordInContext]
-    sentences: list[str]
+def examples(rows: Iterable[Row], run: StoredRun) -> Shown:
+    """Choose the texts of a run to read."""
+    return show(rows, run.tables, run.analysis.get("choices", {}))
 
 
 def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
     """Choose examples and sentences of a run from its stored rows and its tables.
 
-    `rows`: of generations.jsonl; `tables`: associations and marked_words; `choices`: how the texts were
+    `rows`: of personas.jsonl; `tables`: associations and marked_words; `choices`: how the texts were
     analysed (honorifics, tokenizer). Which texts are shown depends on the tables, not on the rows' order.
     """
     listed = tables.get("associations", ())

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from biaskit.common.wording import joined
 from biaskit.measures.personas.texts.documents import TextDocument
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arms import FEMALE_DOMINATED, MALE_DOMINATED
 from biaskit.stats.arrays import FloatArray
-from biaskit.stats.crossed import joined
 from biaskit.stats.proportions import Proportion, mean_of_proportions, proportion
 from biaskit.tables.query import Row, by_labels, defined, grouped, where, without_instruction, women_among
 from biaskit.tables.reasons import NOT_ENGLISH

@@ -11,26 +11,28 @@ from typing import Any
 
 from biaskit.common.provenance import SCORING_VERSION, canonical_json
 from biaskit.common.wording import listed, percent
+from biaskit.compare.comparison import merge_tests
+from biaskit.compare.same_prompts import PromptTexts
 from biaskit.errors import RunError
 from biaskit.measures.probe.answers import AnswersOfRun, counted, outcome_rows
+from biaskit.measures.probe.compare import between_models
 from biaskit.measures.probe.continuations import read_continuations
-from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.design import ProbeDesign, read
 from biaskit.measures.probe.effects import tables as effect_tables
 from biaskit.measures.probe.next_tokens import SaidNext
-from biaskit.measures.probe.pairs import notes_of_pairs, pair_tables
 from biaskit.measures.probe.requests import places_of
 from biaskit.measures.probe.rounds import ENOUGH, Rounds, add_up
-from biaskit.measures.probe.rows import fault_of
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
-from biaskit.measures.probe.stored_design import design_signature, read_design
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.options import IN_MEMORY
+from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
+from biaskit.runs.score_rows import fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
-from biaskit.study.keys import ProbeStudy
 from biaskit.tables.coverage import WEAK, better_form, coverage_of, is_under
 from biaskit.tables.query import Row, grouped, in_main_setting, where
 from biaskit.tables.sets import TableSet
@@ -41,32 +43,54 @@ CHOICES = ("interval", "min_coverage", "on_prefix", "margin", "conclusion", "see
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 
 
-def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
-    """Make every table of a run from its rows; the caller may add to the set, and writes it."""
+def tables(
+    run: Path,
+    overrides: Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,  # noqa: ARG001
+) -> TableSet:
+    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
+    made = _tables_of_rows(run, overrides)
+    manifest = read_manifest(run)
+    models = list(manifest["models"])
+    if len(models) > 1:
+        design = read(manifest["resolved"], overrides)
+        margins = design.study.margin
+        rows, notes = between_models(
+            made.rows("probe_cells"),
+            groups=design.groups,
+            models=models,
+            margins=margins,
+            run=str(run),
+            asked=PromptTexts(design.question()),  # templates of one frame are one unit
+        )
+        made.notes += notes
+        made.add(
+            "tests", merge_tests(made.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
+        )
+    return made
+
+
+def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
+    """Make every table of a run from its rows but those between its models."""
     manifest, tables = read_manifest(run), TableSet(run)
-    design = read_design(manifest["resolved"], overrides)
+    design = read(manifest["resolved"], overrides)
     reading = Reading()
     answerers = Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
     cells, study = stored.cells, design.study
     in_order = [x.cell for x in cells]
-    if design.pairs:
-        estimators = {x.cell.model: x.estimator for x in cells if x.estimator}
-        rows_by_table = pair_tables(in_order, stored.sentences, estimators, design.pairs, study.margin)
-        rows_by_table["tests"] = adjust(rows_by_table["tests"], Rule(strict=study.strict))
-    else:
-        rows_by_table = effect_tables(
-            cells,
-            groups=design.groups,
-            contrast=design.contrast,
-            strict=study.strict,
-            levels=design.levels,
-            floor=study.min_coverage,
-            interval=study.interval,
-            margins=study.margin,
-            seed=study.seed,
-            frames=design.frames,
-        )
+    rows_by_table = effect_tables(
+        cells,
+        groups=design.groups,
+        contrast=design.contrast,
+        strict=study.strict,
+        levels=design.levels,
+        floor=study.min_coverage,
+        interval=study.interval,
+        margins=study.margin,
+        seed=study.seed,
+        frames=design.frames,
+    )
     rows_by_table["probe_next"] = stored.said_next.rows(in_order)
     answers = stored.answers
     n_unused = stored.n_unused + read_continuations(run, manifest, answers, reading, answerers)
@@ -83,10 +107,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
     notes = [*reading.notes, *answerers.notes(manifest["models"], study)]
-    if design.pairs:
-        notes += [*design.notes, *notes_of_pairs(rows_by_table)]
-    else:
-        notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
+    notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
     if n_unused:
         notes.append(f"{n_unused} stored rows are not part of this study and were not used")
     choices = {name: value for name, value in study.model_dump().items() if name in CHOICES}
@@ -95,7 +116,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         "choices": {**choices, "contrast": list(design.contrast)},
         "methods": METHODS_VERSION,
         "scoring": SCORING_VERSION,
-        "signature": design_signature(design, manifest["models"]),
+        "signature": design.sign(manifest["models"]),
         "rows_digest": stored.digest,
         "n_cells": len(cells),
         "answered": answerers.record(),
@@ -115,7 +136,6 @@ class _StoredCells:
     n_open: int  # cells that were begun and need another round of draws
     answers: AnswersOfRun  # that sampling drew
     said_next: SaidNext  # the tokens after the prompts, where rows keep them
-    sentences: list[Sequence[Mapping[str, Any]] | None]  # of pairs: the expressions of each cell
     expressions: Mapping[tuple[str, str, int], Sequence[Mapping[str, Any]]]
     """(model, bias type, template) → the expressions of one of its rows, with their tokens."""
 
@@ -134,7 +154,6 @@ def _read_cells(
     expressions: dict[tuple[str, str, int], Sequence[Mapping[str, Any]]] = {}
     said_next, answers = SaidNext(), AnswersOfRun(design)
     n_unused = n_open = 0
-    sentences: list[Sequence[Mapping[str, Any]] | None] = [None] * (len(cells) if design.pairs else 0)
 
     def shares(i: int, row: Mapping[str, Any] | None) -> CellShares:
         return cell_shares(
@@ -156,10 +175,6 @@ def _read_cells(
         answerers.add_answers(row)
         for i in answered:
             wording = cells[i].model, cells[i].bias_type, cells[i].template_id
-            if design.pairs:
-                sentences[i], digests[i] = row["expressions"], _digest(row)
-                shares_of[i] = CellShares(cells[i], row["estimator"], None, None, None)
-                continue
             expressions.setdefault(wording, row["expressions"])
             said_next.add(cells[i], row, study.word_boundary)
             if "counts" in row:
@@ -181,7 +196,7 @@ def _read_cells(
         n_unused += len(rows_of_cell) - len(used)
     all_cells = [x or shares(i, None) for i, x in enumerate(shares_of)]
     digest = hashlib.sha256(b"".join(digests)).hexdigest()
-    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, sentences, expressions)
+    return _StoredCells(all_cells, digest, n_unused, n_open, answers, said_next, expressions)
 
 
 _ANSWERED = ("k", "listed", "may_hide", "listed_next", "draws", "counts")

@@ -11,11 +11,10 @@ from typing import Any
 from biaskit.errors import AskingStopped, ModelError
 from biaskit.measures.probe.answers import AnswersOfRun
 from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import places_of
 from biaskit.measures.probe.rounds import Rounds
-from biaskit.measures.probe.rows import fault_of, row_of
 from biaskit.measures.probe.scoring import CellWork
-from biaskit.measures.probe.stored_design import design_signature
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.progress import ModelPlan
@@ -23,6 +22,8 @@ from biaskit.records import Failed, PromptForm, Scored, ScoreRequest
 from biaskit.runs.course import Pending, ask, plan_work
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import write_manifest
+from biaskit.runs.score_rows import fault_of, row_of
+from biaskit.runs.score_work import ScoreWork
 from biaskit.runs.session import Session
 from biaskit.runs.store import Reading, RowWriter, StoredRows, read_rows, rows_file
 
@@ -67,7 +68,7 @@ def _continue(
         # By this fingerprint and estimator the analysis finds the rows.
         fingerprint = scorer.identity.fingerprint
         entry["continuations"] = {"fingerprint": fingerprint, "estimator": work.estimator.in_key()}
-        session.manifest["signature"] = design_signature(design, session.manifest["models"])
+        session.manifest["signature"] = design.sign(session.manifest["models"])
         write_manifest(session.run, session.manifest)
         ask(work, session, writer, starts=0)
     except ModelError as error:
@@ -85,58 +86,64 @@ class _ContinuationWork(CellWork):
 
     engine = ROWS
     extra = True
-    _done = 0
 
     def pending(self) -> Sequence[ScoreRequest]:
         """List the rounds that have no row."""
-        self._asked = {
-            asked.key: (cell, asked)
-            for cell, request in zip(self.cells.cells, self.cells.requests, strict=True)
-            for asked in (self.rounds.request(request, number) for number in range(self.rounds.most))
-        }
+        self._asked = {}
+        for cell, request in zip(self.cells.cells, self.cells.requests, strict=True):
+            for number in range(self.rounds.most):
+                asked = self.rounds.request(request, number)
+                self._asked[asked.key] = cell, asked
         return [request for key, (_, request) in self._asked.items() if key not in self.stored.values]
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Plan the rounds that have no row."""
-        due, size = pending.requests, self.rounds.size
+        due, n, size = pending.requests, len(self._asked), self.rounds.size
         plan = self.model.plan_scores(due)
-        self._batches, self._n_due = plan.batches, len(due)
-        return ModelPlan(
+        self.batches, self.n_due = plan.batches, len(due)
+        planned = ModelPlan(
             run=session.run,
             label=self.label,
             form=self.form,
-            n_cells=len(self._asked) * size,
-            n_stored=(len(self._asked) - len(due)) * size,
+            n_cells=n * size,
+            n_stored=(n - len(due)) * size,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,
-            new_tokens=plan.new_tokens_max,
-            seconds=self.model.estimate_seconds(plan.batches) if due else 0.0,
+            seconds=0.0,
             unit="continuations",
             estimator="sampling",
-            calls=plan.calls if due and self.model.identity.where == "api" else None,
-            cost=plan.cost_max if due else 0.0,
+        )
+        if not due:
+            return planned
+        seconds = self.model.estimate_seconds(plan.batches)
+        calls = plan.calls if self.model.identity.where == "api" else None
+        return replace(
+            planned, new_tokens=plan.new_tokens_max, seconds=seconds, calls=calls, cost=plan.cost_max
         )
 
-    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:
         """Ask the planned batches."""
-        for group in self.model.score(self._batches):
-            self._done += len(group)
-            yield group
+        return ScoreWork.answers(self, session)
 
     def row(self, answer: Scored) -> dict[str, Any]:
         """Make the row of continuations.jsonl for an answer."""
         cell, request = self._asked[answer.key]
-        row = row_of(answer, cell, request.prompt, self.estimator, self.rounds.number_of(request))
+        row = row_of(
+            answer, scope_of_cell(cell), request.prompt, self.estimator, self.rounds.number_of(request)
+        )
         return {**row, "model_key": self.cells.model_key}
 
     def failures(self, answers: Sequence[Scored | Failed]) -> Sequence[Scored | Failed]:
         """Pick the failed answers, worded so that they are not taken for failed probabilities."""
-        failed = [answer for answer in answers if isinstance(answer, Failed)]
-        return [replace(answer, reason=f"its continuations: {answer.reason}") for answer in failed]
+        failed = []
+        for answer in answers:
+            if isinstance(answer, Failed):
+                failed.append(replace(answer, reason=f"its continuations: {answer.reason}"))
+        return failed
 
     def progress(self) -> tuple[str, int, int]:
         """Count the rounds that were answered, of those that were due."""
-        return self.label, self._done, self._n_due
+        return self.label, self.n_done, self.n_due
 
 
 # --- and read back ----------------------------------------------------------------------------------------
@@ -150,8 +157,10 @@ def read_continuations(
     if not path.exists():
         return 0
     # The keys of continuations rest on a fingerprint and an estimator of their own.
-    entries = {label: entry for label, entry in manifest["models"].items() if entry.get("continuations")}
-    models = {label: {**entry, **entry["continuations"]} for label, entry in entries.items()}
+    models = {}
+    for label, entry in manifest["models"].items():
+        if entry.get("continuations"):
+            models[label] = {**entry, **entry["continuations"]}
     answers.cells = {cell: counts for cell, counts in answers.cells.items() if cell.model not in models}
     cells, places = places_of({"models": models}, design)
     seen: set[tuple[int, int]] = set()

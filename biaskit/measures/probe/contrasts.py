@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from biaskit.common.wording import joined
+from biaskit.measures.probe.arms import scope_of
 from biaskit.records import NO_INSTRUCTION, Cell
 from biaskit.stats.arms import (
     FEMALE_DOMINATED,
@@ -27,57 +29,46 @@ from biaskit.stats.contrasts import (
     between_groups,
     estimate_only,
     gaps_between_groups,
-    scope_of,
     within_jobs,
 )
-from biaskit.stats.crossed import joined
 
 Interval = Literal["crossed", "bootstrap"]
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """The choices of a study that reach its tables."""
+class StudyCells:
+    """The cells of a study by arm, and the choices that reach its tables."""
 
+    blocks: Mapping[Arm, CrossedCells]
+    group_of: Mapping[str, str]  # job → job group, in study order
+    labour_of: Mapping[str, float | None]
     groups: tuple[str, ...]  # gender groups, in the order of the cells' shares
     contrast: tuple[str, str]  # first minus second
     levels: Mapping[str, tuple[int, ...]]  # level of abstraction → its instructions
     margins: Mapping[str, float]  # quantity → margin of equivalence
     seed: int
     floor: float  # cells of less coverage are counted
-    interval: Interval
+    interval: Interval  # of probe_jobs and probe_groups
 
 
-@dataclass(frozen=True, slots=True)
-class _Study:
-    blocks: Mapping[Arm, CrossedCells]
-    group_of: Mapping[str, str]  # job → job group, in study order
-    labour_of: Mapping[str, float | None]
-    choices: Choices
-
-
-def contrast_rows(
-    blocks: Mapping[Arm, CrossedCells],
-    group_of: Mapping[str, str],
-    labour_of: Mapping[str, float | None],
-    choices: Choices,
-) -> list[Row]:
+def contrast_rows(study: StudyCells) -> list[Row]:
     """Make every contrast within a model (methods/tests#contrasts); its p-values are not adjusted yet."""
-    study = _Study(blocks, group_of, labour_of, choices)
     makers = (_groups, _asymmetry, _instructions, _levels, _settings, _effects, _bias_types, _labour)
-    return [row for maker in makers for row in maker(study)]
+    rows: list[Row] = []
+    for maker in makers:
+        rows += maker(study)
+    return rows
 
 
-def arms_of_levels(
-    blocks: Mapping[Arm, CrossedCells], levels: Mapping[str, tuple[int, ...]]
-) -> Iterator[tuple[Arm, dict[str, list[CrossedCells]]]]:
+def arms_of_levels(study: StudyCells) -> Iterator[tuple[Arm, dict[str, list[CrossedCells]]]]:
     """Pair each arm without an instruction with the levels that were run, each with its blocks."""
-    for none in dict.fromkeys(arm._replace(instruction_id=NO_INSTRUCTION) for arm in blocks):
-        run = {
-            level: [blocks[arm] for i in ids if (arm := none._replace(instruction_id=i)) in blocks]
-            for level, ids in levels.items()
-        }
-        yield none, {level: members for level, members in run.items() if members}
+    for none in dict.fromkeys(arm._replace(instruction_id=NO_INSTRUCTION) for arm in study.blocks):
+        run: dict[str, list[CrossedCells]] = {}
+        for level, ids in study.levels.items():
+            arms = (none._replace(instruction_id=i) for i in ids)
+            if members := [study.blocks[arm] for arm in arms if arm in study.blocks]:
+                run[level] = members
+        yield none, run
 
 
 def arm_of(cell: Cell) -> Arm:
@@ -86,30 +77,30 @@ def arm_of(cell: Cell) -> Arm:
 
 
 def _each_group_and_gender(
-    study: _Study, block: CrossedCells, scope: Scope
+    study: StudyCells, block: CrossedCells, scope: Scope
 ) -> Iterator[tuple[Scope, int, list[int]]]:
     for job_group, rows in rows_of_groups(block.jobs, study.group_of).items():
-        for k, gender in enumerate(study.choices.groups):
+        for k, gender in enumerate(study.groups):
             yield replace(scope, gender=gender, group_a=job_group, group_b=job_group), k, rows
 
 
 # --- between groups of jobs ------------------------------------------------------------------------
 
 
-def _groups(study: _Study) -> Iterator[Row]:
+def _groups(study: StudyCells) -> Iterator[Row]:
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
         shares = block.shares_at(templates)
         rows_of = rows_of_groups(block.jobs, study.group_of)
         for group_a, group_b in group_pairs(list(rows_of)):
-            for k, gender in enumerate(study.choices.groups):
+            for k, gender in enumerate(study.groups):
                 scope = replace(scope_of(arm, "groups"), gender=gender, group_a=group_a, group_b=group_b)
                 a, b = shares[k, rows_of[group_a]], shares[k, rows_of[group_b]]
-                yield from between_groups(a, b, scope=scope, margins=study.choices.margins, note=note)
+                yield from between_groups(a, b, scope=scope, margins=study.margins, note=note)
 
 
-def _asymmetry(study: _Study) -> Iterator[Row]:
-    genders = study.choices.groups
+def _asymmetry(study: StudyCells) -> Iterator[Row]:
+    genders = study.groups
     if "male" not in genders or "female" not in genders:
         return
     for arm, block in study.blocks.items():
@@ -123,13 +114,13 @@ def _asymmetry(study: _Study) -> Iterator[Row]:
         scope = replace(
             scope_of(arm, "groups"), quantity="asymmetry", group_a=MALE_DOMINATED, group_b=FEMALE_DOMINATED
         )
-        yield from between_groups(a, b, scope=scope, margins=study.choices.margins, note=note)
+        yield from between_groups(a, b, scope=scope, margins=study.margins, note=note)
 
 
 # --- the same jobs in two arms ---------------------------------------------------------------------
 
 
-def _instructions(study: _Study) -> Iterator[Row]:
+def _instructions(study: StudyCells) -> Iterator[Row]:
     for arm, block in study.blocks.items():
         none = study.blocks.get(arm._replace(instruction_id=NO_INSTRUCTION))
         if none is not None and none is not block:
@@ -137,8 +128,8 @@ def _instructions(study: _Study) -> Iterator[Row]:
             yield from _two_arms(study, [block], [none], scope)
 
 
-def _levels(study: _Study) -> Iterator[Row]:
-    for arm, run in arms_of_levels(study.blocks, study.choices.levels):
+def _levels(study: StudyCells) -> Iterator[Row]:
+    for arm, run in arms_of_levels(study):
         none = study.blocks.get(arm)
         if none is None:
             continue
@@ -147,7 +138,7 @@ def _levels(study: _Study) -> Iterator[Row]:
             yield from _two_arms(study, members, [none], scope)
 
 
-def _settings(study: _Study) -> Iterator[Row]:
+def _settings(study: StudyCells) -> Iterator[Row]:
     for arm, block in study.blocks.items():
         plain = study.blocks.get(arm._replace(setting="plain"))
         if arm.setting == "dialogue" and plain is not None:
@@ -155,14 +146,14 @@ def _settings(study: _Study) -> Iterator[Row]:
             yield from _two_arms(study, [block], [plain], scope)
 
 
-def _effects(study: _Study) -> Iterator[Row]:
+def _effects(study: StudyCells) -> Iterator[Row]:
     """Contrast the instruction's effect in the dialogue with its effect in the plain setting."""
     for arm in study.blocks:
         if arm.setting != "dialogue" or arm.instruction_id == NO_INSTRUCTION:
             continue
         none, plain = arm._replace(instruction_id=NO_INSTRUCTION), arm._replace(setting="plain")
         arms = (arm, none, plain, none._replace(setting="plain"))
-        if any(needed not in study.blocks for needed in arms):
+        if not {*arms} <= study.blocks.keys():
             continue
         blocks = [study.blocks[needed] for needed in arms]
         templates, note = complete_in_all(blocks)
@@ -176,26 +167,24 @@ def _effects(study: _Study) -> Iterator[Row]:
         for each, k, rows in _each_group_and_gender(study, blocks[0], scope):
             a = with_dialogue[k, rows] - no_dialogue[k, rows]
             b = with_plain[k, rows] - no_plain[k, rows]
-            yield from within_jobs(a, b, scope=each, margins=study.choices.margins, note=note, limit=2.0)
+            yield from within_jobs(a, b, scope=each, margins=study.margins, note=note, limit=2.0)
 
 
-def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
+def _two_arms(study: StudyCells, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
     """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
     templates, note = complete_in_all([*a, *b])
-    mean_a, mean_b = (mean_of([block.shares_at(templates) for block in arms]) for arms in (a, b))
+    mean_a = mean_of([block.shares_at(templates) for block in a])
+    mean_b = mean_of([block.shares_at(templates) for block in b])
     for each, k, rows in _each_group_and_gender(study, a[0], scope):
-        yield from within_jobs(
-            mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.choices.margins, note=note
-        )
+        yield from within_jobs(mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.margins, note=note)
     if scope.contrast == "instructions":
-        rows_of, choices = rows_of_groups(a[0].jobs, study.group_of), study.choices
-        change = mean_a - mean_b
+        rows_of = rows_of_groups(a[0].jobs, study.group_of)
         yield from gaps_between_groups(
-            change, rows_of, choices.groups, scope=scope, margins=choices.margins, note=note
+            mean_a - mean_b, rows_of, study.groups, scope=scope, margins=study.margins, note=note
         )
 
 
-def _bias_types(study: _Study) -> Iterator[Row]:
+def _bias_types(study: StudyCells) -> Iterator[Row]:
     """Contrast the bias types, each over its own complete templates: they have none in common."""
     for arm, implicit in study.blocks.items():
         explicit = study.blocks.get(arm._replace(bias_type="explicit"))
@@ -213,26 +202,25 @@ def _bias_types(study: _Study) -> Iterator[Row]:
 # --- against labour statistics ---------------------------------------------------------------------
 
 
-def _labour(study: _Study) -> Iterator[Row]:
-    first, second = study.choices.contrast
-    k, other = (study.choices.groups.index(group) for group in (first, second))
+def _labour(study: StudyCells) -> Iterator[Row]:
+    first, _ = study.contrast
+    k, other = map(study.groups.index, study.contrast)
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
         # The labour force counts two genders: what is neither would pass for a flatter line.
         both = block.shares_at(templates)
         shares = part_of_two(both[k], both[other])
-        stated = (study.labour_of[job] for job in block.jobs)
-        labour = np.array([np.nan if share is None else share for share in stated], dtype=np.float64)
+        labour = np.array([study.labour_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
         scope = replace(scope_of(arm, "labour"), quantity=f"{first}_share~labour_female_share", gender=first)
-        parts: list[tuple[str | None, list[int]]] = [(None, list(range(len(block.jobs))))]
-        # A group without a name would write the row of all jobs a second time.
-        parts += [(name, rows) for name, rows in rows_of_groups(block.jobs, study.group_of).items() if name]
-        for job_group, rows in parts:
+        parts: dict[str | None, list[int]] = {None: list(range(len(block.jobs)))}
+        parts.update(rows_of_groups(block.jobs, study.group_of).items())
+        parts.pop("", None)  # a group without a name would write the row of all jobs a second time
+        for job_group, rows in parts.items():
             yield from against_labour(
                 shares[rows],
                 labour[rows],
                 scope=replace(scope, group_a=job_group, group_b=job_group),
-                margins=study.choices.margins,
-                seed=study.choices.seed,
+                margins=study.margins,
+                seed=study.seed,
                 note=note,
             )

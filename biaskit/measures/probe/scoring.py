@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from biaskit.errors import ModelError, RunError, StudyError
+from biaskit.errors import ModelError, StudyError
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.power import plan_sentence
+from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.rounds import OpenCells, Rounds
-from biaskit.measures.probe.rows import row_of
-from biaskit.measures.probe.stored_design import compatibility, describe_design, design_signature
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
-from biaskit.records import PROBE_FORMS, Failed, Plan, PromptForm, Scored, ScoreRequest
-from biaskit.runs.course import Pending, Work, ask_models
-from biaskit.runs.manifest import estimator_of, model_entry
+from biaskit.records import PROBE_FORMS, Failed, PromptForm, Scored, ScoreRequest
+from biaskit.runs.course import Pending, ask_models
 from biaskit.runs.rows import NoRow
+from biaskit.runs.score_rows import row_of
+from biaskit.runs.score_work import ScoreWork, entry_of_scorer
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
-from biaskit.study.keys import ProbeStudy
 
 Json = dict[str, Any]
-Batches = Sequence[tuple[ScoreRequest, ...]]
 Look = Callable[[ContinuationScorer, PromptForm], None]
 CHAT_FIRST: tuple[PromptForm, ...] = ("chat-prefill", "raw", "chat-continue")
 
@@ -42,10 +40,10 @@ def score_cells(
     scorers = session.begin(
         "probe",
         study.name,
-        question=partial(compatibility, design),
-        resolved=lambda: describe_design(design) if resolved is None else resolved,
+        question=design.question,
+        resolved=lambda: design.describe() if resolved is None else resolved,
     )
-    forms = _take_sentences(scorers, session) if design.pairs else _choose_forms(study, scorers, session)
+    forms = _choose_forms(study, scorers, session)
     stored: StoredRows[int] = StoredRows(matched_draws, 0)
 
     def work_of(label: str) -> CellWork:
@@ -54,10 +52,10 @@ def score_cells(
         return CellWork(design, scorers[label], forms[label], stored, session.shard)
 
     def entry_of(label: str) -> Json:
-        return _entry(session, scorers[label], forms[label])
+        return entry_of_scorer(session, scorers[label], forms[label])
 
     models = {label: scorers[label] for label in forms}
-    ask_models(session, study, models, stored, work_of, entry_of, partial(design_signature, design))
+    ask_models(session, study, models, stored, work_of, entry_of, design.sign)
     return session.outcome
 
 
@@ -69,7 +67,7 @@ def matched_draws(row: Mapping[str, Any]) -> int:
     return sum(counts.values())
 
 
-class CellWork(Work[int]):
+class CellWork(ScoreWork[int]):
     """One model's cells: a request for each, or one for each round of its draws."""
 
     engine = "probe"
@@ -83,14 +81,14 @@ class CellWork(Work[int]):
         shard: Shard,
         rounds: Rounds | None = None,
     ) -> None:
-        super().__init__(scorer, form, stored)
-        self.design, self.estimator = design, scorer.estimator_for(form)
-        fingerprint = scorer.identity.fingerprint
-        self.cells = PlannedCells(design, self.label, form, fingerprint, self.estimator.in_key(), shard)
-        self.rounds = rounds or Rounds.up_to(self.estimator.draws, design.study.max_samples_per_prompt)
+        identity, estimator = scorer.identity, scorer.estimator_for(form)
+        self.cells = PlannedCells(
+            design, identity.label, form, identity.fingerprint, estimator.in_key(), shard
+        )
+        super().__init__(scorer, form, stored, self.cells.requests)
+        self.design = design
+        self.rounds = rounds or Rounds.up_to(estimator.draws, design.study.max_samples_per_prompt)
         self._places: dict[str, int] = {}  # key of a cell → its place
-        self._batches: Batches = ()
-        self._n_due = 0
 
     def planned(self) -> Iterator[ScoreRequest]:
         """Each cell's rounds, up to the first that is not stored."""
@@ -110,53 +108,21 @@ class CellWork(Work[int]):
         """The template and the job of a request."""
         for cell, request in zip(self.cells.cells, self.cells.requests, strict=True):
             if any(self.rounds.request(request, number).key == key for number in range(self.rounds.most)):
-                if self.design.pairs:
-                    pair = self.design.pairs[cell.template_id - 1]
-                    return f"pair {pair.item!r} {pair.language}".strip()
                 return f"{cell.bias_type} template {cell.template_id}, job {cell.job!r}"
         return ""
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Of each open cell's next round, with what all rounds up to the cap would take."""
-        scorer, requests, due = self.model, self.cells.requests, pending.requests
-        plan: Plan[ScoreRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
-        seconds: float | None = 0.0
-        if due:
-            # Where neighbours share a forward, batches are cut from all cells, so that a resumed run has
-            # those of an unbroken one, and each that holds a request without a row is asked.
-            whole, stored = scorer.whole_batches, self.stored.values
-            plan = scorer.plan_scores(requests if whole else due)
-            self._batches = plan.batches
-            if whole and stored:
-                self._batches = [b for b in plan.batches if any(r.key not in stored for r in b)]
-            seconds = scorer.estimate_seconds(self._batches)
-            # What the expressions' tokens have in common belongs beside the numbers at every later reading.
-            session.manifest["models"].setdefault(self.label, {})["notes"] = list(plan.notes)
-        self._n_due = len(due)
-        over_network = bool(due) and scorer.identity.where == "api"
-        draws, of_demo = self.estimator.draws, scorer.identity.spec == "demo-base"
-        shown = ModelPlan(
-            run=session.run,
-            label=self.label,
-            form=self.form,
-            n_cells=len(requests),
-            n_stored=len(requests) - pending.n_before,
-            n_taken=pending.n_before - len(due),
-            taken_from=pending.sources,
-            n_batches=len(self._batches),
-            prompt_tokens=plan.prompt_tokens,
-            seconds=seconds,
-            notes=plan.notes,
-            estimator=self.estimator.name,
-            calls=plan.calls if over_network else None,
-            cost=plan.cost_max,
-            shows=plan_sentence(
-                *(self.design, self.estimator.name, draws), of_demo=of_demo, n_models=len(session.models)
-            )
-            if session.shard.whole and not self.design.pairs
-            else "",
+        plan = super().plan(pending, session)
+        return plan if not pending.requests or self.estimator.draws is None else self._with_all_rounds(plan)
+
+    def shows(self, session: Session[Any]) -> str:
+        """Say which difference between groups of jobs the plan could show."""
+        return plan_sentence(
+            *(self.design, self.estimator.name, self.estimator.draws),
+            of_demo=self.model.identity.spec == "demo-base",
+            n_models=len(session.models),
         )
-        return self._with_all_rounds(shown) if due and draws is not None else shown
 
     def _with_all_rounds(self, plan: ModelPlan) -> ModelPlan:
         """The plan with what all rounds up to the cap would take."""
@@ -179,48 +145,21 @@ class CellWork(Work[int]):
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
         """The planned batches, and the rounds that follow from their answers."""
         self._places = {request.key: place for place, request in enumerate(self.cells.requests)}
-        yield from self._open.score(self.model, self._batches)
+        yield from self._open.score(self.model, self.batches)
 
     def row(self, answer: Scored) -> Json:
         """A row of probe.jsonl."""
         key, number = self._open.place(answer.key)
         place = self._places[key]
         cell, prompt = self.cells.cells[place], self.cells.prompts[place]
-        return {**row_of(answer, cell, prompt, self.estimator, number), "model_key": self.cells.model_key}
+        return {
+            **row_of(answer, scope_of_cell(cell), prompt, self.estimator, number),
+            "model_key": self.cells.model_key,
+        }
 
     def progress(self) -> tuple[str, int, int]:
         """Cells that need no further round, of those that were due."""
-        return self.label, self._n_due - self._open.n_left, self._n_due
-
-
-def _entry(session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm) -> Json:
-    """A model's entry in the manifest; a folder holds one estimator of a model."""
-    label = scorer.identity.label
-    entry, earlier = model_entry(scorer.identity, form), session.manifest["models"].get(label, {})
-    entry["estimator"] = scorer.estimator_for(form).in_key()
-    before = earlier["estimator"] if earlier else entry["estimator"]
-    if before != entry["estimator"] and earlier.get("prompt_form") == form:
-        raise RunError(
-            f"{session.run} has {label} with another estimator: {estimator_of(earlier)}, this command's is"
-            f" {estimator_of(entry)}. Choose another --out."
-        )
-    kept = {name: earlier[name] for name in ("continuations", "reach") if name in earlier}
-    return entry | {name: earlier.get(name) for name in ("batch_size", "notes")} | kept
-
-
-def _take_sentences(
-    scorers: Mapping[str, ContinuationScorer], session: Session[ContinuationScorer]
-) -> dict[str, PromptForm]:
-    """Leave out the models that do not give the probability of a whole sentence."""
-    forms: dict[str, PromptForm] = {}
-    for label, scorer in scorers.items():
-        try:
-            scorer.estimator_for("sentence")
-        except ModelError as error:
-            session.leave_out(label, ModelError(f"{label}: {error}"))
-        else:
-            forms[label] = "sentence"
-    return forms
+        return self.label, self.n_due - self._open.n_left, self.n_due
 
 
 def _choose_forms(

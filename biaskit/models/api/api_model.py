@@ -87,7 +87,8 @@ class ApiModel:
             body |= {"prompt": prompt.text, "max_tokens": new_tokens}
         else:
             body |= {"messages": self._messages(prompt), **for_template(self.connection.options.thinking)}
-            body |= CONTINUED if prompt.prefill and capabilities.prefill == "flagged" else {}
+            if prompt.prefill and capabilities.prefill == "flagged":
+                body |= CONTINUED
             body |= {capabilities.chat_limit: new_tokens}
         body |= {name: value for name, value in settings.items() if name not in capabilities.refused}
         body |= capabilities.neutral

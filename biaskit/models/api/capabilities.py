@@ -93,10 +93,11 @@ class Capabilities:
     def estimators(self, form: PromptForm, forced: str = "auto") -> tuple[EstimatorName, ...]:
         """Return the estimators that it passes in a prompt form, the strongest first."""
         able: dict[EstimatorName, bool] = {}
+        ladder = LADDER
         if form == "sentence":  # one call for a sentence, where selected ids take one for each token
             able = {"echo": self.echo, "selected-ids": self.selected_ids}
-            return tuple(name for name in reversed(LADDER) if able.get(name) and forced in ("auto", name))
-        if form == "raw":
+            ladder = LADDER[::-1]
+        elif form == "raw":
             able = {
                 "selected-ids": self.selected_ids,
                 "echo": self.echo,
@@ -109,26 +110,31 @@ class Capabilities:
                 "top-k": usable and self.chat_k > 0 and not self.reasoning,
                 "sampling": usable and self.draws and not (self.reasoning and form == "chat-prefill"),
             }
-        return tuple(name for name in LADDER if able.get(name) and forced in ("auto", name))
+        return tuple(name for name in ladder if able.get(name) and forced in ("auto", name))
 
     def estimator(self, form: PromptForm, scoring: ScoringOptions) -> Estimator:
         """Return the strongest estimator in a form. Raises `ModelError`, with the reason, if it has none."""
         forced = scoring.estimator
         names = self.estimators(form, forced)
         if not names:
-            problem = "echo" if form == "sentence" else forced if form == "raw" else f"{forced}, chat"
-            why = self.problems.get(problem) or self.problems.get(form) or "the endpoint does not offer it"
-            wanted = "no estimator is possible" if forced == "auto" else f"{forced} is not possible"
-            can = sorted({f"{f}: {', '.join(e)}" for f in PROBE_FORMS if (e := self.estimators(f))})
-            raise ModelError(
-                f"{wanted} in prompt format {form} ({why})."
-                + (f" It supports {'; '.join(can)}." if can else " `biaskit doctor` shows what it supports.")
-            )
+            raise ModelError(self._why_not(form, forced))
         if names[0] == "top-k":
             return Estimator("top-k", k=min(scoring.k, self.completions_k if form == "raw" else self.chat_k))
         if names[0] == "sampling":
             return Estimator("sampling", draws=scoring.draws, max_new_tokens=tokens_for(scoring.longest))
         return Estimator(names[0])
+
+    def _why_not(self, form: PromptForm, forced: str) -> str:
+        """Say why no estimator is possible in a form, and what is possible instead."""
+        problem = forced if form == "raw" else f"{forced}, chat"
+        if form == "sentence":
+            problem = "echo"
+        why = self.problems.get(problem) or self.problems.get(form) or "the endpoint does not offer it"
+        wanted = "no estimator is possible" if forced == "auto" else f"{forced} is not possible"
+        able = {other: ", ".join(self.estimators(other)) for other in PROBE_FORMS}
+        listed = "; ".join(f"{other}: {names}" for other, names in sorted(able.items()) if names)
+        instead = f"It supports {listed}." if listed else "`biaskit doctor` shows what it supports."
+        return f"{wanted} in prompt format {form} ({why}). {instead}"
 
     def tokens(self, text: str) -> int:
         """Estimate the tokens of a text from what the endpoint counted before."""

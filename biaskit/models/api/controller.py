@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
 from biaskit.errors import AskingStopped
 from biaskit.models.api.meter import Meter
@@ -103,7 +102,6 @@ class Controller:
         """Set another policy; call only while nothing is under way."""
         self.policy = policy
         self.places = Places(policy.at_once)
-        self._backoff = wait_random_exponential(policy.first_wait, policy.longest_wait)
 
     def stop(self, reason: str) -> AskingStopped:
         """Send nothing more; requests in flight may still be answered. Returns the error to raise."""
@@ -118,72 +116,70 @@ class Controller:
         """
         if not self._under_way:  # earlier failures say nothing about the server now
             self._failures, self._last_good = 0, time.monotonic()
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type((Unavailable, BadAnswer)),
-            stop=self._is_over,
-            wait=self._backoff,
-            sleep=self._sleep,
-            before_sleep=self._note_repetition,
-            retry_error_callback=_give_up,
-        )
-        next_call = call
-
-        async def attempt() -> T:
-            nonlocal next_call
-            try:
-                return await self._within_limits(next_call, read, seconds)
-            except BadAnswer:
-                next_call = call.drawn_anew()
-                raise
-
         self._under_way += 1
         try:
             async with self.places:  # kept between attempts: a server in trouble gets fewer requests
-                return await retrying(attempt)
+                return await self._until_answered(call, read, seconds)
         finally:
             self._under_way -= 1
 
-    def _is_over(self, state: RetryCallState) -> bool:
-        trouble, most = _trouble_of(state), self.policy.attempts
-        if isinstance(trouble, BadAnswer):
-            most = min(most, self.policy.attempts_at_answers)
-        elif isinstance(trouble, Unavailable) and trouble.overload and trouble.reached:
-            most = min(most, self.policy.attempts_in_time)
-        return state.attempt_number >= most or (state.seconds_since_start or 0) > self.policy.longest_call
+    async def _until_answered(self, call: Call, read: Callable[[Reply], T], seconds: float | None) -> T:
+        """Send a request again until it has an answer, patience ends, or nothing more is asked."""
+        began = refused_since = time.monotonic()
+        attempt, refusals, asked = 1, 0, call
+        while True:
+            while self._resume_at > time.monotonic() and not self.stopped:  # others may move it
+                await self._sleep(self._resume_at - time.monotonic())
+            try:
+                return await self._sent(asked, read, seconds)
+            except RateLimited as trouble:
+                self._delay_all(trouble, refusals, refused_since)
+                refusals += 1
+            except (Unavailable, BadAnswer) as trouble:
+                patient = time.monotonic() - began <= self.policy.longest_call
+                if attempt >= self._most_attempts(trouble) or not patient:
+                    reached = not isinstance(trouble, Unavailable) or trouble.reached
+                    raise GaveUp(f"{trouble} ({attempt} attempts)", reached=reached) from None
+                self._count_repetition(f"sent again: {trouble}")
+                if isinstance(trouble, BadAnswer):
+                    asked = call.drawn_anew()
+                longest = min(self.policy.longest_wait, self.policy.first_wait * 2 ** (attempt - 1))
+                # Drawn, so that requests that failed together do not come back together.
+                await self._sleep(random.uniform(0, longest))  # noqa: S311
+                attempt += 1
+                refusals, refused_since = 0, time.monotonic()
 
-    def _note_repetition(self, state: RetryCallState) -> None:
+    def _most_attempts(self, trouble: Unavailable | BadAnswer) -> int:
+        policy = self.policy
+        if isinstance(trouble, BadAnswer):
+            return min(policy.attempts, policy.attempts_at_answers)
+        if trouble.overload and trouble.reached:
+            return min(policy.attempts, policy.attempts_in_time)
+        return policy.attempts
+
+    def _delay_all(self, trouble: RateLimited, refusals: int, refused_since: float) -> None:
+        """Let all requests wait after a 429. Raises `AskingStopped` if that would take too long."""
+        policy, now = self.policy, time.monotonic()
+        self.places.halve()
+        doubled = policy.first_wait * 2 ** min(refusals, 10)
+        wait = trouble.wait or min(policy.longest_wait, doubled)
+        if wait > policy.longest_pause:
+            reason = f"the server asks to wait {duration(wait)} ({trouble}). Rerun the command then"
+            raise self.stop(reason) from None
+        if now + wait - refused_since > policy.longest_call:
+            minutes = policy.longest_call / 60
+            raise self.stop(f"the server has refused every request for {minutes:.0f} min") from None
+        self._count_repetition(f"the server asks to slow down: {wait:.1f} s ({trouble})")
+        self._resume_at = max(self._resume_at, now + wait)
+
+    def _count_repetition(self, why: str) -> None:
         self.meter.spending.retries += 1
-        self._note(f"sent again: {_trouble_of(state)}")
+        self._note(why)
 
     async def _sleep(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and not self.stopped:
             await asyncio.sleep(min(left, 1.0))
-
-    async def _within_limits(self, call: Call, read: Callable[[Reply], T], seconds: float | None) -> T:
-        """Send a request again for every 429, each of which delays all other requests too."""
-        started = time.monotonic()
-        refusals = 0
-        while True:
-            while self._resume_at > time.monotonic() and not self.stopped:  # others may move it
-                await self._sleep(self._resume_at - time.monotonic())
-            try:
-                return await self._sent(call, read, seconds)
-            except RateLimited as trouble:
-                self.places.halve()
-                doubled = self.policy.first_wait * 2 ** min(refusals, 10)
-                wait = trouble.wait or min(self.policy.longest_wait, doubled)
-                if wait > self.policy.longest_pause:
-                    raise self.stop(
-                        f"the server asks to wait {duration(wait)} ({trouble}). Rerun the command then"
-                    ) from None
-                if time.monotonic() + wait - started > self.policy.longest_call:
-                    minutes = self.policy.longest_call / 60
-                    raise self.stop(f"the server has refused every request for {minutes:.0f} min") from None
-                self._note(f"the server asks to slow down: {wait:.1f} s ({trouble})")
-                self._resume_at = max(self._resume_at, time.monotonic() + wait)
-                self.meter.spending.retries += 1
-                refusals += 1
 
     async def _sent(self, call: Call, read: Callable[[Reply], T], seconds: float | None) -> T:
         """Send a request once, after reserving its highest cost."""
@@ -222,13 +218,3 @@ class Controller:
         self._failures, self._last_good = 0, time.monotonic()
         self.places.answered()
         return answer
-
-
-def _trouble_of(state: RetryCallState) -> BaseException | None:
-    return state.outcome.exception() if state.outcome else None
-
-
-def _give_up(state: RetryCallState) -> None:
-    trouble = _trouble_of(state)
-    reached = not isinstance(trouble, Unavailable) or trouble.reached
-    raise GaveUp(f"{trouble} ({state.attempt_number} attempts)", reached=reached)

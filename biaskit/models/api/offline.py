@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, TypeVar
 
 from biaskit.models.api.answer_files import AnswerFiles
@@ -91,19 +91,19 @@ def assumed_capabilities(
     raw = form in ("raw", "completion") or (estimator in ("echo", "selected-ids") and form == "auto")
     k = 0 if scoring is None or estimator != "top-k" else min(scoring.k, 20)
     path = COMPLETIONS if raw else CHATS
-    return Capabilities(
+    finding = CapabilityFinding("nothing was sent", f"assumed: /v1/{path}, {estimator}")
+    assumed = Capabilities(
         completions=raw,
         chat=not raw,
-        chat_limit="max_completion_tokens" if official else "max_tokens",
-        neutral={} if official else {name: values[-1] for name, values in NEUTRAL.items()},
         choices=choices,
         takes_system=True,
         prefill="flagged" if form == "chat-prefill" else "no",
-        completions_k=k,
-        chat_k=k,
         echo=estimator == "echo",
-        scored=True,
         assumed=True,
-        findings=(CapabilityFinding("nothing was sent", f"assumed: /v1/{path}, {estimator}"),),
+        findings=(finding,),
         problems={"selected-ids": _NO_IDS},
     )
+    assumed = replace(assumed, completions_k=k, chat_k=k, scored=True)
+    if official:
+        return replace(assumed, chat_limit="max_completion_tokens")
+    return replace(assumed, neutral={name: values[-1] for name, values in NEUTRAL.items()})

@@ -1,4 +1,4 @@
-"""From `openai:NAME` or `api:NAME@URL` to a model: endpoint, key, price, and earlier measurements."""
+"""From `openai:NAME` or `api:NAME@URL` to a model: connect, learn what the endpoint can do, ask."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ def open_api_scorer(
     batch_size: int | None = None,
 ) -> ApiScorer:
     """Open a model of an API as a scorer; `known`: its entry in the run's manifest."""
-    texts = batch_size or scoring.draws
-    connection, capabilities = _open(spec, label, options, known, account, scoring, texts)
+    connection = _connect(spec, label, options, account)
+    capabilities = _capabilities_of(connection, known, scoring, texts=batch_size or scoring.draws)
     if options.offline is None:
-        strongest = capabilities.estimators("raw", scoring.estimator)[:1]
-        requests = capabilities.at_once(echo=strongest == ("echo",), texts=strongest == ("sampling",))
-        connection.begin_with(requests)
+        able = capabilities.estimators("raw", scoring.estimator)
+        strongest = able[0] if able else None
+        at_once = capabilities.at_once(echo=strongest == "echo", texts=strongest == "sampling")
+        connection.begin_with(at_once)
     return ApiScorer(connection, capabilities, scoring, batch_size)
 
 
@@ -49,7 +50,8 @@ def open_api_generator(
     batch_size: int | None = None,
 ) -> ApiGenerator:
     """Open a model of an API as a generator; `known`: its entry in the run's manifest."""
-    connection, capabilities = _open(spec, label, options, known, account, None, batch_size or 1)
+    connection = _connect(spec, label, options, account)
+    capabilities = _capabilities_of(connection, known, None, texts=batch_size or 1)
     if options.offline is None:
         if not capabilities.draws:
             connection.close()
@@ -58,53 +60,61 @@ def open_api_generator(
     return ApiGenerator(connection, capabilities, capabilities.open_forms(), batch_size)
 
 
-def _open(
-    spec: str,
-    label: str,
-    options: ApiOptions,
-    known: Mapping[str, Any],
-    account: Account,
-    scoring: ScoringOptions | None,
-    texts: int,
-) -> tuple[Connection, Capabilities]:
-    """Connect to an endpoint; take an earlier start's measurements of it, else measure or assume them.
-
-    `scoring`: None for a generator; `texts`: assumed for one request to a server that is not asked.
-    """
-    offline, name = options.offline, options.endpoint_name
+def _connect(spec: str, label: str, options: ApiOptions, account: Account) -> Connection:
+    """Prepare a connection, over which nothing is sent yet. Raises `UsageError` for a cap without a price."""
+    asked = options.offline is None
     endpoint = open_endpoint(
-        spec, label=label, keys=options.keys, endpoint_name=name, with_key=offline is None
+        spec, label=label, keys=options.keys, endpoint_name=options.endpoint_name, with_key=asked
     )
-    told: dict[str, object] = {} if options.thinking == "auto" else {"thinking": options.thinking}
-    told |= {"thought_tokens": options.thought_tokens} if options.thought_tokens != THOUGHT_TOKENS else {}
-    endpoint = replace(endpoint, told=told)
-    connection = Connection(endpoint, options, account)
-    if offline is None and options.max_cost is not None and connection.price is None:
+    told: dict[str, object] = {}
+    if options.thinking != "auto":
+        told["thinking"] = options.thinking
+    if options.thought_tokens != THOUGHT_TOKENS:
+        told["thought_tokens"] = options.thought_tokens
+    connection = Connection(replace(endpoint, told=told), options, account)
+    if asked and options.max_cost is not None and connection.price is None:
         raise UsageError(
             f"{label}: its price is unknown, so --max-cost cannot be enforced. Give --price IN,OUT in USD per"
             " million tokens."
         )
+    return connection
+
+
+def _capabilities_of(
+    connection: Connection, known: Mapping[str, Any], scoring: ScoringOptions | None, *, texts: int
+) -> Capabilities:
+    """Return what an endpoint can do: by an earlier start of the run, else assumed offline, else measured.
+
+    `scoring`: None for texts; `texts`: those of one request, assumed of a server that is not asked.
+    """
+    offline, scores = connection.options.offline, scoring is not None
+    stored = known.get("found")
     # A resumed run asks in the same way, by what an earlier start measured.
-    if (stored := known.get("found")) and known.get("fingerprint") == endpoint.fingerprint:
+    if stored and known.get("fingerprint") == connection.endpoint.fingerprint:
         capabilities = Capabilities.from_json(stored)
-        enough = capabilities.scored or scoring is None
+        enough = capabilities.scored or not scores
         if enough and (offline is not None or not capabilities.assumed):
-            return connection, capabilities
+            return capabilities
     if offline is not None:
-        official = endpoint.host.shown == OPENAI_URL
-        return connection, assumed_capabilities(offline.form, scoring, texts, official=official)
+        official = connection.endpoint.host.shown == OPENAI_URL
+        return assumed_capabilities(offline.form, scoring, texts, official=official)
     try:
-        capabilities = measure(connection, scores=scoring is not None)
-        if options.thinking == ("off" if capabilities.reasoning else "on"):
-            raise ModelError(
-                f"{label}: thinking={options.thinking} changes nothing: its server does not pass"
-                " chat_template_kwargs on, or its template has no such switch. Leave thinking at auto."
-            )
-        if options.thinking != "auto":  # a raw prompt has no template that could be told
-            capabilities = replace(
-                capabilities, completions=False, completions_k=0, echo=False, selected_ids=False
-            )
-        return connection, capabilities
+        return _measured(connection, scores=scores)
     except BaseException:
         connection.close()
         raise
+
+
+def _measured(connection: Connection, *, scores: bool) -> Capabilities:
+    """Ask the endpoint. Raises `ModelError` if it answers nothing, or if `thinking` changes nothing."""
+    thinking = connection.options.thinking
+    capabilities = measure(connection, scores=scores)
+    if thinking == "auto":
+        return capabilities
+    if thinking == ("off" if capabilities.reasoning else "on"):
+        raise ModelError(
+            f"{connection.endpoint.label}: thinking={thinking} changes nothing: its server does not pass"
+            " chat_template_kwargs on, or its template has no such switch. Leave thinking at auto."
+        )
+    # A raw prompt has no template that could be told.
+    return replace(capabilities, completions=False, completions_k=0, echo=False, selected_ids=False)

@@ -18,7 +18,7 @@ from biaskit.models.api.generator import ApiGenerator
 from biaskit.models.api.selected_ids import SelectedIds, ids_at_nodes
 from biaskit.models.api.stream import gather_all
 from biaskit.models.api.trouble import BadAnswer, GaveUp, Refused
-from biaskit.models.api.wire import Reply
+from biaskit.models.api.wire import Reply, list_fields
 from biaskit.models.base import naming
 from biaskit.models.conversation import forms_of
 from biaskit.models.counting import SampledScorer
@@ -149,8 +149,7 @@ class ApiScorer(ApiModel):
 
     async def _listed(self, request: ScoreRequest, k: int) -> Scored:
         """Answer a cell from the list of the most probable tokens after its prompt."""
-        chat = path_of(request.prompt.form) != "completions"
-        settings: dict[str, float] = {"logprobs": True, "top_logprobs": k} if chat else {"logprobs": k}
+        settings = list_fields(path_of(request.prompt.form), k)
         # At temperature 1 it does not matter on which side of it a server lists. The sampled token decides
         # whether the list's last one counts: with the same seed a cell gets the same bounds again.
         settings |= {"temperature": 1.0, "top_p": 1.0, "seed": int(request.key[:7], 16)}
@@ -203,11 +202,10 @@ class ApiScorer(ApiModel):
         forms = self._forms(request)
         whole = request.prompt.form == "sentence"
         totals, origins = await self._ids.score(request.prompt.text, [t for _, t in forms], whole=whole)
-        log_probs = tuple(
-            LogProb(expression.group, text, value, value, token_ids=tokens)
-            for (expression, text), (tokens, value) in zip(forms, totals, strict=True)
-        )
-        return self._scored(request, "selected-ids", log_probs, origins)
+        log_probs = []
+        for (expression, text), (tokens, value) in zip(forms, totals, strict=True):
+            log_probs.append(LogProb(expression.group, text, value, value, token_ids=tokens))
+        return self._scored(request, "selected-ids", tuple(log_probs), origins)
 
     def _scored(
         self,
@@ -219,13 +217,7 @@ class ApiScorer(ApiModel):
         """Make the answer to a cell. Raises `BadAnswer` if its calls contradict each other."""
         if len({origin.by.split(ANSWERED_SEPARATOR)[0] for origin in origins}) > 1:
             raise BadAnswer("two models answered the calls of one prompt")
-        spelt = [e.token_ids or e.tokens or () for e in log_probs]
-        exclusive = [  # expressions of which none begins with another exclude each other
-            e.high or 0.0
-            for e, tokens in zip(log_probs, spelt, strict=True)
-            if not any(len(short) < len(tokens) and tokens[: len(short)] == short for short in spelt)
-        ]
-        if name != "top-k" and math.fsum(map(math.exp, exclusive)) > 1 + 1e-6:
+        if name != "top-k" and _exclusive_mass(log_probs) > 1 + 1e-6:
             raise BadAnswer("target words with a total probability above 1")
         counts = [origin.prompt_tokens for origin in origins]
         total = None if None in counts else sum(filter(None, counts))
@@ -236,6 +228,17 @@ class ApiScorer(ApiModel):
             log_probs=log_probs,
             answered=Answered(origins[-1].by, origins[-1].at, total, len(origins)),
         )
+
+
+def _exclusive_mass(log_probs: Sequence[LogProb]) -> float:
+    """Sum the probabilities of expressions none of which begins with another: they exclude each other."""
+    spelt = [entry.token_ids or entry.tokens or () for entry in log_probs]
+    masses = []
+    for entry, tokens in zip(log_probs, spelt, strict=True):
+        begins = any(len(short) < len(tokens) and tokens[: len(short)] == short for short in spelt)
+        if not begins:
+            masses.append(math.exp(entry.high or 0.0))
+    return math.fsum(masses)
 
 
 def bound_form(expression: Expression, text: str, listing: Listing, k: int, hides: bool = False) -> LogProb:

@@ -54,6 +54,11 @@ LOGGERS = (
 """Loggers that write out requests and answers, with the queries of addresses and headers of answers."""
 
 
+def list_fields(path: str, k: int) -> dict[str, float]:
+    """Return the fields of a request that ask for the `k` most probable tokens."""
+    return {"logprobs": True, "top_logprobs": k} if path == CHATS else {"logprobs": k}
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One request before it is sent."""

@@ -3,8 +3,7 @@
 Read in this order: `folder` (its content and digests), `demo`, `loading` (weights and tokenizer, device and
 precision), `local_model` (the part that scorer and generator share); `rendering` (a prompt as tokens),
 `preparing` (requests as tokens), `prefixes` (which prompts go together), `states` (hidden states at the nodes
-of a trie), `head` (log-probabilities from them), `listing` (the most probable tokens), `scorer`; `generator`;
-`sentence` (word vectors).
+of a trie), `head` (log-probabilities from them), `listing` (the most probable tokens), `scorer`; `generator`.
 """
 
 import os

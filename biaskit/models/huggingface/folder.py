@@ -68,15 +68,16 @@ def check_folder(path: Path, *, allow_links: bool = False) -> ModelFolder:
     for file in weights:
         numbers += _numbers_by_type(file)
     main_type = max(numbers, key=lambda name: (numbers[name], name), default="F32")
+    tokenizer = [path / name for name in TOKENIZER_FILES if name in names]
     return ModelFolder(
         path=path,
         gguf_file=None,
         config=config,
         n_parameters=numbers.total(),
         weights_digest=combined([path / "config.json", *weights]),
-        tokenizer_digest=combined([path / name for name in TOKENIZER_FILES if name in names]),
+        tokenizer_digest=combined(tokenizer),
         stored_dtype=STORED_TYPES.get(main_type, main_type.lower()),
-        generation=read_object(path / GENERATION) if GENERATION in names else None,
+        generation=_generation_of(path, names),
     )
 
 
@@ -100,9 +101,13 @@ def check_gguf(path: Path) -> ModelFolder:
         weights_digest=digest,
         tokenizer_digest=digest,
         stored_dtype="gguf",
-        generation=read_object(path.parent / GENERATION) if GENERATION in names else None,
+        generation=_generation_of(path.parent, names),
         dequantised=True,
     )
+
+
+def _generation_of(path: Path, names: set[str]) -> dict[str, Any] | None:
+    return read_object(path / GENERATION) if GENERATION in names else None
 
 
 def _numbers_by_type(path: Path) -> Counter[str]:

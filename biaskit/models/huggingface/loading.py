@@ -202,7 +202,9 @@ def load_config(folder: ModelFolder) -> Any:
     stated = getattr(config, "architectures", None) or []
     if folder.loaded is not None:
         stated = [kind.__name__ for kind in type(folder.loaded.model).__mro__]
-    causal = {name for entry in CAUSAL.values() for name in ((entry,) if isinstance(entry, str) else entry)}
+    causal: set[str] = set()
+    for entry in CAUSAL.values():
+        causal.update([entry] if isinstance(entry, str) else entry)
     generates = any(name in causal or name.endswith("ForConditionalGeneration") for name in stated)
     encodes = getattr(config, "is_encoder_decoder", False)
     if encodes or not CAUSAL.get(config.model_type) or (stated and not generates):
@@ -221,7 +223,7 @@ def load_model(folder: ModelFolder, placement: Placement, config: Any = None) ->
         return folder.loaded.model
     spread = {"device_map": "auto"} if placement.device == "map" else {}
     own = {"config": config or load_config(folder)} if folder.gguf_file else {}
-    model = load_weights("AutoModelForCausalLM", folder, placement.dtype, **spread, **own)
+    model = _load_weights(folder, placement.dtype, **spread, **own)
     if folder.adapter is not None:
         from biaskit.models.huggingface.adapters import merge_adapter
 
@@ -236,23 +238,17 @@ def load_model(folder: ModelFolder, placement: Placement, config: Any = None) ->
     return model if spread else model.to(placement.device)
 
 
-def load_weights(
-    kind: str,
-    folder: ModelFolder,
-    dtype: str,
-    *,
-    what: str = "model",
-    optional: str | None = None,
-    **options: Any,
-) -> Any:
-    """Load a model in evaluation mode; `optional`: how names of tensors begin that may be missing."""
+def _load_weights(folder: ModelFolder, dtype: str, **options: Any) -> Any:
+    """Load a causal model in evaluation mode."""
     import torch
 
     if not folder.gguf_file:
         options["use_safetensors"] = True
     options |= {"dtype": getattr(torch, dtype), "output_loading_info": True}
     try:
-        model, loaded = _from_pretrained(kind, folder, "its weights cannot be loaded", **options)
+        model, loaded = _from_pretrained(
+            "AutoModelForCausalLM", folder, "its weights cannot be loaded", **options
+        )
     except ModelError as error:
         if not isinstance(error.__cause__, ImportError):
             raise
@@ -260,17 +256,15 @@ def load_weights(
             f"{folder.path} needs a package: {error.__cause__}. {INSTALL_LOCAL}"
         ) from error
     # transformers fills missing tensors at random, and says so only in its log.
-    missing = sorted(map(str, loaded["missing_keys"]))
-    lacking = [name for name in missing if optional is None or not name.startswith(optional)]
-    if lacking:
+    if lacking := sorted(map(str, loaded["missing_keys"])):
         raise ModelError(
             f"{folder.path}: its weights lack {len(lacking)} tensors that config.json requires, first"
-            f" {lacking[0]}. Save or download the {what} again."
+            f" {lacking[0]}. Save or download the model again."
         )
     if unread := sorted(name for name in loaded["unexpected_keys"] if not _UNUSED.search(name)):
         raise ModelError(
             f"{folder.path}: its architecture never reads {len(unread)} of its tensors, first {unread[0]}:"
-            f" the {what} would differ from its file. Correct config.json, or remove them."
+            f" the model would differ from its file. Correct config.json, or remove them."
         )
     return model.eval()
 

@@ -60,24 +60,31 @@ class LocalModel:
             raise ModelError(f"{label}: its template has no thinking switch: leave thinking at auto.")
         forms = FORMS[self.purpose, self._renderer.has_template]
         if thinks and thinking != "auto":
-            begun = ("chat-prefill",) if thinking == "on" else ()  # leaves no place for thoughts
-            forms = tuple(form for form in forms if form not in ("raw", "completion", *begun))
+            left_out = {"raw", "completion"}
+            if thinking == "on":
+                left_out.add("chat-prefill")  # leaves no place for thoughts
+            forms = tuple(form for form in forms if form not in left_out)
         self.placement = place(folder, local.device, local.dtype, purpose=self.purpose)
         # Everything that a number can depend on.
-        parts = {
-            "weights": folder.weights_digest,
-            "tokenizer": folder.tokenizer_digest,
-            "dtype": self.placement.dtype,
-            **({"template_date": local.template_date} if self._renderer.reads_clock else {}),
-            **({"thinking": thinking} if thinks and thinking != "auto" else {}),
-            **({"thought_tokens": str(room)} if thinks and room != THOUGHT_TOKENS else {}),
-            **self._deviating_ends(),
-        }
-        published: dict[str, str] = {}
+        parts = {"weights": folder.weights_digest, "tokenizer": folder.tokenizer_digest}
+        parts["dtype"] = self.placement.dtype
+        if self._renderer.reads_clock:
+            parts["template_date"] = local.template_date
+        if thinks and thinking != "auto":
+            parts["thinking"] = thinking
+        if thinks and room != THOUGHT_TOKENS:
+            parts["thought_tokens"] = str(room)
+        parts |= self._deviating_ends()
+        details = dict(parts)
         if folder.gguf_file:
-            published = {"file": folder.gguf_file, "file_sha256": folder.weights_digest}
-            published |= stated_by(folder.path / folder.gguf_file)
+            details |= {"file": folder.gguf_file, "file_sha256": folder.weights_digest}
+            details |= stated_by(folder.path / folder.gguf_file)
         architectures = getattr(self._config, "architectures", None) or []
+        details["architecture"] = ", ".join(architectures) or self._config.model_type
+        details["device"] = self.placement.device
+        details["revision"] = folder.path.name if folder.path.parent.name == "snapshots" else ""
+        if own := self._renderer.own_system:
+            details[OWN_SYSTEM] = visible(short(own))
         self.identity = ModelIdentity(
             label=label,
             spec=spec,
@@ -86,14 +93,7 @@ class LocalModel:
             where="local",
             forms=forms,
             takes_system=self._renderer.takes_system,
-            details={
-                **parts,
-                **published,
-                "architecture": ", ".join(architectures) or self._config.model_type,
-                "device": self.placement.device,
-                "revision": folder.path.name if folder.path.parent.name == "snapshots" else "",
-                **({OWN_SYSTEM: visible(short(own))} if (own := self._renderer.own_system) else {}),
-            },
+            details=details,
         )
         self._model: Any = None
         self._lent: Any = None  # weights that another one has loaded, unchecked here
@@ -107,8 +107,9 @@ class LocalModel:
         """
         if self.purpose == "scoring":
             return {}
-        configs = (self._config, self._text_config)
-        usual = next((ids for c in configs if (ids := getattr(c, "eos_token_id", None)) is not None), None)
+        usual = getattr(self._config, "eos_token_id", None)
+        if usual is None:
+            usual = getattr(self._text_config, "eos_token_id", None)
         generation = self._folder.generation
         stated = usual if generation is None else generation.get("eos_token_id")
         ends = {*end_ids(stated, self._renderer)}
@@ -230,4 +231,5 @@ def end_ids(stated: Any, renderer: Renderer) -> list[int]:
 
 def _listed(ids: Any) -> list[int]:
     """List ids that a configuration gives as one, several or none."""
-    return [int(i) for i in (ids if isinstance(ids, list | tuple) else [ids]) if i is not None]
+    several = ids if isinstance(ids, list | tuple) else [ids]
+    return [int(i) for i in several if i is not None]

@@ -61,15 +61,17 @@ def _described(loaded: LoadedModel) -> ModelFolder:
     if not (known := [name for name in BYTES_PER_NUMBER if name in numbers]):
         raise ValueError(f"{', '.join(sorted(numbers))} is not one of {', '.join(BYTES_PER_NUMBER)}")
     own = getattr(model, "generation_config", None)
+    generation = own and own.to_dict()
+    n_parameters = sum(p.numel() for p in model.parameters())
     return ModelFolder(
         path=Path(loaded.label),
         gguf_file=None,
         config=config,
-        n_parameters=sum(p.numel() for p in model.parameters()),
+        n_parameters=n_parameters,
         weights_digest=total.hexdigest(),
         tokenizer_digest=_digest_of_tokenizer(tokenizer),
         stored_dtype=known[-1],  # the coarsest says how exact a number can be
-        generation=own and own.to_dict(),
+        generation=generation,
         loaded=LoadedModel(loaded.label, model, tokenizer),
     )
 
@@ -81,7 +83,8 @@ def _state_of(module: torch.nn.Module) -> str:
         for name, value in vars(module).items()
         if isinstance(value, int | float) and not name.startswith("_") and name not in _CHANGE_NO_NUMBER
     }
-    adapters = [value for name in _OF_ADAPTERS if not callable(value := getattr(module, name, None))]
+    values = [getattr(module, name, None) for name in _OF_ADAPTERS]
+    adapters = [value for value in values if not callable(value)]
     hooks = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
     foreign = [hook for hook in hooks if getattr(hook, "__name__", "") != "make_inputs_require_grads"]
     replaced = "forward" in vars(module) and "_original_forward" not in vars(module)

@@ -113,19 +113,21 @@ class TransformersScorer(NodeStates):
             nodes = 1 if sentences else max((len(p.trie.nodes) for p in prepared), default=0)
             each = longest * (2 * self._n_layers() * (1 + nodes) + 12 * 4)
             self._batch_size = self._affordable(each, 0, MOST_PROMPTS) if prepared else MOST_PROMPTS
-        blocks = cut_blocks(
-            [p.ids for p in prepared],
-            [0 if sentences else id(p.trie) for p in prepared],  # equal expressions share one
-            batch_size=self._batch_size,
-            inner=[len(p.trie.nodes) - 1 for p in prepared],
-            share=self.scoring.share_prefixes and self._extends,
-        )
-        self._rows_of = {requests[rows[0].index].key: (b, rows) for b in blocks for rows in b.batches}
-        batches = tuple(tuple(requests[row.index] for row in rows) for _, rows in self._rows_of.values())
-        # Tokens through the model's body: shared prefixes once, then each batch's own tokens.
-        tokens = sum(len(prefix) for block in blocks for prefix in block.prefixes)
-        tokens += sum(map(self._own_tokens, batches))
-        return Plan(batches, len(batches), prompt_tokens=tokens, new_tokens_max=0, cost_max=0.0, notes=notes)
+        share = self.scoring.share_prefixes and self._extends
+        kinds = [0 if sentences else id(p.trie) for p in prepared]  # equal expressions share one
+        inner = [len(p.trie.nodes) - 1 for p in prepared]
+        ids = [p.ids for p in prepared]
+        blocks = cut_blocks(ids, kinds, batch_size=self._batch_size, inner=inner, share=share)
+        batches = []
+        tokens = 0  # through the model's body: shared prefixes once, then each batch's own
+        for block in blocks:
+            tokens += sum(map(len, block.prefixes))
+            for rows in block.batches:
+                batch = tuple(requests[row.index] for row in rows)
+                batches.append(batch)
+                self._rows_of[batch[0].key] = (block, rows)
+                tokens += self._own_tokens(batch)
+        return Plan(tuple(batches), len(batches), tokens, new_tokens_max=0, cost_max=0.0, notes=notes)
 
     def _own_tokens(self, batch: Sequence[ScoreRequest]) -> int:
         """Count a batch's own tokens: the rest of each prompt, and its inner nodes."""
@@ -189,9 +191,8 @@ class TransformersScorer(NodeStates):
     def _score_rows(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
         prepared = [self._in_order[row.index] for row in rows]
         tries = [p.trie for p in prepared]
-        token_ids = sorted(
-            {token for trie in {id(trie): trie for trie in tries}.values() for token in trie.token_ids}
-        )
+        distinct = {id(trie): trie for trie in tries}
+        token_ids = sorted(set().union(*(trie.token_ids for trie in distinct.values())))
         with torch.inference_mode():
             hidden = self._hidden_states(rows, [p.ids for p in prepared], tries, cache)
             # The first rows are the ends of the prompts (`_hidden_states`): only these are listed.
@@ -213,17 +214,16 @@ class TransformersScorer(NodeStates):
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
             return Failed(prepared.key, NOT_FINITE)
-        log_probs = tuple(
-            LogProb(c.group, c.text, value, value, c.ids)
-            for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True)
-        )
+        log_probs = []
+        for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True):
+            log_probs.append(LogProb(c.group, c.text, value, value, c.ids))
         listed_next = None
         if tokens is not None and self.scoring.next_tokens:
             names = named_tokens([token for token, _ in tokens], prepared.continuations, self._texts)
             listed_next = tuple(ListedToken(names[token], value, token) for token, value in tokens)
         answered = self._answered(len(prepared.ids), 0)
         return Scored(
-            *(prepared.key, prepared.rendered, "exact", log_probs, answered),
+            *(prepared.key, prepared.rendered, "exact", tuple(log_probs), answered),
             left_out=prepared.left_out,
             listed_next=listed_next,
         )
@@ -373,7 +373,8 @@ def _sum_steps(
     for rows in rows_of.values():
         trie = tries[rows[0]]
         columns = np.searchsorted(token_ids, trie.token_ids)
-        places = np.array([[place[node, i] for i in rows] for node in range(len(trie.nodes))])
+        places = np.array([place[node, i] for node in range(len(trie.nodes)) for i in rows])
+        places = places.reshape(len(trie.nodes), len(rows))
         sums = np.zeros((len(rows), len(trie.sequences)))
         for k, steps in enumerate(trie.steps):
             for node, column in steps:

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
+from biaskit.common.sequences import cut
 from biaskit.models.huggingface.local_model import LocalModel
 from biaskit.models.huggingface.prefixes import PrefixBlock, PromptRow
 from biaskit.models.token_trie import TokenIds, TokenTrie
@@ -69,7 +70,9 @@ class NodeStates(LocalModel):
             alike, texts = zip(*pairs, strict=True)
             if not self._extends or shared is _TOO_LARGE:
                 # Whole forwards, for architectures whose cache holds more than keys and values.
-                states = torch.cat([self._body([ids + node for ids in texts]) for node in trie.nodes])
+                whole = [ids + node for node in trie.nodes for ids in texts]
+                each_node = [self._body(tokens) for tokens in cut(whole, len(texts))]
+                states = torch.cat(each_node)
             else:
                 states = self._by_levels(alike, trie, shared)
             parts.append(states.view(len(trie.nodes), len(alike), -1))
@@ -85,35 +88,25 @@ class NodeStates(LocalModel):
         cache = None if shared is None else _rows_of(shared, rows)
         like = self._model.get_input_embeddings().weight  # of the model's type and device
         lengths = [len(row.rest) for row in rows]
-        texts = [
-            [*row.rest, *(node[-1] for node in trie.nodes[1:])] for row, trie in zip(rows, tries, strict=True)
-        ]
+        texts = []
+        for row, trie in zip(rows, tries, strict=True):
+            nodes = [node[-1] for node in trie.nodes[1:]]
+            texts.append([*row.rest, *nodes])
         width = max(map(len, texts))
-        ids = torch.tensor([[*text, *text[-1:] * (width - len(text))] for text in texts])
+        for text in texts:
+            text += text[-1:] * (width - len(text))
         options: dict[str, Any] = {}
         # Without a second node causal attention alone hides the padding, which comes last.
         if any(len(trie.nodes) > 1 for trie in tries):
             before = 0 if cache is None else cache.get_seq_length()
-            shapes = [(trie.parents, n) for trie, n in zip(tries, lengths, strict=True)]
-            distinct = dict(zip(shapes, tries, strict=True))
-            number = {shape: k for k, shape in enumerate(distinct)}
-            # One mask for all rows of a shape, and one row if all are equal.
-            rows_of_masks = [number[shape] for shape in shapes] if len(distinct) > 1 else [0]
-            masks = {}  # of 0 and the lowest number: (rows or 1, 1, tokens, keys)
-            for name, window in windows.items():
-                of_shapes = [
-                    _mask(trie, n, width, before, window, like.dtype) for (_, n), trie in distinct.items()
-                ]
-                masks[name] = torch.stack(of_shapes)[rows_of_masks][:, None].to(like.device)
-            options["attention_mask"] = masks if len(masks) > 1 else next(iter(masks.values()))
+            options["attention_mask"] = _masks(tries, lengths, width, before, windows, like)
             places = [positions(trie, n, width) for trie, n in zip(tries, lengths, strict=True)]
             options["position_ids"] = torch.tensor(places, device=like.device) + before
-        out = last_hidden_states(self._decoder, ids.to(like.device), cache, **options)
+        out = last_hidden_states(self._decoder, torch.tensor(texts).to(like.device), cache, **options)
         at = nodes_of(tries)
         of_row = torch.tensor([i for _, i in at], device=out.device)
-        states: torch.Tensor = out[
-            of_row, torch.tensor([lengths[i] - 1 + node for node, i in at]).to(out.device)
-        ]
+        ends = torch.tensor([lengths[i] - 1 + node for node, i in at]).to(out.device)
+        states: torch.Tensor = out[of_row, ends]
         return states
 
     def _by_sequences(self, ids: TokenIds, trie: TokenTrie) -> torch.Tensor:
@@ -135,8 +128,10 @@ class NodeStates(LocalModel):
         previous = [0]
         for level in trie.levels:
             place_of = {node: k for k, node in enumerate(previous)}
-            first_of = [place_of[trie.parents[node]] * len(rows) for node in level]
-            gather = [first + i for first in first_of for i in range(len(rows))]
+            gather: list[int] = []
+            for node in level:
+                first = place_of[trie.parents[node]] * len(rows)
+                gather += range(first, first + len(rows))
             if gather != list(range(len(rows) * len(previous))):  # else every row keeps its place
                 cache.batch_select_indices(torch.tensor(gather))
             states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
@@ -151,8 +146,10 @@ class NodeStates(LocalModel):
 
 def nodes_of(tries: Sequence[TokenTrie]) -> list[tuple[int, int]]:
     """List (node, row) of every node of every row's trie, node by node."""
-    most = max(len(trie.nodes) for trie in tries)
-    return [(node, i) for node in range(most) for i, trie in enumerate(tries) if node < len(trie.nodes)]
+    places = []
+    for node in range(max(len(trie.nodes) for trie in tries)):
+        places += [(node, i) for i, trie in enumerate(tries) if node < len(trie.nodes)]
+    return places
 
 
 def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:
@@ -188,6 +185,27 @@ def windows_of(config: Any) -> Windows | None:
         if windows.setdefault(TYPES[bool(layer.is_sliding)], window) != window:
             return None
     return windows
+
+
+def _masks(
+    tries: Sequence[TokenTrie],
+    lengths: Sequence[int],
+    tokens: int,
+    before: int,
+    windows: Windows,
+    like: torch.Tensor,
+) -> Any:
+    """Return masks of 0 and the lowest number, (rows or 1, 1, tokens, keys): one for each type of layer."""
+    shapes = [(trie.parents, n) for trie, n in zip(tries, lengths, strict=True)]
+    distinct = dict(zip(shapes, tries, strict=True))
+    number = {shape: k for k, shape in enumerate(distinct)}
+    # One mask for all rows of a shape, and one row if all are equal.
+    rows = [number[shape] for shape in shapes] if len(distinct) > 1 else [0]
+    masks = {}
+    for name, window in windows.items():
+        of_shapes = [_mask(trie, n, tokens, before, window, like.dtype) for (_, n), trie in distinct.items()]
+        masks[name] = torch.stack(of_shapes)[rows][:, None].to(like.device)
+    return masks if len(masks) > 1 else next(iter(masks.values()))
 
 
 def _mask(

@@ -1,11 +1,11 @@
-"""Draw how models differ: a forest of differences (methods/tests#verdicts), or a row for each of many."""
+"""Draw how models differ: a forest of differences (methods/tests#verdicts)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from biaskit.report.figures import forest, model_rows
+from biaskit.report.figures import forest
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
 from biaskit.report.figures.style import INK, Mark, cut
@@ -14,7 +14,7 @@ from biaskit.stats.verdict import Verdict, interval_side, verdict_of
 from biaskit.tables.query import Row, first, in_main_setting
 
 MOST_PAIRS = 15
-"""Pairs of models in one forest; where there are more, the figure has a row for each model instead."""
+"""Pairs of models in one forest; where there are more, a kind may draw a row for each model instead."""
 Shape = Literal["different", "equivalent", "both", "unclear", "shown", "unidentified", "unmeasured"]
 SHAPES: Mapping[Shape, tuple[Mark, str, str]] = {
     "different": (Mark("#d55e00", "o"), "", "different"),
@@ -45,24 +45,36 @@ def shape_of(row: Row | None) -> Shape:
 
 
 def models(view: View) -> Iterator[Figure]:
-    """Draw differences between models without an instruction; for many models, the shares of each."""
+    """Draw the differences between models without an instruction; none where models are too many."""
+    rows = between_models(view)
+    pairs = _pairs(rows)
+    if rows and len(pairs) <= MOST_PAIRS:
+        yield view.figure("models", "How the models differ", _forest(view, rows, pairs))
+
+
+def are_many(view: View) -> bool:
+    """Tell whether more pairs of models are compared than one forest shows."""
+    return len(_pairs(between_models(view))) > MOST_PAIRS
+
+
+def between_models(view: View) -> list[Row]:
+    """Pick the differences of shares between a view's models, and between groups of models."""
     parts = view.content.parts
     labels = {model.label for part in parts for model in part.models}
-    alone = sum(part.engine == "probe" for part in parts) == 1
+    alone = sum(part.engine == view.part.engine for part in parts) == 1
     rows = []
-    for row in forest.crossed(view.content.between.get("tests", ()), "models"):
+    for row in forest.crossed(view, view.content.between.get("tests", ()), "models"):
         sides = {str(row["model_a"]), str(row["model_b"])}
-        plain = str(row["instruction_a"]) == str(row["instruction_b"]) == "0"
+        plain = row["instruction_a"] == row["instruction_b"] and row["instruction_a"] in ("0", "", None)
         # Rows of this part's models, or of groups of them, which no model is called.
         here = sides <= set(view.models) or (alone and not sides & labels)
         if here and plain and row["gender"] in view.part.contrast:
             rows.append(row)
-    rows = in_main_setting(rows)
-    pairs = list(dict.fromkeys((str(r["model_a"]), str(r["model_b"])) for r in rows))
-    if len(pairs) > MOST_PAIRS:
-        yield from model_rows.every_model(view)
-    elif rows:
-        yield view.figure("models", "How the models differ", _forest(view, rows, pairs))
+    return in_main_setting(rows)
+
+
+def _pairs(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    return list(dict.fromkeys((str(row["model_a"]), str(row["model_b"])) for row in rows))
 
 
 def _forest(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:

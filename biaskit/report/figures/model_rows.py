@@ -2,90 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from biaskit.common.wording import count
 from biaskit.report.content import Content
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, PARITY, Band, Dots, Entry, Panel, Plot, effects, point, shares
 from biaskit.report.figures.style import FILLS, asked, people
-from biaskit.report.figures.view import View, all_marks, figure, views
-from biaskit.report.findings.blocks import jobs_of
-from biaskit.tables.query import Row, contrast_of, defined, distinct, first, where
+from biaskit.report.figures.view import View, all_marks, figure
+from biaskit.report.findings.groups import jobs_of
+from biaskit.tables.query import Row, defined, distinct, where
 
 MOST_MODELS = 8  # rows of the first figure; that of the question has all models
 PITCH = 0.24
 
 
-def model_rows(content: Content, name: str) -> Iterator[Figure]:
-    """Draw the first models in the order of the page; none without data."""
-    yield from _figure(content, next(iter(views(content, "probe")), None), name, MOST_MODELS)
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Rows of probe_groups of a view for the contrast's first group, by way to ask."""
+
+    view: View
+    rows: Mapping[str, Sequence[Row]]
+
+    @classmethod
+    def of(cls, view: View) -> Answers:
+        """Pick the rows without an instruction; none in a study without a contrast."""
+        gender = view.part.contrast[0]
+        rows = defined(where(view.plain("probe_groups"), gender=gender), "share") if gender else []
+        return cls(view, {asked(way): where(rows, bias_type=way) for way in distinct(rows, "bias_type")})
+
+    def panels(self, models: Sequence[str]) -> Iterator[Panel]:
+        """Make a panel of shares for each way to ask, with a series for each group of jobs."""
+        view = self.view
+        axis = shares(f"{people(view.part.contrast[0])} in their answers", parity=view.shows("parity"))
+        for title, rows in self.rows.items():
+            dots: list[Dots] = []
+            for group, fill in self.groups():
+                points = {}
+                for row in where(rows, job_group=group):
+                    mark = view.marks[row["model"]]
+                    points[row["model"]] = point(row, ("share", "ci_low", "ci_high"), mark=mark)
+                gone = None if dots else point(None)  # a model without answers has one dash
+                dots.append(Dots(INKED, [points.get(model, gone) for model in models], fill))
+            yield Panel(models, axis, dots, title=title, pitch=PITCH, apart=False)
+
+    def groups(self) -> list[tuple[str, str]]:
+        """List the groups of jobs with the fill of their marks."""
+        return list(zip(self.view.job_groups(), FILLS, strict=False))
+
+    def entries(self) -> Iterator[Entry]:
+        """Make the legend."""
+        groups = self.groups()
+        for group, fill in groups if len(groups) > 1 else ():
+            yield Entry(jobs_of(self.view.part, group), INKED, fill)
+        if self.view.shows("parity"):
+            yield PARITY
 
 
-def every_model(view: View) -> Iterator[Figure]:
-    """Draw all models, if the first figure left some out."""
-    if len(all_marks(view.content)) > MOST_MODELS:
-        yield from _figure(view.content, view, f"{view.prefix}models", len(view.models))
+def side_by_side(
+    content: Content, name: str, answers: Answers | None, written: Mapping[str, Row], most: int
+) -> Iterator[Figure]:
+    """Draw the first models in the order of the page; none without data.
 
-
-def _figure(content: Content, probed: View | None, name: str, most: int) -> Iterator[Figure]:
-    answers: dict[str, list[Row]] = {}  # of the contrast's first group, by way to ask
-    if probed is not None and probed.part.contrast[0]:
-        rows = defined(where(probed.plain("probe_groups"), gender=probed.part.contrast[0]), "share")
-        answers = {asked(kind): where(rows, bias_type=kind) for kind in distinct(rows, "bias_type")}
-    written = _written(content) if most == MOST_MODELS else {}
-    measured = {str(row["model"]) for rows in answers.values() for row in rows} | set(written)
+    `written`: the test of women in texts minus women in labour statistics of each model.
+    """
+    rows = [row for of_way in answers.rows.values() for row in of_way] if answers else []
+    measured = {str(row["model"]) for row in rows} | set(written)
     every = [model for model in all_marks(content) if model in measured]
-    models, panels, legend = every[:most], [], []
+    models = every[:most]
     if not models:
         return
-    if probed is not None and answers:
-        groups = list(zip(probed.job_groups(), FILLS, strict=False))
-        panels += [_shares(probed, title, rows, models, groups) for title, rows in answers.items()]
-        entries = [Entry(jobs_of(probed.part, group), INKED, fill) for group, fill in groups]
-        legend += entries if len(groups) > 1 else []
-        legend += [PARITY] if probed.shows("parity") else []
+    panels: list[Panel] = []
+    legend: list[Entry] = []
+    if answers and rows:
+        panels += answers.panels(models)
+        legend += answers.entries()
     if written:
         marks = all_marks(content)
         points = [point(written.get(model), mark=marks[model]) for model in models]
         ends = [end for p in points for end in (p.x, p.low, p.high)]
         axis = effects(ends, 0.2, "points from workforce share")
         panels.append(Panel(models, axis, [Dots(INKED, points)], title="in texts", pitch=PITCH, apart=False))
-    n = sorted(
-        {row["n_jobs"] for rows in answers.values() for row in rows} | {r["n_a"] for r in written.values()}
-    )
+    n = sorted({row["n_jobs"] for row in rows} | {row["n_a"] for row in written.values()})
     left_out = f" {most} of {len(every)} models." if len(every) > most else ""
     caption = (
         f"In percent; means over n = {' or '.join(map(str, n))} jobs or occupations; bars: 95\u00a0% "
-        f"intervals.{left_out} Tables: probe_groups, tests.{probed.weak if probed else ''}"
+        f"intervals.{left_out} Tables: probe_groups, tests.{answers.view.weak if answers else ''}"
     )
-    title = f"{count(len(every), 'model')} side by side"
-    yield figure(name, title, Plot([Band(panels)], caption, legend))
-
-
-def _shares(
-    view: View, title: str, rows: Sequence[Row], models: Sequence[str], groups: Sequence[tuple[str, str]]
-) -> Panel:
-    """Make a panel of shares, with a series for each group of jobs."""
-    dots: list[Dots] = []
-    for group, fill in groups:
-        points = {
-            row["model"]: point(row, ("share", "ci_low", "ci_high"), mark=view.marks[row["model"]])
-            for row in where(rows, job_group=group)
-        }
-        gone = None if dots else point(None)  # a model without answers has one dash
-        dots.append(Dots(INKED, [points.get(model, gone) for model in models], fill))
-    axis = shares(f"{people(view.part.contrast[0])} in their answers", parity=view.shows("parity"))
-    return Panel(models, axis, dots, title=title, pitch=PITCH, apart=False)
-
-
-def _written(content: Content) -> dict[str, Row]:
-    """Map each model to its test of women in texts minus women in labour statistics, over occupations."""
-    rows_by_model = {}
-    for view in views(content, "personas"):
-        rows = view.rows("tests", quantity="represented_share", kind="paired", gender="female")
-        rows = [row for row in defined(rows, "estimate") if contrast_of(row) == "labour"]
-        for model in view.models:
-            if (row := first(rows, model_a=model)) is not None:
-                rows_by_model[model] = row
-    return rows_by_model
+    yield figure(name, f"{count(len(every), 'model')} side by side", Plot([Band(panels)], caption, legend))

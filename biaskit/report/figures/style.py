@@ -58,7 +58,7 @@ def cut(text: object, n: int = 48) -> str:
 
 def asked(bias_type: object) -> str:
     """Name a bias type as readers know it: how the model was asked."""
-    return OPENINGS.get(str(bias_type), cut(bias_type))
+    return str(OPENINGS.get(str(bias_type), cut(bias_type)))
 
 
 def people(group: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import count, cycle
+from itertools import cycle
 from typing import TypeVar
 
 from biaskit.common.wording import first_words, percent
-from biaskit.report.content import Content
+from biaskit.report.content import Content, kind_of, parts_of
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Entry, Panel, Plot
 from biaskit.report.figures.style import MODEL_COLOURS, MODEL_MARKERS, Mark, asked, cut
@@ -52,7 +52,8 @@ class View:
         shares: dict[str, list[float]] = {}
         for row in self.rows("probe_jobs"):
             of_group = shares.setdefault(str(row["job_group"]), [])
-            of_group += [] if row["labour_female_share"] is None else [row["labour_female_share"]]
+            if row["labour_female_share"] is not None:
+                of_group.append(row["labour_female_share"])
         return sorted(shares, key=lambda group: -sum(shares[group]) / max(len(shares[group]), 1))
 
     def entries(self, models: Sequence[str]) -> list[Entry]:
@@ -62,8 +63,11 @@ class View:
     @property
     def weak(self) -> str:
         """Say in a caption which answers are weak evidence (methods/probabilities#coverage-floor)."""
-        rows = grouped(self.plain("probe_groups"), "model", "bias_type").items()
-        weak = [f"{cut(m, 18)} {asked(way)}" for (m, way), own in rows if is_under(coverage_of(own), WEAK)]
+        shares = [row for row in self.plain(kind_of(self.part).published[0]) if "coverage" in row]
+        weak = []
+        for (model, bias_type), rows in grouped(shares, "model", "bias_type").items():
+            if is_under(coverage_of(rows), WEAK):
+                weak.append(f"{cut(model, 18)} {asked(bias_type)}")
         held = f"coverage under {percent(WEAK)} %"
         return f" Weak evidence ({held}): {first_words(weak, 5, ', ')}." if weak else ""
 
@@ -97,29 +101,37 @@ class View:
 def figure(name: str, title: str, plot: Plot) -> Figure:
     """Make a figure, with a line in its legend for undefined numbers where there are any."""
     panels = [panel for band in plot.bands for panel in band.panels if isinstance(panel, Panel)]
-    points = [point for panel in panels for dots in panel.dots for point in dots.points]
-    if any(point is not None and point.x != point.x for point in points):
+    series = [dots for panel in panels for dots in panel.dots]
+    if any(point is not None and point.x != point.x for dots in series for point in dots.points):
         plot = replace(plot, legend=[*plot.legend, Entry("–: not measured")])
     return Figure(name, title, plot)
 
 
-def views(content: Content, engine: str) -> Iterator[View]:
-    """Split each part of an engine by prompt form; a lone view has no prefix."""
+def views(content: Content, folder: str) -> Iterator[View]:
+    """Split each part that a folder speaks of by prompt form; a lone view has no prefix."""
     marks = all_marks(content)
-    parts = [part for part in content.parts if part.engine == engine]
+    parts = parts_of(content.parts, folder)
     prefixes: set[str] = set()
     for part in parts:
         forms = list(dict.fromkeys(model.prompt_form for model in part.models if model.prompt_form)) or [""]
         base = f"{slug(part.study)}-" if len(parts) > 1 else ""
         for form in forms:
-            wanted = f"{base}{slug(form)}-" if len(forms) > 1 else base
-            free = (f"{wanted}{n}-" if n > 1 else wanted for n in count(1))
-            prefix = next(prefix for prefix in free if prefix not in prefixes)
+            prefix = _free(f"{base}{slug(form)}-" if len(forms) > 1 else base, prefixes)
             prefixes.add(prefix)
             models = [
-                m.label for m in part.models if not m.prompt_form or len(forms) == 1 or m.prompt_form == form
+                model.label for model in part.models if len(forms) == 1 or model.prompt_form in ("", form)
             ]
             yield View(part, content, prefix, form if len(forms) > 1 else "", tuple(models), marks)
+
+
+def _free(prefix: str, taken: Set[str]) -> str:
+    """Number a prefix that is taken."""
+    n = 1
+    free = prefix
+    while free in taken:
+        n += 1
+        free = f"{prefix}{n}-"
+    return free
 
 
 def all_marks(content: Content) -> Mapping[str, Mark]:

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from biaskit.common.wording import short
 from biaskit.report.content import Content
 from biaskit.report.questions import QuestionId
-from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, verdict_of
-from biaskit.tables.query import Row, contrast_of, first, where
+from biaskit.tables.query import Row, contrast_of, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
 
-Topic = Literal[
-    "probe-explicit",
-    "probe-implicit",
-    "pairs",
-    "representation",
-    "srb",
-    "words",
-    "groups",
-    "transfer",
-    "debiasing",
-    "models",
-    "gaps",
-    "relations",
-]
 DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
 MEASURED: tuple[Verdict, ...] = (*DIRECTED, "equivalent", "no-clear-difference")
 MOST_WORDS = 25
@@ -48,7 +33,7 @@ class Finding:
     """
 
     text: str
-    topic: Topic
+    topic: str  # such as probe-explicit or srb
     question: QuestionId
     verdict: Verdict
     measured_with: str = ""
@@ -72,19 +57,9 @@ class Sentences:
         return self.findings[: self.n_leading]
 
 
-def parts_of(content: Content, engine: str) -> Iterator[Part]:
-    """List the parts of an engine."""
-    return (part for part in content.parts if part.engine == engine)
-
-
 def tests(rows: Sequence[Row], quantity: str, kind: str, contrast: str) -> list[Row]:
     """Pick the rows of tests.csv of one quantity, kind and contrast (the end of the family)."""
     return [row for row in where(rows, quantity=quantity, kind=kind) if contrast_of(row) == contrast]
-
-
-def women_against_men(part: Part, model: str, quantity: str) -> Row | None:
-    """Find the paired test over occupations of a quantity in women's against men's texts."""
-    return first(tests(part.tables.get("tests", ()), quantity, "paired", "genders"), model_a=model)
 
 
 # --- verdicts ----------------------------------------------------------------------------------------
@@ -104,8 +79,10 @@ def is_answered(content: Content, question: QuestionId) -> bool:
 
 def leads_of(content: Content, question: QuestionId) -> list[Row]:
     """Pick the rows that answer a question (methods/tests#verdicts)."""
-    sets = [*(part.tables for part in content.parts), content.between]
-    return [row for tables in sets for row in where(tables.get("tests", ()), question=question, lead=True)]
+    leads: list[Row] = []
+    for tables in (*(part.tables for part in content.parts), content.between):
+        leads += where(tables.get("tests", ()), question=question, lead=True)
+    return leads
 
 
 def shared(verdicts: Sequence[Verdict]) -> Verdict:
@@ -130,18 +107,21 @@ def shown_ends(row: Row) -> tuple[float, float]:
 def noted(rows: Sequence[Row | None]) -> list[str]:
     """List the reasons of rows, each once: what their numbers lack, leave out or are conditional on."""
     present = [row for row in rows if row is not None]
-    reasons = [part for row in present if row["reason"] for part in parts_of_reason(row["reason"])]
-    counts = Counter(map(short, reasons))
-    notes = [
-        f"{reason} ({n} of {len(present)} numbers)" if n < len(present) else reason
-        for reason, n in sorted(counts.items(), key=lambda item: not is_reason(item[0], ESTIMATORS_DIFFER))
-    ]
-    return [*notes[:N_NOTES], f"{len(notes) - N_NOTES} more in the table"] if len(notes) > N_NOTES else notes
+    counts: Counter[str] = Counter()
+    for row in present:
+        if row["reason"]:
+            counts.update(map(short, parts_of_reason(row["reason"])))
+    notes = []
+    for reason, n in sorted(counts.items(), key=lambda item: not is_reason(item[0], ESTIMATORS_DIFFER)):
+        notes.append(f"{reason} ({n} of {len(present)} numbers)" if n < len(present) else reason)
+    if len(notes) > N_NOTES:
+        notes[N_NOTES:] = [f"{len(notes) - N_NOTES} more in the table"]
+    return notes
 
 
 def measured_by(*bits: str, notes: Sequence[str] = ()) -> str:
     """Write `Finding.measured_with`: how it was measured, then what the numbers rest on."""
-    return "; ".join([", ".join(bit for bit in bits if bit), *notes])
+    return "; ".join([", ".join(filter(None, bits)), *notes])
 
 
 def reason_of(row: Mapping[str, Any]) -> str:
@@ -151,7 +131,7 @@ def reason_of(row: Mapping[str, Any]) -> str:
 
 def reasons_of(rows: Sequence[Row]) -> str:
     """Join the three most frequent reasons of rows, each with how many rows have it."""
-    counted = Counter(reason_of(row) for row in rows).most_common(3)
+    counted = Counter(map(reason_of, rows)).most_common(3)
     if len(counted) == 1:
         return counted[0][0]
     return "; ".join(f"{n} × {reason}" for reason, n in counted)

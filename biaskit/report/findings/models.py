@@ -6,17 +6,30 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, number_range, short
-from biaskit.report.content import Content
-from biaskit.report.findings.blocks import SIDES, coverage_behind, one_group, two_groups
-from biaskit.report.findings.finding import DIRECTED, Topic, measured_by, noted, outcome_of, parts_of, shared
-from biaskit.report.findings.kinds import IN_NUMBERS, claim, of_models
-from biaskit.report.findings.sentence import STRENGTH, Foreign, Said, opening, said, sentence, who, within
+from biaskit.measurement import FOLDERS, words
+from biaskit.report.content import Content, folder_of
+from biaskit.report.findings.claims import Templates, claim
+from biaskit.report.findings.coverage import SIDES, coverage_behind
+from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
+from biaskit.report.findings.groups import one_group, two_groups
+from biaskit.report.findings.sentence import (
+    STRENGTH,
+    Foreign,
+    Sentence,
+    asked_as,
+    filled,
+    opening,
+    sentence_of,
+    who,
+    within,
+)
 from biaskit.stats.verdict import Verdict
 from biaskit.tables.coverage import WEAK, is_under
 from biaskit.tables.query import Row, distinct, grouped, where
 
 N_LARGEST = 2
-_PAIRED = {"share": "pair_share", "group_gap": "pair_gap"}  # subjects of pairs of sentences
+IN_NUMBERS = ("srb_content", "srb_spread")
+"""Quantities whose differences are said without a number: they are no shares."""
 _COUNTED: dict[Verdict, tuple[str, str]] = {
     "higher": ("differs clearly", "differ clearly"),
     "equivalent": ("is about the same", "are about the same"),
@@ -29,17 +42,21 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {
 """Verdict → what is said of one comparison, and of several."""
 
 
-def models(content: Content) -> Iterator[Said]:
+def models(content: Content) -> Iterator[Sentence]:
     """Say the largest clear differences and count all comparisons; groups of models have sentences apart."""
     labels = {model.label for part in content.parts for model in part.models}
     single: list[Row] = []
     of_groups: list[Row] = []
     for row in compared(content):
-        (single if labels.issuperset((row["model_a"], row["model_b"])) else of_groups).append(row)
+        rows_of_kind = single if labels.issuperset((row["model_a"], row["model_b"])) else of_groups
+        rows_of_kind.append(row)
     for rows in filter(None, (single, *grouped(of_groups, "model_a", "model_b").values())):
-        clear = [row for row in rows if outcome_of(row) in DIRECTED]
-        clear.sort(key=lambda row: (row["quantity"] in IN_NUMBERS, -abs(row["estimate"])))
-        shown = [_of_row(content, row) for row in (rows if len(rows) == 1 else clear[:N_LARGEST])]
+        largest = rows
+        if len(rows) > 1:
+            clear = [row for row in rows if outcome_of(row) in DIRECTED]
+            clear.sort(key=lambda row: (row["quantity"] in IN_NUMBERS, -abs(row["estimate"])))
+            largest = clear[:N_LARGEST]
+        shown = [_of_row(content, row) for row in largest]
         yield from shown[:1]
         if len(rows) > 1:
             yield _summary(content, rows)
@@ -52,7 +69,7 @@ def compared(content: Content) -> list[Row]:
     return [row for row in rows if row["lead"] or outcome_of(row) != "shown"]
 
 
-def _topic(rows: Sequence[Row]) -> Topic:
+def _topic(rows: Sequence[Row]) -> str:
     return "gaps" if all(row["quantity"] == "srb_spread" for row in rows) else "models"
 
 
@@ -63,13 +80,14 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
     names = listed([short(model) for model in labels]) if len(labels) <= 3 else count(len(labels), "model")
-    known, notes = {model.label for part in content.parts for model in part.models}, []
+    known = {model.label for part in content.parts for model in part.models}
+    notes = noted(rows)
     if not known.issuperset(labels):
-        notes.append("means of these models only")
-    return measured_by(kinds, forms, size, names, notes=[*notes, *noted(rows)])
+        notes.insert(0, "means of these models only")
+    return measured_by(kinds, forms, size, names, notes=notes)
 
 
-def _summary(content: Content, rows: Sequence[Row]) -> Said:
+def _summary(content: Content, rows: Sequence[Row]) -> Sentence:
     """Count comparisons by verdict, higher and lower as one: the order of two models means nothing."""
     # A gap has no margin: it is counted where it differs alone.
     rows = [row for row in rows if row["quantity"] != "group_gap" or outcome_of(row) in DIRECTED] or rows
@@ -88,29 +106,66 @@ def _summary(content: Content, rows: Sequence[Row]) -> Said:
     elif counts["no-clear-difference"] == n:
         text = f"no clear difference {subject}" + (f" in any of {n} comparisons." if n > 1 else ".")
     else:
-        counted = [f"{counts[v]} {words[counts[v] > 1]}" for v, words in _COUNTED.items() if counts[v]]
+        counted = [f"{counts[v]} {said[counts[v] > 1]}" for v, said in _COUNTED.items() if counts[v]]
         text = f"of {n} comparisons {subject}, {listed(counted)}."
     margins = within(*(row for row in rows if row["quantity"] not in IN_NUMBERS))
-    text = sentence(lead + text, a=Foreign(a), b=Foreign(b), within=margins)
+    text = filled(lead + text, a=Foreign(a), b=Foreign(b), within=margins)
     verdict = shared(sides) if counts["higher"] < n else "shown"
     strength, using = min(STRENGTH[v] for v in verdicts), _measured(content, rows)
-    return said(text, _topic(rows), "models", verdict, using, strength=strength, weak=weak)
+    return sentence_of(text, _topic(rows), "models", verdict, using, strength=strength, weak=weak)
 
 
-def _of_row(content: Content, row: Row) -> Said:
-    part = next(parts_of(content, "probe"), None) or content.parts[0]
+def _of_row(content: Content, row: Row) -> Sentence:
+    of_engine = (part for part in content.parts if part.engine == row["engine"])
+    part = next(of_engine, content.parts[0])
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
-    quantity = row["quantity"] if row["bias_type"] != "pairs" else _PAIRED[row["quantity"]]
+    a, b = row["group_a"] or "", row["group_b"] or ""
     return claim(
-        *(of_models(quantity), row, _topic([row]), _measured(content, [row])),
+        *(_templates(row), row, _topic([row]), _measured(content, [row])),
         coverage=coverage_behind(content, [row]),
         pieces={
-            "opening": opening(row["bias_type"], *of_sides, whose="their") or "in texts",
+            "opening": opening(asked_as(row), *of_sides, whose="their") or "in texts",
             "a": Foreign(row["model_a"]),
             "b": Foreign(row["model_b"]),
             "higher": "higher" if outcome_of(row) == "higher" else "lower",
             "who": who(row["gender"] or "female"),
-            "jobs": one_group(part, row["group_a"] or ""),
-            "groups": two_groups(part, row["group_a"] or "", row["group_b"] or ""),
+            "jobs": one_group(part, a),
+            "groups": two_groups(part, a, b),
         },
     )
+
+
+def _templates(row: Row) -> Templates:
+    """Make the words for one model against another in the quantity of a row."""
+    subject = _subject(row)
+    if row["quantity"] in IN_NUMBERS:
+        clear = [f"without gendered words, {subject} clearly {{higher}} for {{a}} than for {{b}}."]
+        interval = ""
+    else:
+        clear = [
+            f"{subject} {{amount}} {{more}} for {{a}} than for {{b}}{{ends}}.",
+            f"{subject} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
+            f"{subject.replace(' between {groups}', '')} {{amount}} {{more}} for {{a}} than {{b}}{{ends}}.",
+        ]
+        interval = "{span}"
+    unclear = f"{subject} not clearly different for {{a}} and {{b}}"
+    return Templates(
+        question="models",
+        lead="{opening}, ",
+        what="{a} against {b}",
+        says={
+            "higher": clear,
+            "lower": clear,
+            "equivalent": (f"{subject} about the same for {{a}} and {{b}}{{within}}.",),
+            "no-clear-difference": (f"{unclear}{interval}.", f"{unclear}."),
+        },
+    )
+
+
+def _subject(row: Row) -> str:
+    """Find subject and verb, those of the row's own folder before those of another."""
+    for name in (folder_of(row), *FOLDERS):
+        subjects: dict[str, str] = words(name).get("subjects", {})
+        if row["quantity"] in subjects:
+            return subjects[row["quantity"]]
+    raise KeyError(row["quantity"])

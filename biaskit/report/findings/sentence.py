@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from biaskit.common.wording import PEOPLE, percent, percent_range, points, points_range, short
-from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, Topic, reason_of, shown_ends
+from biaskit.measurement import stated
+from biaskit.report.findings.finding import DIRECTED, MOST_WORDS, Finding, reason_of, shown_ends
 from biaskit.report.questions import QuestionId
 from biaskit.stats.verdict import Verdict
 from biaskit.tables.coverage import LITTLE, WEAK, Coverage, is_under
@@ -33,7 +34,7 @@ HEADLINE, CLEAR, WEAKER, RESTATED, DETAIL = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Sentence:
     """A finding with what it is about, how much it says (0 most), and its first number."""
 
     finding: Finding
@@ -43,9 +44,9 @@ class Said:
     beside: Finding | None = None  # the one that it follows wherever that stands
 
 
-def said(
+def sentence_of(
     text: str,
-    topic: Topic,
+    topic: str,
     question: QuestionId,
     verdict: Verdict = "shown",
     measured: str = "",
@@ -54,14 +55,14 @@ def said(
     number: str = "",
     strength: int | None = None,
     weak: bool = False,
-) -> Said:
+) -> Sentence:
     """Make a sentence; its strength follows from its verdict where none is given, less where it is weak."""
     finding = Finding(text, topic, question, verdict, measured, weak)
     strength = max(STRENGTH[verdict] if strength is None else strength, WEAKER * weak)
-    return Said(finding, about or question, strength, number)
+    return Sentence(finding, about or question, strength, number)
 
 
-# --- the sentence ------------------------------------------------------------------------------------
+# --- the text ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +89,18 @@ OPENS = re.compile(r"\{(\w+)\}")
 """A piece that opens a sentence: a foreign name keeps its first letter, our own words get a capital."""
 
 
-def sentence(*templates: str, **pieces: Piece) -> str:
+def filled(*templates: str, **pieces: Piece) -> str:
     """Fill the first template that stays within `MOST_WORDS`, foreign names cut as little as needed."""
-    tries = [
-        (template, n)
-        for most, least in ((LONGEST_NAME, SHORTEST_NAME), (SHORTEST_NAME - 1, 1))
-        for template in templates
-        for n in range(most, least - 1, -1)
-    ]
     text = ""
     foreign = {name: piece for name, piece in pieces.items() if isinstance(piece, Foreign)}
-    for template, n in tries:
+    n_names = len({piece.text for piece in foreign.values()})
+    for template, n in _tries(templates):
         cut = {name: piece.at_most(n) for name, piece in foreign.items()}
-        if len(set(cut.values())) < len({piece.text for piece in foreign.values()}):  # "m (a)", "m (b)": m…
+        if len(set(cut.values())) < n_names:  # "m (a)", "m (b)": m…
             cut = {name: piece.at_most(n, ends=True) for name, piece in foreign.items()}
         text = template.format(**(pieces | cut))
-        first = pieces[field[1]] if (field := OPENS.match(template)) else ""
+        opens = OPENS.match(template)
+        first = pieces[opens[1]] if opens else ""
         if isinstance(first, str) or first.before:
             text = text[:1].upper() + text[1:]
         if n_words(text) <= MOST_WORDS:
@@ -112,10 +109,25 @@ def sentence(*templates: str, **pieces: Piece) -> str:
     return " ".join(text.split()[:n_kept]) + " …"
 
 
+def _tries(templates: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield templates with the words that a foreign text may keep: every template before very short names."""
+    for most, least in ((LONGEST_NAME, SHORTEST_NAME), (SHORTEST_NAME - 1, 1)):
+        for template in templates:
+            for n in range(most, least - 1, -1):
+                yield template, n
+
+
 # --- pieces of it ------------------------------------------------------------------------------------
 
-OPENINGS = {"explicit": "asked directly", "implicit": "completing a sentence", "pairs": "of two sentences"}
+OPENINGS: Mapping[str, str] = stated("openings")
+"""Bias type → how a model was asked."""
 AMONG = re.compile(r"^weak evidence:|\bamong the target words \([^()]*\),?", re.IGNORECASE)
+
+
+def asked_as(row: Row) -> str:
+    """Find the name under which it is said how a row's models were asked: a bias type, else a kind."""
+    kind = str(row["engine"])
+    return row["bias_type"] or (kind if kind in OPENINGS else "")
 
 
 def opening(bias_type: str, *coverage: Coverage, whose: str = "its") -> str:

@@ -1,11 +1,12 @@
-"""Names on the page in a reader's words: titles of tables, columns, values, rules."""
+"""Names on the page in a reader's words: columns, values, verdicts, and what kinds state of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from biaskit.common.files import toml_beside
 from biaskit.common.wording import PEOPLE
+from biaskit.measurement import stated
+from biaskit.tables.schema import HEADS
 
 _UNCLEAR = ("no-clear-difference", "not-identified", "no-verdict", "not-measured")
 VERDICTS: Mapping[str, str] = {
@@ -14,18 +15,11 @@ VERDICTS: Mapping[str, str] = {
     "shown": "",
 }
 
-_STATED = toml_beside(__file__)
-TABLES: Mapping[str, Mapping[str, str]] = _STATED["tables"]
-"""Table → its title, what it holds, and the question that it answers."""
-COLUMNS: Mapping[str, str] = _STATED["columns"]
-"""Columns whose name in the file says too little; others keep it."""
-NOT_ON_PAGE: Mapping[str, str] = _STATED["not_on_page"]
-"""Tables too long for a page, whose means stand in the others."""
-OUTCOMES: Mapping[str, str] = _STATED["outcomes"]
-"""Outcomes of texts in words (methods/probabilities#outcomes)."""
-RULES: Mapping[str, str] = _STATED["rules"]
-"""The rules of the association by their ids (methods/texts#gender-association)."""
-CLASSES: Mapping[str, Sequence[str]] = _STATED["classes"]
+OUTCOMES: Mapping[str, str] = stated("outcomes")
+"""Outcomes of texts in words."""
+RULES: Mapping[str, str] = stated("rules")
+"""The rules of the association by their ids."""
+CLASSES: Mapping[str, Sequence[str]] = stated("classes")
 """Class of a counted word in an example text → its letter, and what it means."""
 
 _SUFFIXES = {
@@ -48,8 +42,8 @@ VALUES: Mapping[str, Mapping[str, str]] = {
 
 def column(header: str) -> str:
     """Name a column of a table in words."""
-    if header in COLUMNS:
-        return COLUMNS[header]
+    if header in HEADS:
+        return HEADS[header]
     for suffix, label in _SUFFIXES.items():
         if (group := header.removesuffix(suffix)) not in (header, "pooled"):
             return label.format(PEOPLE.get(group, group))

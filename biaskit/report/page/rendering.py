@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from biaskit.common.foreign import visible
 from biaskit.common.wording import count, listed
+from biaskit.measurement import measurement, measurements
 from biaskit.report.content import Content, Equivalence, ExampleText, PromptShown, Span
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.findings.finding import Finding, Sentences
 from biaskit.report.page import labels
 from biaskit.report.page.tables import ListedTable, gender, list_tables
 from biaskit.report.questions import QUESTIONS, QuestionId
+from biaskit.tables.schema import SCHEMAS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -98,9 +100,9 @@ def render_page(content: Content, said: Sentences, figures: Sequence[Figure]) ->
             notes=list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
             models=[(part, model) for part in content.parts for model in part.models],
             on_disk={
-                name: why
-                for name, why in labels.NOT_ON_PAGE.items()
-                if any(part.tables.get(name) for part in content.parts)
+                name: schema.not_on_page
+                for name, schema in SCHEMAS.items()
+                if schema.not_on_page and any(part.tables.get(name) for part in content.parts)
             },
             labels=labels,
             script=Markup(script),  # noqa: S704  (a file of this package)
@@ -152,9 +154,9 @@ def cut(text: object, longest: int = LONGEST_NAME) -> str:
 
 def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> Iterator[Section]:
     tables = list_tables(content)
+    asked = {kind.name: kind.question for kind in measurements()}  # where the prompts of each kind stand
     for question, heading in QUESTIONS.items():
         drawn = [figure for figure in figures[1:] if figure.question == question]
-        engine = {"say": "probe", "write": "personas"}.get(question)
         findings = [finding for finding in said.findings if finding.question == question]
         n_leading = sum(finding.question == question for finding in said.leading)
         yield Section(
@@ -166,8 +168,10 @@ def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> I
             findings=findings,
             figures=drawn[1:],
             tables=[table for table in tables if table.question == question],
-            prompts=_some([shown for shown in content.prompts if shown.engine == engine], MOST_PROMPTS),
-            texts=_some(content.examples, MOST_TEXTS) if question == "write" else (),
+            prompts=_some(
+                [shown for shown in content.prompts if asked[shown.engine] == question], MOST_PROMPTS
+            ),
+            texts=_some([shown for shown in content.examples if shown.question == question], MOST_TEXTS),
         )
 
 
@@ -181,9 +185,9 @@ def measured_line(content: Content) -> str:
     names = list(dict.fromkeys(model.label for part in content.parts for model in part.models))
     bits = [listed([cut(name, 40) for name in names]) if len(names) < 3 else f"{len(names)} models"]
     for part in content.parts[:3]:
-        table, what = ("probe_cells", "prompt") if part.engine == "probe" else ("associations", "text")
-        n = len(part.tables.get(table, ()))
-        bits.append(f"{cut(part.study, 40)}: {count(n, what)}" if n else cut(part.study, 40))
+        kind = measurement(part.engine)
+        n = len(part.tables.get(kind.each, ()))
+        bits.append(f"{cut(part.study, 40)}: {count(n, kind.unit)}" if n else cut(part.study, 40))
     models = [model for part in content.parts for model in part.models]
     days = [day for model in models for day in (model.first_answered, model.last_answered) if day]
     return " · ".join([*bits, " to ".join(dict.fromkeys((min(days), max(days))))] if days else bits)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from biaskit.common.wording import PEOPLE
+from biaskit.measurement import measurement
 from biaskit.report.content import Content
 from biaskit.report.page import labels
 from biaskit.report.questions import QuestionId
@@ -20,6 +21,7 @@ _WORDS_OF_A_LIST = 20
 _MANY_MODELS = 3
 _ABOUT = ("word", "occupation", "job", "words", "job_group", "quantity", "k", "level", "id", "model")
 """A table's first column: the first of these that it has."""
+_OF_A_WORD = ("word", "model", "occupation", "origin", "gender", "z")
 _LAST = ("engine", "family", "reason")
 
 
@@ -63,20 +65,19 @@ def list_tables(content: Content) -> list[ListedTable]:
     for number, part in enumerate(content.parts, 1):
         label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
-        question: QuestionId = "say" if part.engine == "probe" else "write"
+        question = measurement(part.engine).question
         asked = "pairs of sentences" if "pair_groups" in part.tables else "templates"
         for what, rows in ((asked, part.templates), ("debiasing prompts", part.instructions)):
             if rows:
                 title = f"{what.capitalize()} of {part.study}"
                 anchor = f"asked-{number}-{what.replace(' ', '-')}"
                 tables.append(_listed(what, anchor, question, title, "", rows, len(rows)))
+    words = []
+    for word in content.words:
+        for first in word.sentences[:1]:
+            about = {column: getattr(word, column) for column in _OF_A_WORD}
+            words.append(about | {"sentence": content.sentences[first]})
     if content.words:
-        columns = ("word", "model", "occupation", "origin", "gender", "z")
-        words = [
-            {**{column: getattr(word, column) for column in columns}, "sentence": content.sentences[first]}
-            for word in content.words
-            for first in word.sentences[:1]
-        ][:MOST_ROWS]
         what = "Words of the marked-word lists, each with a sentence that uses it. Sentences may offend."
         n = len(content.words)
         tables.append(_listed("words", "words-in-context", "how", "Words in context", what, words, n))
@@ -86,37 +87,25 @@ def list_tables(content: Content) -> list[ListedTable]:
 def _public(
     tables: Tables, number: int, models: Sequence[Model], part: Part | None = None
 ) -> Iterator[ListedTable]:
-    """List the public tables of a part, or those between parts (number 0, no part)."""
-    for name in [*SCHEMAS, *sorted(set(tables) - set(SCHEMAS))]:
-        stored = tables.get(name, ())
-        if not stored or name in labels.NOT_ON_PAGE:
+    """List the public tables of a part, or those between parts (number 0, no part), their tests first."""
+    names = SCHEMAS if part else sorted(SCHEMAS, key=lambda name: name != "tests")
+    for name in names:
+        schema, stored = SCHEMAS[name], tables.get(name, ())
+        if not stored or schema.not_on_page:
             continue
         rows = stored
         if name in ("marked_words", "group_words"):
             rows = [r for r in where(stored, method="calibrated") if (r.get("rank") or 0) <= _WORDS_OF_A_LIST]
-        stated = labels.TABLES.get(name, {"title": name.replace("_", " "), "what": ""})
-        yield _listed(
-            name,
-            f"table-{number}-{name}",
-            "models" if name == "tests" and not number else stated.get("question", "sure"),  # type: ignore[arg-type]
-            stated["title"].replace("{column}", f"“{stored[0].get('column')}”"),
-            stated["what"],
-            rows,
-            len(stored),
-            files=tuple(f"{run}/tables/{name}.csv" for run in part.runs) if part else (f"{name}.csv",),
-            measured_with=measured_with(models, stored),
-        )
+        anchor = f"table-{number}-{name}"
+        question = "models" if name == "tests" and part is None else schema.question
+        title = schema.title.replace("{column}", f"“{stored[0].get('column')}”")
+        files = [f"{run}/tables/{name}.csv" for run in part.runs] if part else [f"{name}.csv"]
+        table = _listed(name, anchor, question, title, schema.what, rows, len(stored))
+        yield replace(table, files=tuple(files), measured_with=measured_with(models, stored))
 
 
 def _listed(
-    name: str,
-    anchor: str,
-    question: QuestionId,
-    title: str,
-    what: str,
-    rows: Sequence[Row],
-    n_stored: int,
-    **options: Any,
+    name: str, anchor: str, question: QuestionId, title: str, what: str, rows: Sequence[Row], n_stored: int
 ) -> ListedTable:
     rows = rows[:MOST_ROWS]
     headers = list(dict.fromkeys(header for row in rows for header in row))
@@ -132,7 +121,7 @@ def _listed(
             columns.append(Column(labels.column(header), is_number, cells))
         elif known:
             same.append((labels.column(header), cells[0]))
-    return ListedTable(name, anchor, question, title, what, columns, same, len(rows), n_stored, **options)
+    return ListedTable(name, anchor, question, title, what, columns, same, len(rows), n_stored)
 
 
 def _shown(header: str, value: Any) -> str:

@@ -26,7 +26,7 @@ from fakes.api_cases import (
 from fakes.api_server import LIES, ApiServer, Behaviour
 
 from biaskit.errors import ModelError
-from biaskit.models.api import checks, doors, wire
+from biaskit.models.api import checks, wire
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.opening import open_api_generator, open_api_scorer
 from biaskit.models.api.scorer import ApiScorer
@@ -216,9 +216,11 @@ def everything_said(found: Capabilities) -> str:
 
 
 @pytest.mark.parametrize("name", SHAPES | GREEDY)
-def test_what_is_found(name: str) -> None:
+def test_what_is_found_and_that_it_is_right(name: str) -> None:
+    """The strongest estimator of each form is then asked for real: right or no number at all."""
     shape = (SHAPES | GREEDY)[name]
-    with ApiServer(MODEL, Behaviour(**shape.behaviour)) as server, measured(server) as scorer:
+    behaviour = Behaviour(**shape.behaviour)
+    with ApiServer(MODEL, behaviour) as server, measured(server, policy=ONE_BY_ONE) as scorer:
         found = scorer.capabilities
         estimators = tuple(found.estimators(form) for form in FORMS)
         assert (shape.raw, shape.prefill, shape.continued) == estimators
@@ -228,19 +230,7 @@ def test_what_is_found(name: str) -> None:
         assert everything_said(found).replace("\n", "").isprintable()
         assert server.calls < (36 if name in GREEDY else 30)  # of which four more for each door
         assert not any((r.body or {}).get("max_tokens") == 0 for r in server.requests)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_what_was_found_is_right(name: str) -> None:
-    """The strongest estimator of each form, asked for real: right or no number at all."""
-    shape = SHAPES[name]
-    model = MODEL
-    with (
-        ApiServer(model, Behaviour(**shape.behaviour)) as server,
-        measured(server, policy=ONE_BY_ONE) as scorer,
-    ):
-        bos = shape.behaviour.get("bos") != "none"
-        for form in FORMS if bos else ():
+        for form in FORMS if name in SHAPES and behaviour.bos != "none" else ():
             if not scorer.capabilities.estimators(form):
                 with pytest.raises(ModelError) as refused:
                     scorer.estimator_for(form)
@@ -259,7 +249,7 @@ def test_what_was_found_is_right(name: str) -> None:
 
 def test_a_system_message_in_place_of_the_templates_own_is_taken() -> None:
     """It may be shorter than the default one: a prompt with it then has fewer tokens than one without."""
-    behaviour = Behaviour(default_system=2 * f"{doors.SYSTEM} ")
+    behaviour = Behaviour(default_system=2 * f"{checks.SYSTEM} ")
     with ApiServer(MODEL, behaviour) as server, measured(server) as scorer:
         assert scorer.capabilities.takes_system
         assert "system role: supported" in everything_said(scorer.capabilities)
@@ -293,7 +283,7 @@ def test_what_was_found_is_kept_with_the_run() -> None:
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time limits of a fraction of a second."""
-    monkeypatch.setattr(doors, "QUESTION_S", 0.3)
+    monkeypatch.setattr(checks, "QUESTION_S", 0.3)
     monkeypatch.setattr(checks, "ECHO_S", 0.3)
     monkeypatch.setattr(wire, "CONNECT_S", 0.1)
 

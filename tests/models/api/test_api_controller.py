@@ -52,11 +52,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Coroutine[Any, Any, T]], T]]:
-    """Runs a coroutine in virtual time, which the controller and its retries see too."""
+    """Runs a coroutine in virtual time, which the controller sees too."""
     loop = VirtualLoop()
-    clock = SimpleNamespace(monotonic=loop.time)
-    monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr("tenacity.time", clock)
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=loop.time))
     random.seed(1)
     yield loop.run_until_complete
     loop.close()

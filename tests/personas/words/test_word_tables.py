@@ -6,7 +6,7 @@ from typing import Any
 
 from fakes.latex import check_latex
 
-from biaskit.measures.personas.word_tables import MOST_ROWS, word_tables
+from biaskit.measures.personas.printing.words import MOST_ROWS, word_tables
 from biaskit.report.render.latex import latex_files
 
 Row = dict[str, Any]

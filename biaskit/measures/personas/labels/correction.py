@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.plain import group_by
-from biaskit.common.wording import count
+from biaskit.common.wording import count, joined
 from biaskit.measures.personas.labels.drawing import CELL, FOLDER, Drawn, Stored, who_counts
 from biaskit.measures.personas.labels.sheets import NONE, UNCLEAR
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.records import GENDERS
 from biaskit.stats.arrays import FloatArray, IntArray
-from biaskit.stats.crossed import joined
 from biaskit.stats.prediction_powered import FEWEST_LABELS, corrected_share, pooled
 from biaskit.stats.proportions import wilson
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 _CLASSES = (NONE, *GENDERS, UNCLEAR)  # what rules or a judge may say: strata, if each has enough labels

@@ -9,12 +9,12 @@ from itertools import product
 from biaskit.common.plain import attributes
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.measures.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments
 from biaskit.measures.personas.vectors.files import load_pretrained
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.run_lists import RunLists
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 
@@ -35,7 +35,7 @@ def cluster_tables(
     categories = load_categories(study.categories) if study.categories else {}
     wanted = words_to_cluster(words, drop_words=dropped)
     if study.cluster_vectors:
-        vectors = load_pretrained(study.cluster_vectors.partition(":")[2], wanted)
+        vectors = load_pretrained(study.cluster_vectors.removeprefix("pretrained:"), wanted)
     matrix, words_with_vector = vectors.rows(wanted)
     clustering = find_clusters(
         words,

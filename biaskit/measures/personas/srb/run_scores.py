@@ -21,6 +21,7 @@ from biaskit.measures.personas.srb.score import (
     SrbScore,
     scores_with_content,
 )
+from biaskit.measures.personas.study import PersonasStudy, parse_seeds
 from biaskit.measures.personas.texts.documents import ASSOCIATED, NO_TEXTS, SPECIFIED, TextDocuments
 from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.vectors.cache import vectors_of_seeds
@@ -39,7 +40,6 @@ from biaskit.measures.personas.words.run_lists import CALIBRATED, Progress, RunL
 from biaskit.measures.personas.words.shuffles import permuted_counts
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
 
 

@@ -20,14 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from biaskit.arguments import TEXTS, checked
 from biaskit.common.plain import attributes
-from biaskit.common.wording import PEOPLE, first_words, short
+from biaskit.common.wording import PEOPLE, first_words, joined, short
 from biaskit.errors import UsageError
 from biaskit.measures.personas.texts.tokens import mask
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import BoolArray, FloatArray
-from biaskit.stats.crossed import joined
 from biaskit.stats.swaps import reaches
 from biaskit.stats.welch import varies
 

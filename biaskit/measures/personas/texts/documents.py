@@ -15,8 +15,10 @@ from biaskit.common.marks import first_mark, legible
 from biaskit.common.plain import group_by
 from biaskit.common.provenance import canonical_json
 from biaskit.errors import RunError
-from biaskit.measures.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
+from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.rounds import Filling, Tally
+from biaskit.measures.personas.sampling.series import draw_keys, series_of_design
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.measures.personas.texts.copies import Shingles, shingles_of, units
 from biaskit.measures.personas.texts.english import EnglishEvidence
@@ -27,7 +29,6 @@ from biaskit.records import GENDERS, Finish
 from biaskit.runs.drift import Answerers
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -289,7 +290,7 @@ _OF_ROW = (
 )
 """What a text takes from its row as it stands."""
 _ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finish_reason", "text")
-"""What analysis reads of a row of generations.jsonl."""
+"""What analysis reads of a row of personas.jsonl."""
 
 
 def _needed(

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from biaskit.common.plain import attributes
+from biaskit.common.wording import joined
 from biaskit.measures.personas.words.alpha import AtAlpha, MarkedList, Words, pairs_of
 from biaskit.measures.personas.words.log_odds import DEFAULT_PRIOR, Prior
 from biaskit.measures.personas.words.stability import N_HALVINGS, over_halvings
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
 
 if TYPE_CHECKING:

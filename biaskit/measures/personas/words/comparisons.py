@@ -9,11 +9,11 @@ from itertools import product
 from operator import attrgetter
 
 from biaskit.common.plain import group_by
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
 
 
 @dataclass(frozen=True, slots=True)

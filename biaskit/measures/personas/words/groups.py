@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.plain import attributes
-from biaskit.common.wording import short
+from biaskit.common.wording import joined, short
 from biaskit.errors import StudyError, nearest
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.measures.personas.texts.names import says_gender
@@ -26,9 +27,7 @@ from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTex
 from biaskit.measures.personas.words.log_odds import METHODS, counts_in
 from biaskit.measures.personas.words.run_lists import Progress, length_notes, names_of, prior_of
 from biaskit.records import GENDERS, WOMEN_AND_MEN
-from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 OTHERS = "others"

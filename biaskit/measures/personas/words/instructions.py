@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from biaskit.common.plain import attributes, group_by
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.measures.personas.texts.names import says_gender
@@ -15,7 +16,6 @@ from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.log_odds import counts_in
 from biaskit.measures.personas.words.run_lists import BEYOND, chosen, is_pronoun, names_of
 from biaskit.records import NO_INSTRUCTION
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 MARKED_FOR = {"female": "instruction", "male": "none"}

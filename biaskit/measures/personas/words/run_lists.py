@@ -11,6 +11,7 @@ import numpy as np
 
 from biaskit.common.plain import attributes, group_by
 from biaskit.measures.personas.srb.score import PRONOUNS
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
 from biaskit.measures.personas.texts.names import names_among, says_gender
 from biaskit.measures.personas.texts.tokens import letters
@@ -20,7 +21,6 @@ from biaskit.measures.personas.words.lists import overlap, word_lists
 from biaskit.measures.personas.words.log_odds import METHODS, Prior, counts_in, topic_share
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 Progress = Callable[[int, int], None]

@@ -1,0 +1,60 @@
+"""Tests of one number over the units that all models have (methods/comparisons#model-pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from biaskit.compare.pairs import Side, SidePair
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.contrasts import Row, Scope, within_units
+
+Values = Mapping[str, float | None]
+"""Unit → number; None where it is undefined, absent where the model was not asked."""
+
+
+def unit_rows(
+    pair: SidePair,
+    values: Mapping[str, Values],
+    scope: Scope,
+    margins: Mapping[str, float],
+    seed: int,
+    *,
+    ends: tuple[Mapping[str, Values], Mapping[str, Values]] | None = None,
+) -> list[Row]:
+    """Test one number over the units that all models have: rows welch and paired, later side − earlier.
+
+    `values`: model → unit → number; a side's number is the mean over its models. No row without any unit.
+    `ends`: what the numbers lie between, where they are not known in full.
+    """
+    later, earlier = pair
+    members = [values[model] for model in (*later.models, *earlier.models)]
+    if not any(members):
+        return []
+    common: list[str] = []
+    for unit in sorted(set(members[0]).intersection(*members[1:])):
+        if all(member[unit] is not None for member in members):
+            common.append(unit)
+    n_out = len(set().union(*members)) - len(common)
+    both = "both" if len(members) == 2 else "all"
+
+    def mean(values: Mapping[str, Values], side: Side) -> FloatArray:
+        by_model = [list(map(values[model].__getitem__, common)) for model in side.models]
+        means: FloatArray = np.array(by_model, dtype=np.float64).mean(axis=0)
+        return means
+
+    bounds = None
+    if ends:
+        low, high = ends
+        bounds = mean(low, later) - mean(high, earlier), mean(high, later) - mean(low, earlier)
+    return within_units(
+        mean(values, later),
+        mean(values, earlier),
+        ends=bounds,
+        scope=scope,
+        kinds=("welch", "paired"),
+        margins=margins,
+        seed=seed,
+        note=f"{n_out} {scope.unit}s left out, not in {both} models" if n_out else None,
+    )

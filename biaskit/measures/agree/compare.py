@@ -1,0 +1,98 @@
+"""Relate what probes and texts say of the same model (methods/comparisons#both-engines).
+
+Asks nothing, reads the tables of two kinds, and alone may name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from biaskit.compare.aliases import key_of
+from biaskit.compare.comparison import Comparison
+from biaskit.compare.pairs import model_pairs, pairs_of_groups
+from biaskit.errors import nearest
+from biaskit.measures.agree.gaps import BothEngines, Measure, gap_rows, labour_table, measures
+from biaskit.measures.agree.relations import gap_tests, relation_rows
+from biaskit.runs.collection import StoredRun
+from biaskit.tables.query import Row
+
+
+def compare(comparison: Comparison) -> None:
+    """Add gaps.csv, the relations of every model and the tests of the gaps between models."""
+    tables, aliases = comparison.tables, comparison.aliases
+    probes, written = comparison.runs("probe"), comparison.runs("personas")
+    if not probes or not written:
+        if probes or written:
+            only = "probe" if probes else "personas"
+            tables.notes.append(f"There are no gaps: only biaskit {only} ran.")
+        return
+    jobs, represented = _rows(probes, "probe_jobs"), _rows(written, "representation")
+    tables.notes += _unknown_aliases(aliases, jobs, represented)
+    labour, notes = labour_table(represented, jobs, aliases)
+    tables.notes += notes
+    measured: dict[str, list[Measure]] = {}
+    seeds: dict[str, int] = {}
+    for both in list(_both_engines(probes, written, tables.notes)):  # its notes come first
+        rows, notes = gap_rows(both, labour, aliases)
+        tables.rows["gaps"] += rows
+        tables.notes += notes
+        if rows:
+            measured[both.model] = list(measures(both, rows))
+            seeds[both.model] = int(both.personas.manifest["resolved"]["study"].get("seed", 1))
+            tests = relation_rows(measured[both.model], comparison.margins, seeds[both.model])
+            tables.rows["tests"] += tests
+    models = {model.label: model for model in comparison.models([*written, *probes])}
+    of_groups = pairs_of_groups(comparison.groups, [models[label] for label in measured])
+    for pair in (*model_pairs(list(measured)), *of_groups):
+        seed = seeds[pair[0].models[0]]
+        tables.rows["tests"] += gap_tests(pair, measured, comparison.margins, seed)
+
+
+def _rows(runs: Iterable[StoredRun], table: str) -> list[Row]:
+    return [row for run in runs for row in run.tables.get(table, ())]
+
+
+def _unknown_aliases(
+    aliases: Mapping[str, str], jobs: Sequence[Row], represented: Sequence[Row]
+) -> Iterator[str]:
+    """Name the aliases that no run has."""
+    names = {key_of(str(row["job"]), {}) for row in jobs}
+    names |= {key_of(str(row["occupation"]), {}) for row in represented}
+    for name in dict.fromkeys([*aliases, *aliases.values()]):
+        if name not in names:
+            yield f"--aliases: no run has {name!r}.{nearest(name, names)}"
+
+
+Named = dict[str, list[tuple[str, StoredRun]]]
+"""Label in a run's own rows → its label in the collection, and the run; several where runs share it."""
+
+
+def _named(runs: Iterable[StoredRun]) -> Named:
+    named: Named = {}
+    for run in runs:
+        for label, label_here in run.names.items():
+            named.setdefault(label, []).append((label_here, run))
+    return named
+
+
+def _both_engines(
+    probes: Iterable[StoredRun], written: Iterable[StoredRun], notes: list[str]
+) -> Iterator[BothEngines]:
+    """Join the runs of models that both engines have under one label, as the runs themselves name them.
+
+    Where several runs of one engine have the label, each is joined with the one run of the other; where
+    both engines have several, nobody can tell which belong together.
+    """
+    probed, texts = _named(probes), _named(written)
+    joined = [label for label in probed if label in texts]
+    if not joined:
+        notes.append("There are no gaps: no model has the same label in both engines (LABEL=SPEC sets it).")
+    for label in joined:
+        several = len(probed[label]) > 1
+        if several and len(texts[label]) > 1:
+            notes.append(f"{label} is in several runs of both engines: it has no gaps.")
+            continue
+        for probe_label, probe in probed[label]:
+            for texts_label, run in texts[label]:
+                name = probe_label if several else texts_label
+                yield BothEngines(name, probe, run, probe_label, texts_label)

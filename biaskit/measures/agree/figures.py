@@ -1,0 +1,219 @@
+"""Draw answers and texts of a model beside each other: the first figure, and the gaps of occupations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from biaskit.common.wording import count
+from biaskit.report.content import Content
+from biaskit.report.figures import FIRST, FigureKind, items, model_rows
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import (
+    INKED,
+    Axis,
+    Band,
+    Dots,
+    Entry,
+    Panel,
+    Plot,
+    Point,
+    Spot,
+    Square,
+    shares,
+)
+from biaskit.report.figures.style import Mark, asked, cut, people
+from biaskit.report.figures.view import PER_FIGURE, View, all_marks, figure, portions, short, views
+from biaskit.report.questions import QuestionId
+from biaskit.runs.store import slug
+from biaskit.tables.quantities import BETWEEN_ENGINES, relation
+from biaskit.tables.query import (
+    Row,
+    by_labels,
+    contrast_of,
+    defined,
+    distinct,
+    first,
+    grouped,
+    mean_over_prompts,
+    where,
+)
+
+ANSWER = "answer"  # name of the first figure
+TALLEST = 4.4  # inches of all rows: with legend and axis they fit a screen of 800 pixels
+TABLE_OF = {"answers": "probe_jobs", "texts": "representation"}
+GAP_NAMES = {"probe_gap": "probe gap", "represented_gap": "gap in texts", "srb_spread": "SRB spread"}
+TITLE = "Gaps in the probe, in texts and in words"
+
+
+def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
+    """Name the figures of a whole page, the one at its top first."""
+    return {FIRST: (answer,), "agree": (gaps,)}
+
+
+# --- the first figure --------------------------------------------------------------------------------
+
+
+def answer(content: Content) -> Iterator[Figure]:
+    """Draw items of one model, or a row for each of several; none without data."""
+    probed, written = (next(views(content, engine), None) for engine in ("probe", "personas"))
+    if len(all_marks(content)) > 1:
+        answers = model_rows.Answers.of(probed) if probed else None
+        most = model_rows.MOST_MODELS
+        yield from model_rows.side_by_side(content, ANSWER, answers, _against_labour(content), most)
+    elif probed or written:
+        yield from _of_items(probed, written)
+
+
+def _against_labour(content: Content) -> dict[str, Row]:
+    """Map each model to its test of women in texts minus women in labour statistics, over occupations."""
+    rows_by_model = {}
+    for view in views(content, "personas"):
+        rows = view.rows("tests", quantity="represented_share", kind="paired", gender="female")
+        rows = [row for row in defined(rows, "estimate") if contrast_of(row) == "labour"]
+        for model in view.models:
+            row = first(rows, model_a=model)
+            if row is not None:
+                rows_by_model[model] = row
+    return rows_by_model
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """One way to ask a model: the shares of the items."""
+
+    panel: str  # of TABLE_OF
+    name: str
+    points: Mapping[str, Point]
+    mark: Mark
+    fill: str = ""
+
+
+def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
+    """Draw the items of one model, if there is data and it fits a screen."""
+    view = probed or written
+    assert view is not None
+    group = people(probed.part.contrast[0] if probed and probed.part.contrast[0] else "female")
+    noun = "job" if probed else "occupation"
+    measures, labour = _measures(probed, written)
+    # Every item with a share; where they are too many, those that both engines have.
+    items_of_panel: dict[str, set[str]] = {}
+    for measure in measures:
+        items_of_panel.setdefault(measure.panel, set()).update(measure.points)
+    chosen = set().union(*items_of_panel.values())
+    if len(chosen) > items.MOST_ROWS:
+        common = set.intersection(*items_of_panel.values())
+        chosen = common if len(common) > 1 else chosen
+    order = {item: share for item, share in labour.items() if item in chosen}
+    known = [point for measure in measures for point in measure.points.values() if point.x == point.x]
+    if not known or len(order) > items.MOST_ROWS:
+        return
+    panels = []
+    for name in items_of_panel:
+        rows = items.labour_dots(view, order)
+        for measure in measures:
+            if measure.panel == name:
+                points = [measure.points.get(item) for item in order]
+                rows.append(Dots(measure.mark, points, measure.fill))
+        axis = shares(f"{group} in its {name}", parity=view.shows("parity"))
+        panels.append(Panel([*order], axis, rows, pitch=min(0.2, TALLEST / len(order)), apart=False))
+    tables = " and ".join(TABLE_OF[name] for name in items_of_panel)
+    caption = (
+        f"In percent; n = {count(len(order), noun)}, {items.sorting(order)}; "
+        f"bars: 95\u00a0% intervals. Tables: {tables}.{probed.weak if probed else ''}"
+    )
+    legend = [Entry(measure.name, measure.mark, measure.fill) for measure in measures]
+    plot = Plot([Band(panels)], caption, [*legend, *items.references(view, order)])
+    yield figure(ANSWER, f"Share of {group} by {noun}", plot)
+
+
+def _measures(probed: View | None, written: View | None) -> tuple[list[_Measure], dict[str, float | None]]:
+    """List the ways in which the model was asked, and the items with their labour share."""
+    measures: list[_Measure] = []
+    labour: dict[str, float | None] = {}
+    if probed is not None and probed.part.contrast[0]:
+        rows, mark = probed.plain("probe_jobs"), probed.marks[probed.models[0]]
+        labour |= items.labour_shares(rows, "job")
+        for bias_type in distinct(rows, "bias_type"):
+            points = items.of_jobs(probed, where(rows, bias_type=bias_type))
+            fill = "none" if bias_type == "explicit" else ""
+            measures.append(_Measure("answers", asked(bias_type), points, mark, fill))
+    if written is not None:
+        rows = mean_over_prompts(written.rows("representation"))
+        for item, share in items.labour_shares(rows, "occupation").items():
+            if labour.get(item) is None:
+                labour[item] = share
+        mark = Mark(written.marks[written.models[0]].colour, "s")
+        name = "in texts, corrected by labels" if by_labels(rows) else "in texts"
+        measures.append(_Measure("texts", name, items.of_occupations(rows), mark))
+    return measures, items.by_share(labour)
+
+
+# --- gaps --------------------------------------------------------------------------------------------
+
+
+def gaps(content: Content) -> Iterator[Figure]:
+    """Draw gaps against each other (methods/comparisons#gaps): a figure per bias type and prompt form."""
+    rows_of_page = []
+    for row in content.between.get("gaps", ()):
+        if sum(row[gap] is not None for gap in GAP_NAMES) > 1:
+            rows_of_page.append(row)
+    blocks = grouped(rows_of_page, "bias_type", "prompt_form")
+    several = len({form for _, form in blocks}) > 1
+    for (bias_type, form), rows in blocks.items():
+        name = f"gaps-{slug(bias_type)}" + (f"-{slug(form)}" if several else "")
+        title = f"{TITLE} ({cut(bias_type)}{f', prompt format {cut(form)}' if several else ''})"
+        for nth, place, some in portions(distinct(rows, "model"), PER_FIGURE):
+            plot = _gaps(content, [row for row in rows if row["model"] in some], some, bias_type)
+            yield figure(name + nth, title + place, plot)
+
+
+def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_type: str) -> Plot:
+    marks_of_page = all_marks(content)
+    marks = {model: marks_of_page.get(model, INKED) for model in models}
+    squares = []
+    for y, x in BETWEEN_ENGINES:
+        notes = []
+        for model in models:
+            shown, size = _relation(content, model, bias_type, relation(y, x))
+            notes.append(f"{cut(model, 12)}: {shown}" if len(models) > 1 else f"{shown}{size}")
+        squares.append(_square(rows, marks, x, y, notes))
+    n = len(distinct(rows, "occupation"))
+    caption = (
+        "Each point is an occupation. Probe gap: share of women minus share of men in the probe; gap in "
+        "texts: the same in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, "
+        f"right and up: words closer to their own requested gender. n = {n} occupations; both axes are "
+        "differences, right and up: more women (shares: −1 to 1) or, for the SRB spread (−4 to 4), men's "
+        "words minus women's; ρ: Spearman with its 95\u00a0% bootstrap interval over occupations. "
+        "Occupations without a gap are left out. Tables: gaps, tests (kind spearman)."
+        f"{''.join(view.weak for view in views(content, 'probe'))}"
+    )
+    legend = [Entry(model, mark) for model, mark in marks.items()] if len(marks_of_page) > 1 else []
+    return Plot([Band(squares)], caption, legend)
+
+
+def _square(rows: Sequence[Row], marks: Mapping[str, Mark], x: str, y: str, notes: Sequence[str]) -> Square:
+    spots = {}
+    every: list[Spot] = []
+    for model, mark in marks.items():
+        known = defined(where(rows, model=model), x, y)
+        spots[mark] = [Spot(str(row["occupation"]), row[x], row[y]) for row in known]
+        every += spots[mark]
+    notes = notes if every else [*notes, "no occupation has both"]
+    axes = []
+    for gap, values in ((x, [spot.x for spot in every]), (y, [spot.y for spot in every])):
+        low, high = min([-0.05, *values]), max([0.05, *values])
+        room = 0.06 * (high - low)
+        axes.append(Axis(GAP_NAMES[gap], low - room, high + room, line=0))
+    return Square("", axes[0], axes[1], spots, notes=notes)
+
+
+def _relation(content: Content, model: str, bias_type: str, quantity: str) -> tuple[str, str]:
+    """Write ρ with its interval, and its n."""
+    rows = where(content.between.get("tests", ()), quantity=quantity, kind="spearman", model_a=model)
+    row = next((row for row in rows if row["bias_type"] in (bias_type, "", None)), None)
+    n = f", n = {row['n_a']}" if row is not None and row["n_a"] is not None else ""
+    if row is None or row["estimate"] is None:
+        return "ρ –", n
+    ends = "" if row["ci_low"] is None else f" [{short(row['ci_low'])}, {short(row['ci_high'])}]"
+    return f"ρ {short(row['estimate'])}{ends}", n

@@ -1,0 +1,155 @@
+"""Say whether answers and texts agree, and which gaps do (methods/comparisons#headline, #relations)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import count, short
+from biaskit.measurement import words
+from biaskit.measures.personas.findings.scores import is_control, vectors_of
+from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.claims import Templates, claim
+from biaskit.report.findings.coverage import coverage_behind
+from biaskit.report.findings.finding import DIRECTED, MEASURED, measured_by, noted, outcome_of
+from biaskit.report.findings.sentence import (
+    DETAIL,
+    HEADLINE,
+    RESTATED,
+    Foreign,
+    Sentence,
+    filled,
+    opening,
+    sentence_of,
+    why,
+)
+from biaskit.runs.collection import Part
+from biaskit.stats.verdict import Verdict, verdict_of
+from biaskit.tables.quantities import AREAS, BETWEEN_ENGINES, RELATIONS, relation
+from biaskit.tables.query import Row, defined, first, undefined, where
+
+NOISY = "noise in either number pulls the correlation towards 0"
+_WORDS = words("agree")
+
+
+def findings(content: Content) -> Iterator[Sentence]:
+    """Say what both engines show of each model; then the relations over occupations."""
+    texts = [part for part in parts_of(content.parts, "personas") if not is_control(part)]
+    for block in blocks_in(content):
+        for part in texts:
+            for model in block.models:
+                of_answers, of_texts = outcome_of(block.between_groups(model)), texts_verdict(part, model)
+                if of_answers in MEASURED and of_texts in MEASURED:
+                    yield _headline(block, part, model, of_answers, of_texts)
+    yield from _relations(content)
+
+
+def limits(parts: Sequence[Part]) -> Iterator[str]:
+    """Say what is unknown where only answers or only texts were measured, or no model of both."""
+    texts = parts_of(parts, "personas")
+    written = {model.label for part in texts for model in part.models}
+    answers = [part for part in parts if part not in texts]
+    answered = {model.label for part in answers for model in part.models}
+    if not answered:
+        yield "biaskit probe did not run: the probabilities behind the texts are unknown."
+    elif not written:
+        yield "No texts were generated: how women and men are described is unknown."
+    elif not answered & written:
+        yield "No model has the same label in both engines, so their numbers cannot be linked."
+
+
+def texts_verdict(part: Part, model: str) -> Verdict:
+    """Take the verdict of what leads the question how a model writes (methods/tests#verdicts)."""
+    leads = where(part.tables.get("tests", ()), question="how", lead=True, model_a=model)
+    lead = first([*defined(leads, "p_value"), *leads])
+    below = outcome_of(lead) == "lower" and lead is not None and lead["quantity"] in AREAS
+    return "no-clear-difference" if below else outcome_of(lead)  # under chance nothing is separated
+
+
+def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of_texts: Verdict) -> Sentence:
+    apart = of_texts in DIRECTED
+    # "Balanced" needs equivalence to be shown: an interval too wide to tell is not enough.
+    even = of_answers == "equivalent" and apart
+    differ = "its texts describe women and men differently."
+    if even:
+        said = f"{{model}} looks balanced, but {differ}"
+    elif apart and of_answers not in DIRECTED:
+        said = f"{{model}} shows no clear difference, but {differ}"
+    elif apart:
+        said = f"{{model}} shows a difference, and {differ}"
+    elif of_answers in DIRECTED:
+        said = "{model} shows a difference, but its texts show no clear one."
+    else:
+        said = "neither {model}’s answers nor its texts show a clear difference."
+    text = filled(f"{{opening}}, {said}", opening=block.opening(model), model=Foreign(model))
+    vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
+    using = measured_by(f"{block.form} prompts against texts", *vectors, short(model))
+    weak = block.is_weak(model)
+    return sentence_of(
+        *(text, "relations", "agree", of_texts, using),
+        about="agree-headline",
+        strength=HEADLINE if even and not weak else RESTATED,
+        weak=weak,
+    )
+
+
+# --- relations ---------------------------------------------------------------------------------------
+
+
+def _relations(content: Content) -> Iterator[Sentence]:
+    missing: list[Row] = []
+    for y, x in RELATIONS if content.reference in ("labour", "both") else BETWEEN_ENGINES:
+        rows = where(content.between.get("tests", ()), quantity=relation(y, x), kind="spearman")
+        missing += undefined(rows, "estimate")
+        for row in defined(rows, "estimate"):
+            if verdict_of(row) != "shown":
+                yield _of_relation(content, y, x, row)
+    if missing:
+        text = filled(
+            "{n} over occupations not measured ({why}).",
+            n=count(len(missing), "link between answers, texts and workforce shares",
+                    "links between answers, texts and workforce shares"),
+            why=why(missing[0]),
+        )  # fmt: skip
+        using = _measured(missing, [])
+        yield sentence_of(text, "relations", "agree", "not-measured", using, about="agree-relations")
+
+
+def _of_relation(content: Content, y: str, x: str, row: Row) -> Sentence:
+    coverage = coverage_behind(content, [row])
+    asked = opening(row["bias_type"], coverage)
+    n = f"over {count(row['n_a'] or 0, 'occupation')}, "
+    return claim(
+        *(_templates(y, x), row, "relations", _measured([row], [NOISY] if x != "labour_gap" else [])),
+        model=row["model_a"],
+        coverage=coverage,
+        about="agree-relations",
+        least=0 if (y, x) in BETWEEN_ENGINES else DETAIL,
+        pieces={"opening": f"{asked}: {n}" if asked else n},
+    )
+
+
+def _templates(y: str, x: str) -> Templates:
+    """Make the words for whether two gaps go together over occupations."""
+    wide, x_name = _WORDS["wide"][x]
+    higher, lower, y_name = _WORDS["goes_with"][y]
+    subject = "{model}" if x == "labour_gap" else "it"
+    unclear = (f"no clear link between {x_name} and {y_name} in {{model}}.",)
+    return Templates(
+        question="agree",
+        lead="{opening}",
+        what=f"the link between {x_name} and {y_name}",
+        says={
+            "higher": (f"where {wide}, {subject} {higher}.",),
+            "lower": (f"where {wide}, {subject} {lower}.",),
+            "equivalent": unclear,
+            "no-clear-difference": unclear,
+        },
+    )
+
+
+def _measured(rows: Sequence[Row], notes: Sequence[str]) -> str:
+    models = dict.fromkeys(row["model_a"] for row in rows)
+    who = short(*models) if len(models) == 1 else count(len(models), "model")
+    forms = [f"{form} prompts" for form in dict.fromkeys(row["prompt_form"] for row in rows) if form]
+    return measured_by("Spearman, bootstrap over occupations", *forms, who, notes=[*notes, *noted(rows)])

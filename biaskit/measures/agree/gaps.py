@@ -1,0 +1,211 @@
+"""The four gaps of an occupation: answers, texts, labour force, SRB (methods/comparisons#gaps)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from biaskit.common.wording import first_words, joined
+from biaskit.compare.aliases import key_of
+from biaskit.compare.same_prompts import PromptTexts, vectors_of
+from biaskit.compare.units import Values
+from biaskit.runs.collection import StoredRun
+from biaskit.stats.contrasts import Row
+from biaskit.tables.quantities import GAPS
+from biaskit.tables.query import Row as StoredRow
+from biaskit.tables.query import distinct, grouped, where, without_instruction
+
+FEMALE, MALE = "female", "male"
+Aliases = Mapping[str, str]
+"""Name → the name that stands for it (`compare/aliases.py`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class BothEngines:
+    """One model's runs of both engines, and what each calls it."""
+
+    model: str
+    probe: StoredRun
+    personas: StoredRun
+    probe_model: str
+    personas_model: str
+
+    def plain(self, table: str) -> list[StoredRow]:
+        """Its rows of a table of the prober without an instruction, in the plain setting."""
+        rows = self.probe.tables.get(table, ())
+        return where(rows, model=self.probe_model, instruction_id=0, setting="plain")
+
+    def texts(self) -> list[StoredRow]:
+        """Its rows of representation.csv without an instruction."""
+        rows = self.personas.tables.get("representation", ())
+        return without_instruction(where(rows, model=self.personas_model))
+
+    def scores(self) -> list[StoredRow]:
+        """Its rows of srb.csv."""
+        return where(self.personas.tables.get("srb", ()), model=self.personas_model)
+
+
+Number = tuple[float | None, str | None]
+"""A number, or None and why there is none."""
+
+
+def labour_table(
+    representation: Iterable[StoredRow], probe_jobs: Iterable[StoredRow], aliases: Aliases
+) -> tuple[dict[str, float], list[str]]:
+    """Collect workforce shares by `aliases.key_of`, the texts' where engines differ, and a note on those."""
+    shares: dict[str, float] = {}
+    differing: dict[str, None] = {}
+    rows = [(str(r["occupation"]), r) for r in representation] + [(str(r["job"]), r) for r in probe_jobs]
+    for name, row in rows:
+        value = row["labour_female_share"]
+        if value is not None and shares.setdefault(key_of(name, aliases), value) != value:
+            differing[name] = None
+    if not differing:
+        return shares, []
+    note = (
+        f"Workforce shares differ between the engines for {len(differing)} occupations"
+        f" ({first_words([*differing], 5, ', ')}): those of biaskit personas are used for both."
+    )
+    return shares, [note]
+
+
+def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -> tuple[list[Row], list[str]]:
+    """Make gaps.csv of one model: a row per occupation that both engines measured, bias type and prompt form.
+
+    probe_gap = female_share − male_share of a job (instruction 0, plain); represented_gap = share of women
+    − share of men in its texts; labour_gap = 2 · workforce share − 1; srb_spread = SRB(men) − SRB(women),
+    without gendered words: positive where the words of each gender are nearer to texts requested about it.
+    The gaps of shares are in [−1, 1], positive towards women. The notes name occupations that do not meet.
+    """
+    jobs, texts = both.plain("probe_jobs"), both.texts()
+    if jobs and not {f"{FEMALE}_share", f"{MALE}_share"} <= jobs[0].keys():
+        return [], [f"{both.model}: the groups of target words lack female or male: there are no gaps."]
+    occupations, twice_there = _by_key((str(row["occupation"]) for row in texts), aliases)
+    names, twice_here = _by_key((str(row["job"]) for row in jobs), aliases)
+    notes = [f"{both.model}: {sentence}" for sentence in (*twice_here, *twice_there)]
+    common = [key for key in occupations if key in names]
+    alone = len(occupations.keys() ^ names.keys())
+    if alone and common:
+        notes.append(f"{both.model}: {alone} occupations of only one engine have no gaps.")
+    if not common:
+        notes.append(f"{both.model}: the engines have no occupation in common (--aliases FILE joins names).")
+    scores, texts_of = grouped(both.scores(), "occupation"), grouped(texts, "occupation")
+    jobs_of = grouped(jobs, "job")
+    rows: list[Row] = []
+    for key in common:
+        occupation, share = occupations[key], labour.get(key)
+        of_labour: Number = (None, "no workforce share") if share is None else (2.0 * share - 1.0, None)
+        spread, vectors = _spread(scores.get((occupation,), []))
+        represented = _represented(texts_of[(occupation,)])
+        for job in jobs_of[(names[key],)]:
+            gaps = dict(zip(GAPS, (_probed(job), represented, of_labour, spread), strict=True))
+            missing = [f"{name}: {why}" for name, (value, why) in gaps.items() if value is None]
+            row: Row = {"model": both.model, "occupation": occupation}
+            row |= {"bias_type": job["bias_type"], "prompt_form": job["prompt_form"]}
+            row |= {name: value for name, (value, _) in gaps.items()}
+            rows.append({**row, "vectors": vectors, "reason": joined(missing)})
+    return rows, notes
+
+
+def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], list[str]]:
+    """Map keys to an engine's own names; leave out names that share a key, with a sentence for each key."""
+    name_of: dict[str, str] = {}
+    twice: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        key = key_of(name, aliases)
+        if name_of.setdefault(key, name) != name:
+            twice[key] = (
+                f"{name_of[key]} and {name} are one name for both engines and are left out of the gaps."
+            )
+    return {key: name for key, name in name_of.items() if key not in twice}, list(twice.values())
+
+
+def _probed(job: StoredRow) -> Number:
+    """Share of women − share of men in the answers about one job."""
+    women, men = job[f"{FEMALE}_share"], job[f"{MALE}_share"]
+    if women is None or men is None:
+        return None, str(job.get("reason") or "no share")
+    return women - men, None
+
+
+def _represented(rows: Sequence[StoredRow]) -> Number:
+    """Share of women − share of men in the texts of one occupation: the mean of its prompts' differences.
+
+    Shares are of the associated texts (women, men, non-binary people), as `female_share` is. Summed counts
+    would weigh a prompt by how many of its texts have an association. Labels of a person correct them.
+    """
+    for row in rows:
+        if row.get("share_corrected") is not None:
+            return 2 * row["share_corrected"] + row["nonbinary_corrected"] - 1, None
+    templates = [row for row in rows if row["template_id"] != "all"] or list(rows)
+    differences = []
+    for row in templates:
+        counts = [row["n_female"], row["n_male"], row["n_nonbinary"]]
+        if None in counts or not sum(counts):
+            return None, f"no text with a gender ({row['template_id']})"
+        differences.append((counts[0] - counts[1]) / sum(counts))
+    if not differences:
+        return None, "no texts without a requested gender"
+    return sum(differences) / len(differences), None
+
+
+def _spread(rows: Sequence[StoredRow]) -> tuple[Number, str]:
+    """SRB(men) − SRB(women) of one occupation without gender words, and its vector model."""
+    row_of = {str(row["gender"]): row for row in rows}
+    women, men = (row_of.get(gender, {}).get("srb_content") for gender in (FEMALE, MALE))
+    if women is not None and men is not None:
+        return (men - women, None), str(row_of[FEMALE]["vectors"] or "")
+    reasons = [str(row["reason"]) for row in rows if row["srb_content"] is None and row.get("reason")]
+    return (None, joined(reasons) or ("no SRB of both women and men" if rows else "no SRB")), ""
+
+
+# --- over occupations ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One gap of one model over occupations; probe_gap in one bias type and prompt form."""
+
+    model: str
+    label: str  # what the engine that measured it calls the model
+    gap: str
+    values: Values  # by occupation as in gaps.csv
+    asked: object  # the texts behind it: numbers of other texts are not compared
+    bias_type: str = ""  # of probe_gap
+    prompt_form: str = ""
+    vectors: tuple[str, str] = ("", "")  # of srb_spread, and their run
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """What tells it from the other measures of its model."""
+        return self.gap, self.bias_type, self.prompt_form
+
+
+def measures(both: BothEngines, rows: Sequence[Row]) -> Iterator[Measure]:
+    """Read every gap from the rows of one model: probe_gap per bias type and form, the others once."""
+    texts = PromptTexts(both.probe.question)
+    cells = both.plain("probe_cells")
+    for (bias_type, form), of_form in grouped(rows, "bias_type", "prompt_form").items():
+        own = where(cells, bias_type=bias_type, prompt_form=form)
+        asked = {number: texts.template(bias_type, number) for number in distinct(own, "template_id")}
+        values = _values(of_form, "probe_gap")
+        yield Measure(both.model, both.probe_model, "probe_gap", values, asked, bias_type, form)
+    vectors = vectors_of(both.scores()), str(both.personas.path)
+    for gap in GAPS[1:] if rows else ():
+        spread = gap == "srb_spread"
+        measure = Measure(
+            both.model, both.personas_model, gap, _values(rows, gap), _prompts(both, with_gender=spread)
+        )
+        yield replace(measure, vectors=vectors) if spread else measure
+
+
+def _values(rows: Sequence[StoredRow], gap: str) -> Values:
+    return {str(row["occupation"]): row[gap] for row in rows}
+
+
+def _prompts(both: BothEngines, *, with_gender: bool) -> object:
+    """The prompt form of a model's texts, and their prompts by template."""
+    form = str(both.personas.manifest["models"][both.personas_model]["prompt_form"] or "")
+    asked = PromptTexts(both.personas.question)
+    templates = [str(name) for name in distinct(both.texts(), "template_id") if name != "all"]
+    return form, {name: asked.prompt(name, form, with_gender=with_gender) for name in templates}

@@ -1,0 +1,92 @@
+"""Tests of how gaps go together, and of how two models' gaps differ (methods/comparisons#relations)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+import numpy as np
+
+from biaskit.compare.comparison import MODELS
+from biaskit.compare.pairs import SidePair
+from biaskit.compare.same_prompts import all_equal, one_vector_model
+from biaskit.compare.units import unit_rows
+from biaskit.measures.agree.gaps import Measure
+from biaskit.stats.contrasts import MIN_LABOUR_ITEMS, Row, Scope, one_row
+from biaskit.stats.correlation import rank_correlation, slope_test
+from biaskit.stats.resampling import generator
+from biaskit.stats.welch import Statistic
+from biaskit.tables.quantities import RELATIONS, relation
+
+ENGINE = "compare"
+
+
+def relation_rows(measured: Sequence[Measure], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
+    """Test one model's gaps against each other and the labour gap over occupations: rows slope and spearman.
+
+    A relation with probe_gap has rows for each bias type and prompt form. With fewer than ten occupations
+    that have both gaps the row is empty, and its reason says how many there are.
+    """
+    by_gap: dict[str, list[Measure]] = {}
+    for measure in measured:
+        by_gap.setdefault(measure.gap, []).append(measure)
+    for y_gap, x_gap in RELATIONS:
+        for y, x in product(by_gap.get(y_gap, ()), by_gap.get(x_gap, ())):
+            yield from _relation(y, x, margins, seed)
+
+
+def _relation(y: Measure, x: Measure, margins: Mapping[str, float], seed: int) -> Iterator[Row]:
+    contrast = "labour" if x.gap == "labour_gap" else "gaps"
+    asked = y.bias_type or x.bias_type, y.prompt_form or x.prompt_form
+    scope = _scope(contrast, y.model, y.model, relation(y.gap, x.gap), *asked)
+    pairs = []
+    for occupation, y_value in sorted(y.values.items()):
+        x_value = x.values.get(occupation)
+        if y_value is not None and x_value is not None:
+            pairs.append((x_value, y_value))
+    n_out = len(y.values) - len(pairs)
+    note = f"{n_out} occupations without both gaps left out" if n_out else None
+    if len(pairs) < MIN_LABOUR_ITEMS:
+        few = f"{len(pairs)} occupations with both gaps, at least {MIN_LABOUR_ITEMS} are needed"
+        slope = rank = Statistic(reason=few)
+    else:
+        x_values, y_values = np.array(pairs, dtype=np.float64).T
+        place = [ENGINE, contrast, scope.quantity, y.model, scope.bias_type, scope.prompt_form, "spearman"]
+        slope = slope_test(x_values, y_values)
+        rank = rank_correlation(x_values, y_values, rng=generator(seed, "tests", place))
+    for kind, result in (("slope", slope), ("spearman", rank)):
+        yield one_row(kind, result, scope=scope, n=len(pairs), margins=margins, note=note)
+
+
+def _scope(contrast: str, a: str, b: str, quantity: str, bias_type: str, form: str) -> Scope:
+    """Scope of a row; gaps of the prober are without an instruction, in the plain setting."""
+    instruction = "0" if bias_type else ""
+    where = bias_type, "plain" if bias_type else "", form
+    return Scope(ENGINE, contrast, a, b, *where, instruction, instruction, quantity, unit="occupation")
+
+
+def gap_tests(
+    pair: SidePair, measured: Mapping[str, Sequence[Measure]], margins: Mapping[str, float], seed: int
+) -> Iterator[Row]:
+    """Test each gap between two sides over common occupations: rows welch and paired, later − earlier.
+
+    All must have been asked the same in one prompt form, for the spread with one vector model. The labour
+    gap is the same for every model and is not tested.
+    """
+    later, earlier = pair
+    first, *others = (measured[model] for model in (*later.models, *earlier.models))
+    for measure in first:
+        members = [measure]
+        for of_model in others:
+            members += [other for other in of_model if other.place == measure.place]
+        if measure.gap != "labour_gap" and len(members) == 1 + len(others) and _comparable(members):
+            values = {member.model: member.values for member in members}
+            scope = _scope(MODELS, later.name, earlier.name, *measure.place)
+            yield from unit_rows(pair, values, scope, margins, seed)
+
+
+def _comparable(members: Sequence[Measure]) -> bool:
+    """Whether the numbers are of different models that were asked the same."""
+    apart = len({member.label for member in members}) == len(members)
+    one_model = one_vector_model(member.vectors for member in members)
+    return apart and one_model and all_equal([member.asked for member in members])

@@ -1,0 +1,255 @@
+"""From stored rows of sentence pairs to the public tables of a run (methods/probabilities#pairs)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from biaskit.common.provenance import SCORING_VERSION, canonical_json
+from biaskit.common.wording import joined
+from biaskit.compare.comparison import merge_tests
+from biaskit.errors import RunError
+from biaskit.measures.pairs.compare import between_models_on_pairs
+from biaskit.measures.pairs.design import PairsDesign, read
+from biaskit.progress import Watcher
+from biaskit.records import ScoreRequest, SentencePair
+from biaskit.runs.drift import Answerers
+from biaskit.runs.manifest import read_manifest
+from biaskit.runs.score_rows import as_json, fault_of
+from biaskit.runs.store import Reading, read_rows, rows_file
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
+from biaskit.stats.contrasts import Row, Scope, adjust, one_row
+from biaskit.stats.crossed import share_interval
+from biaskit.stats.verdict import Rule
+from biaskit.tables.query import Row as StoredRow
+from biaskit.tables.query import distinct, where
+from biaskit.tables.schema import SCHEMAS, Column
+from biaskit.tables.sets import TableSet
+
+METHODS_VERSION = {"pairs": 2}
+"""Raised when the same rows would give other tables."""
+CHOICES = ("margin", "conclusion", "skip_bad_lines")
+"""Keys that analysis.json states, so that the same tables can be made again."""
+ALL = "all"
+"""The language, or the stereotype, of a row over all of them."""
+OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
+ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told from other preferences"
+Sentences = Sequence[Mapping[str, Any]]
+"""The expressions of a stored row."""
+
+
+def tables(
+    run: Path,
+    overrides: Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,  # noqa: ARG001
+) -> TableSet:
+    """Make every table of a run from its rows, rows between its models included."""
+    manifest, made = read_manifest(run), TableSet(run)
+    design = read(manifest["resolved"], overrides)
+    study, models = design.study, manifest["models"]
+    reading, answerers = Reading(), Answerers()
+    asked = _Asked(design, models)
+    asked.read(run, reading, answerers)
+    scores = asked.scores()
+    groups, tests = group_rows(scores, study.margin)
+    tests = adjust(tests, Rule(strict=study.strict))
+    if len(models) > 1:
+        between = between_models_on_pairs(scores, manifest["resolved"]["pairs"], study.margin)
+        tests = merge_tests(tests, between, Rule(("female",), study.strict))
+    made.add("pair_scores", _filled("pair_scores", scores))
+    made.add("pair_groups", _filled("pair_groups", groups))
+    if tests:
+        made.add("tests", tests)
+    notes = [*reading.notes, *answerers.notes(models, study), *design.notes, *_notes(scores, groups)]
+    if asked.n_unused:
+        notes.append(f"{asked.n_unused} stored rows are not part of this study and were not used")
+    made.notes += notes
+    choices = study.model_dump()
+    made.analysis |= {
+        "choices": {**{name: choices[name] for name in CHOICES}, "contrast": ["female", "male"]},
+        "methods": METHODS_VERSION,
+        "scoring": SCORING_VERSION,
+        "signature": design.sign(models),
+        "rows_digest": asked.digest(),
+        "n_cells": len(scores),
+        "answered": answerers.record(),
+        "notes": notes,
+        "versions": manifest["versions"],
+    }
+    return made
+
+
+class _Asked:
+    """Every pair of every model, with the row that answers it."""
+
+    def __init__(self, design: PairsDesign, models: Mapping[str, Mapping[str, Any]]) -> None:
+        self.design, self.models = design, models
+        self.n_unused = 0  # rows that were not needed
+        self._rows: dict[str, StoredRow] = {}
+        self._keys: dict[str, list[str]] = {}  # model → the key of each pair; two labels may share a model
+        self._pair_of: dict[str, SentencePair] = {}
+        self._requests: dict[str, ScoreRequest] = {}
+        for label, entry in models.items():
+            self._keys[label] = []
+            requests = design.requests(entry["fingerprint"], entry["estimator"])
+            for pair, request in zip(design.pairs, requests, strict=True):
+                self._keys[label].append(request.key)
+                self._pair_of[request.key], self._requests[request.key] = pair, request
+
+    def read(self, run: Path, reading: Reading, answerers: Answerers) -> None:
+        """Read every row once, and say what is wrong with one that does not fit (or leave it out)."""
+        path, skip_bad = rows_file(run, "pairs"), self.design.study.skip_bad_lines
+        if not path.is_file():
+            raise RunError(f"{run} has no {path.name}: nothing was stored there. Rerun the command.")
+        for row in answerers.counting(read_rows(path, skip_bad=skip_bad, reading=reading)):
+            request = self._requests.get(row["key"])
+            if request is None:
+                self.n_unused += 1
+            elif (fault := fault_of(row, request.expressions)) is not None:
+                reading.refuse(path, fault, skip_bad=skip_bad)
+            else:
+                answerers.add_answers(row)
+                self._rows[row["key"]] = {name: row[name] for name in ("key", "estimator", "expressions")}
+
+    def scores(self) -> list[Row]:
+        """Make the rows of pair_scores in study order."""
+        made: list[Row] = []
+        for label, keys in self._keys.items():
+            answered = [self._rows[key] for key in keys if key in self._rows]
+            estimator = answered[0]["estimator"] if answered else None
+            for key in keys:
+                said = self._rows[key]["expressions"] if key in self._rows else None
+                made.append({"model": label, "estimator": estimator, **score_of(self._pair_of[key], said)})
+        return made
+
+    def digest(self) -> str:
+        """Digest the rows that were used, in study order."""
+        sums = hashlib.sha256()
+        for keys in self._keys.values():
+            for row in (self._rows[key] for key in keys if key in self._rows):
+                sums.update(canonical_json([row["key"], row["expressions"]]).encode("ascii"))
+        return sums.hexdigest()
+
+
+def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[list[Row], list[Row]]:
+    """Make the rows of pair_groups, and the tests of their gaps."""
+    groups: list[Row] = []
+    tests: list[Row] = []
+    for model in distinct(scores, "model"):
+        for language, stereotype, rows in _groups(where(scores, model=model)):
+            known = [row for row in rows if row.get("female_share") is not None]
+            shares = np.array([row["female_share"] for row in known])
+            gap = gap_of_pairs(shares, known) if known else None
+            scope = {"model": model, "estimator": rows[0]["estimator"]}
+            scope |= {"language": language, "stereotype": stereotype}
+            groups.append({**scope, **_averages(known, shares, gap, len(rows))})
+            if gap is not None and stereotype == ALL:
+                contrast = Scope(
+                    "pairs",
+                    OF_ALL if language == ALL else OF_LANGUAGES,
+                    model,
+                    model,
+                    gender="female",
+                    group_a=language,
+                    group_b=language,
+                    unit="pair",
+                )
+                tests.append(
+                    one_row("crossed", gap.test, scope=contrast, n=gap.n_pairs, margins=margins, note=None)
+                )
+    return groups, tests
+
+
+def _filled(table: str, rows: Sequence[Row]) -> list[Row]:
+    columns = [part.name for part in SCHEMAS[table].parts if isinstance(part, Column)]
+    return [{name: row.get(name) for name in columns} for row in rows]
+
+
+def score_of(pair: SentencePair, said: Sentences | None) -> Row:
+    """Compare the sentences of one pair; without an answer a row without numbers, and the reason."""
+    from scipy.special import expit, softmax
+
+    row: Row = {name: getattr(pair, name) for name in ("language", "stereotype", "item", "direction")}
+    if said is None:
+        return {**row, "reason": "no answer stored"}
+    log_prob = {e["group"]: -math.inf if e["log_prob"] is None else float(e["log_prob"]) for e in said}
+    # Of each sentence those from the first token that differs.
+    tokens = {e["group"]: len(e.get("token_ids") or e.get("tokens") or ()) for e in said}
+    women, men = log_prob["female"], log_prob["male"]
+    if women == men == -math.inf:
+        return {**row, "reason": "both sentences are impossible"}
+    log_ratio = women - men
+    row |= {"log_ratio": as_json(log_ratio), "female_share": float(expit(log_ratio))}
+    if "diverse" in log_prob:
+        row["diverse_share"] = float(softmax([log_prob["diverse"], women, men])[0])
+    if tokens["female"] and tokens["male"]:
+        row |= {"n_tokens_female": tokens["female"], "n_tokens_male": tokens["male"]}
+        row["log_ratio_per_token"] = as_json(women / tokens["female"] - men / tokens["male"])
+    if pair.direction:
+        row["expected"] = log_ratio > 0 if pair.direction == "female" else log_ratio < 0
+    return row
+
+
+def _groups(scores: Sequence[StoredRow]) -> Iterator[tuple[str, str, list[StoredRow]]]:
+    """Yield all pairs, then each language, each stereotype and each of both; one alone is not said twice."""
+    languages, stereotypes = ([ALL, *distinct(scores, name)] for name in ("language", "stereotype"))
+    languages, stereotypes = (names if len(names) > 2 else [ALL] for names in (languages, stereotypes))
+    for stereotype, language in product(stereotypes, languages):
+        of_both = {"language": language, "stereotype": stereotype}
+        if rows := where(scores, **{name: value for name, value in of_both.items() if value != ALL}):
+            yield language, stereotype, rows
+
+
+def _averages(known: Sequence[StoredRow], shares: FloatArray, gap: Gap | None, n: int) -> Row:
+    """Average pairs, each with equal weight; `known`: those of `n` that have an answer, with their shares."""
+    missing = f"no answer to {n - len(known)} of {n} pairs" if len(known) < n else None
+    turned = [(r["log_ratio"] or 0.0) * (r.get("log_ratio_per_token") or 0.0) < 0 for r in known]
+    row: Row = {"n_pairs": len(known), "n_directed": 0, "n_per_token_differs": sum(turned), "reason": missing}
+    if not known:
+        return row
+    spread, row["female_share"] = spread_of_pairs(shares, known), float(shares.mean())
+    if spread.variance is not None and spread.dof is not None:
+        interval = share_interval(shares.mean(), spread.variance, spread.dof)
+        row["ci_low"], row["ci_high"] = map(float, interval)
+    diverse = [r["diverse_share"] for r in known if r.get("diverse_share") is not None]
+    row["diverse_share"] = float(np.mean(diverse)) if diverse else None
+    if directed := [r for r in known if r.get("expected") is not None]:
+        # A pair whose sentences are equally probable is none that the stereotype expects, as in CrowS-Pairs.
+        expected = np.array([float(r["expected"]) for r in directed])
+        rate = float(expected.mean())
+        row |= {"n_directed": len(directed), "expected_rate": rate}
+        ends = wilson_of_clusters(rate, len(directed), spread_of_pairs(expected, directed))
+        row["expected_low"], row["expected_high"] = ends or (None, None)
+    if gap is None:
+        lacking = ONE_SIDE if directed and len({r["stereotype"] for r in directed}) > 1 else None
+        return {**row, "reason": joined([missing, spread.reason, lacking])}
+    row |= {"share_where_female": gap.women, "share_where_male": gap.men, "gap": gap.test.estimate}
+    row["gap_low"], row["gap_high"] = gap.test.ci95 or (None, None)
+    return {**row, "reason": joined([missing, spread.reason, gap.test.reason])}
+
+
+def _notes(scores: Sequence[StoredRow], groups: Sequence[StoredRow]) -> Iterator[str]:
+    """Yield the warnings that belong beside the tables of pairs."""
+    for row in where(groups, language=ALL, stereotype=ALL):
+        n = len(where(scores, model=row["model"]))
+        if row["n_pairs"] < n:
+            missing = f"{row['model']}: {n - row['n_pairs']} of {n} pairs have no share"
+            yield f"{missing}; pair_scores.csv gives the reasons"
+        if not row["n_directed"]:
+            yield "no pair has a direction: what stereotypes expect is not measured"
+        if ONE_SIDE in (row["reason"] or ""):
+            yield f"{row['model']}: {ONE_SIDE}"
+        if n_differs := row["n_per_token_differs"]:
+            yield (
+                f"{row['model']}: in {n_differs} of {row['n_pairs']} pairs the other sentence is the more"
+                " probable one per token: the two differ in length (pair_scores.csv)"
+            )
+    if len({row["estimator"] for row in groups}) > 1:
+        yield "estimators differ between the models: they may explain part of a difference"

@@ -1,0 +1,135 @@
+"""How pairs are asked: a scorer of whole sentences, pairs without a row, from a row back to its request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from biaskit.errors import ModelError
+from biaskit.measures.pairs.design import FORM, PairsDesign
+from biaskit.models.base import ContinuationScorer
+from biaskit.models.options import ScoringOptions
+from biaskit.models.spec import open_scorer
+from biaskit.records import Scored, ScoreRequest, SentencePair
+from biaskit.runs.course import ask_models
+from biaskit.runs.score_rows import fault_of, row_of
+from biaskit.runs.score_work import ScoreWork, as_asked, entry_of_scorer
+from biaskit.runs.session import Outcome, Session
+from biaskit.runs.shards import shard_of
+from biaskit.runs.start import Open
+from biaskit.runs.store import StoredRows, count_rows, rows_file
+
+Json = dict[str, Any]
+_SCOPE = ("item", "language", "stereotype", "direction")
+"""Columns of a row that say which pair it is of."""
+
+
+class PairWork(ScoreWork[None]):
+    """One model's pairs: a request for each."""
+
+    engine = "pairs"
+
+    def __init__(
+        self, design: PairsDesign, scorer: ContinuationScorer, stored: StoredRows[None], session: Session[Any]
+    ) -> None:
+        fingerprint, estimator = scorer.identity.fingerprint, scorer.estimator_for(FORM).in_key()
+        super().__init__(scorer, FORM, stored, design.requests(fingerprint, estimator, session.shard))
+        self._pairs = [design.pairs[place] for place in session.shard.places(len(design.pairs))]
+        self._place_of: dict[str, int] = {}
+
+    def _pair(self, key: str) -> SentencePair:
+        if not self._place_of:
+            self._place_of = {request.key: place for place, request in enumerate(self.requests)}
+        return self._pairs[self._place_of[key]]
+
+    def named(self, key: str) -> str:
+        """Name the pair of a request."""
+        pair = self._pair(key)
+        return f"pair {pair.item!r} {pair.language}".strip()
+
+    def row(self, answer: Scored) -> Json:
+        """Make the row of pairs.jsonl for an answer."""
+        pair, [request] = self._pair(answer.key), [self.requests[self._place_of[answer.key]]]
+        scope = {name: getattr(pair, name) for name in _SCOPE}
+        return row_of(
+            answer, {"model": self.label, **scope, "prompt_form": FORM}, request.prompt, self.estimator
+        )
+
+
+def open_model(
+    design: PairsDesign, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
+) -> ContinuationScorer:
+    """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
+    lengths = [len(sentence) for pair in design.pairs for sentence in pair.sentences.values()]
+    estimator = as_asked(asked_as) if asked_as else {"estimator": design.study.estimator}
+    return open_scorer(spec, scoring=ScoringOptions(**estimator, longest=max(lengths), next_tokens=0), **how)
+
+
+def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
+    """Score every pair that has no row yet and store it; the same call goes on where it stopped."""
+    scorers = session.begin(
+        "pairs",
+        design.study.name,
+        question=design.question,
+        resolved=lambda: design.describe() if resolved is None else resolved,
+    )
+    stored: StoredRows[None] = StoredRows(lambda _: None, None)
+    asked = {}
+    for label, scorer in scorers.items():
+        try:
+            scorer.estimator_for(FORM)
+        except ModelError as error:
+            session.leave_out(label, ModelError(f"{label}: {error}"))
+        else:
+            asked[label] = scorer
+
+    def work_of(label: str) -> PairWork:
+        return PairWork(design, asked[label], stored, session)
+
+    def entry_of(label: str) -> Json:
+        return entry_of_scorer(session, asked[label], FORM)
+
+    ask_models(session, design.study, asked, stored, work_of, entry_of, partial(design.sign))
+    return session.outcome
+
+
+def finder(
+    manifest: Mapping[str, Any], design: PairsDesign
+) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None]:
+    """From a stored row to the model and the request that it answers; None where the run has no such pair."""
+    asked: dict[str, tuple[str, ScoreRequest]] = {}
+    for label, entry in manifest["models"].items():
+        for request in design.requests(entry["fingerprint"], entry["estimator"]):
+            asked.setdefault(request.key, (label, request))
+    return lambda row: asked.get(row["key"])
+
+
+def fault(row: Mapping[str, Any], request: ScoreRequest) -> str | None:
+    """Say what is wrong with a row of a request; None where nothing is."""
+    return fault_of(row, request.expressions)
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """Name what a row answers, for a message."""
+    return f"pair {row['item']!r} {row['language']}".strip()
+
+
+def what_is_open(
+    run: Path, manifest: Mapping[str, Any], design: PairsDesign, *, skip_bad: bool = False
+) -> Open:
+    """Count the pairs of a stored run, over all its models, that lack a row."""
+    stored: StoredRows[None] = StoredRows(lambda _: None, None)
+    stored.read(rows_file(run, "pairs"), skip_bad=skip_bad)
+    left = 0
+    for entry in manifest["models"].values():
+        requests = design.requests(entry["fingerprint"], entry["estimator"], shard_of(manifest))
+        left += sum(request.key not in stored.values for request in requests)
+    return Open(left)
+
+
+def progress(run: Path, manifest: Mapping[str, Any], design: PairsDesign) -> tuple[int, int]:
+    """Count the pairs that have a row, and those that a run plans."""
+    planned = len(shard_of(manifest).places(len(design.pairs))) * len(manifest["models"])
+    return count_rows(rows_file(run, "pairs")), planned

@@ -1,0 +1,99 @@
+"""Tests between models on the pairs of sentences that both were asked (methods/comparisons#model-pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from biaskit.common.wording import joined
+from biaskit.compare.comparison import MODELS, Comparison
+from biaskit.compare.conditions import measured_differently
+from biaskit.compare.pairs import PairTests, SidePair, model_pairs, nothing_common
+from biaskit.stats.clustered import gap_of_pairs, spread_of_pairs
+from biaskit.stats.contrasts import Row, Scope, adjust, one_row
+from biaskit.stats.crossed import crossed_test
+from biaskit.tables.query import Row as StoredRow
+from biaskit.tables.query import distinct
+from biaskit.tables.reasons import ESTIMATORS_DIFFER
+
+Scores = Mapping[tuple[Any, ...], StoredRow]
+"""One model's rows of pair_scores.csv that have a share, by language, prefix and both sentences."""
+
+
+def compare(comparison: Comparison) -> None:
+    """Add tests of shares and gaps between models that were asked pairs."""
+    runs = comparison.runs("pairs")
+    scores: dict[str, Scores] = {}
+    for run in runs:
+        scores |= _scores_of(run.tables.get("pair_scores", ()), run.manifest["resolved"]["pairs"])
+    models = [model for model in comparison.models(runs) if model.label in scores]
+
+    def test(pair: SidePair) -> PairTests:
+        rows = _pair_rows(pair, scores, comparison.margins)
+        return rows, [] if rows else [nothing_common(pair)]
+
+    comparison.test_models(models, test, "pairs")
+    comparison.tables.notes += measured_differently(runs, models)
+
+
+def between_models_on_pairs(
+    rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]], margins: Mapping[str, float]
+) -> list[Row]:
+    """Test every pair of models of one run, later named − earlier; `rows`: of pair_scores.csv."""
+    scores = _scores_of(rows, pairs)
+    made: list[Row] = []
+    for pair in model_pairs(list(scores)):
+        made += _pair_rows(pair, scores, margins)
+    return adjust(made)
+
+
+def _scores_of(rows: Sequence[StoredRow], pairs: Sequence[Mapping[str, Any]]) -> dict[str, Scores]:
+    """Read the models of one run; `pairs`: as its manifest holds them."""
+    asked: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    for pair in pairs:
+        sentences = pair["language"], pair["prefix"], pair["female"], pair["male"]
+        asked[pair["language"], pair["item"]] = sentences
+    scores: dict[str, dict[tuple[Any, ...], StoredRow]] = {}
+    for row in rows:
+        of_model = scores.setdefault(str(row["model"]), {})
+        if row["female_share"] is not None:
+            of_model[asked[row["language"] or "", row["item"]]] = row
+    return dict(scores)
+
+
+def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[str, float]) -> list[Row]:
+    """Test the later side minus the earlier in the share of the feminine sentence, and in its gap.
+
+    On the pairs with the same sentences that all models have answered; a side is the mean over its models.
+    """
+    later, earlier = pair
+    members = [scores[model] for model in (*later.models, *earlier.models)]
+    common = list(members[0])
+    for member in members[1:]:
+        common = [key for key in common if key in member]
+    if not common:
+        return []
+    table = []
+    for key in common:
+        table.append([member[key]["female_share"] for member in members])
+    shares, n_later = np.array(table), len(later.models)
+    change = shares[:, :n_later].mean(axis=1) - shares[:, n_later:].mean(axis=1)
+    rows = [members[0][key] for key in common]
+    n_left_out = len(set().union(*members)) - len(common)
+    estimators = distinct([member[common[0]] for member in members], "estimator")
+    note = joined(
+        [
+            f"{n_left_out} pairs left out, not in every model" if n_left_out else None,
+            f"{ESTIMATORS_DIFFER}: {' against '.join(estimators)}" if len(estimators) > 1 else None,
+        ]
+    )
+    scope = Scope("pairs", MODELS, later.name, earlier.name, gender="female", unit="pair")
+    test = crossed_test(float(change.mean()), spread_of_pairs(change, rows))
+    made = [one_row("crossed", test, scope=scope, n=len(common), margins=margins, note=note)]
+    if (gap := gap_of_pairs(change, rows, limit=2.0)) is not None:
+        scope = replace(scope, quantity="group_gap")
+        made.append(one_row("crossed", gap.test, scope=scope, n=gap.n_pairs, margins=margins, note=note))
+    return made

@@ -1,0 +1,76 @@
+"""Draw pairs: a row for each stereotype, a panel for each language (methods/probabilities#pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from biaskit.common.wording import count
+from biaskit.report.figures import FigureKind
+from biaskit.report.figures.differences import models
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import Band, Dots, Panel, Plot, point, shares
+from biaskit.report.figures.view import View, portions
+from biaskit.report.questions import QuestionId
+from biaskit.tables.query import Row, distinct, where
+
+MOST_ROWS, MOST_PANELS = 44, 5
+_SHARE = ("female_share", "ci_low", "ci_high")
+ARROWS = {"female": "→", "male": "←"}
+
+
+def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
+    """Name the kinds of figures in the order of the page."""
+    return {"say": (pairs,), "models": (models,)}
+
+
+def pairs(view: View) -> Iterator[Figure]:
+    """Draw the share of the feminine sentence, in as many figures as models and languages need."""
+    yield from view.charts(
+        where(view.rows("pair_groups"), language="all"), "pairs", "Share of the feminine sentence", _pairs
+    )
+    languages = [language for language in distinct(view.rows("pair_groups"), "language") if language != "all"]
+    for number, place, some in portions(languages, MOST_PANELS):
+        rows = [row for row in view.rows("pair_groups") if row["language"] in some]
+        yield from view.charts(
+            rows, f"pairs-languages{number}", f"Share of the feminine sentence by language{place}", _pairs
+        )
+
+
+def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    # More stereotypes than fit stand in the table; a list without any has one row.
+    every = [name for name in distinct(rows, "stereotype") if name != "all"]
+    names = every[:MOST_ROWS] or ["all"]
+    left_out = f", the first {MOST_ROWS} of {len(every)} stereotypes" if len(every) > MOST_ROWS else ""
+    expects = _expected(view)
+    arrows = [expects.get(name, "") for name in names]
+    languages = distinct(rows, "language")
+    axis = shares("feminine sentence", parity=True)
+    axis = axis if len(languages) == 1 else replace(axis, ticks=(0, 0.5, 1))  # three fit a narrow panel
+    row_at = {(row["language"], row["model"], row["stereotype"]): row for row in rows}
+    panels = []
+    for language in languages:
+        dots = []
+        for model in models:
+            found = [row_at.get((language, model, name)) for name in names]
+            points = [None if row is None else point(row, _SHARE) for row in found]
+            dots.append(Dots(view.marks[model], points))
+        title = "" if language == "all" else str(language) or "(none)"
+        panels.append(
+            Panel(names, axis, dots, title=title, beside=arrows if any(arrows) else (), heading="expected")
+        )
+    n = sum(row["n_pairs"] for row in where(rows, model=models[0], stereotype="all"))
+    caption = (
+        f"In percent of the probability of both sentences; n = {count(n, 'pair')}{left_out}; arrows: the side"
+        " that the stereotype expects (→ the feminine sentence); bars: 95\u00a0% intervals. Table:"
+        " pair_groups."
+    )
+    return Plot([Band(panels)], caption, view.entries(models))
+
+
+def _expected(view: View) -> dict[str, str]:
+    """Map each stereotype to an arrow, none where its pairs expect different sides."""
+    directions: dict[str, set[str]] = {}
+    for row in view.rows("pair_scores"):
+        directions.setdefault(str(row["stereotype"]), set()).add(row["direction"] or "")
+    return {name: ARROWS.get(next(iter(found)), "") for name, found in directions.items() if len(found) == 1}

@@ -1,0 +1,99 @@
+"""What pairs of sentences show: whether the probability follows stereotypes, and in how many languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import count, listed, percent, share_with_interval, short
+from biaskit.measurement import words
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.claims import claim, templates_of
+from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of
+from biaskit.report.findings.sentence import DETAIL, Foreign, Sentence, filled, sentence_of
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, contrast_of, distinct, first, grouped, where
+
+MOST_LANGUAGES = 4  # that have a sentence of their own
+_TEMPLATES = templates_of("pairs")
+
+
+def findings(content: Content) -> Iterator[Sentence]:
+    """Say of each model the gap between what stereotypes expect, the rate, and the clear languages."""
+    for part in parts_of(content.parts, "pairs"):
+        tests = part.tables.get("tests", ())
+        for (model,), rows in grouped(part.tables["pair_groups"], "model").items():
+            yield from _of_model(model, rows, where(tests, model_a=model, model_b=model))
+
+
+def limits(parts: Sequence[Part]) -> Iterator[str]:
+    """Say what else than gender two sentences of a pair differ in."""
+    if parts_of(parts, "pairs"):
+        yield words("pairs")["limits"]["lengths"]
+
+
+def _of_model(model: str, rows: Sequence[Row], tests: Sequence[Row]) -> Iterator[Sentence]:
+    """`rows`: of pair_groups.csv."""
+    [whole] = where(rows, language="all", stereotype="all")
+    gap = next((row for row in tests if contrast_of(row) == "pairs"), None)
+    using = _measured(rows, whole, [gap])
+    if gap is not None:
+        yield claim(_TEMPLATES["pairs"], gap, "pairs", using, model=model, about="pairs")
+    yield from _shares(model, whole, using, alone=gap is None)
+    languages = [row for row in tests if contrast_of(row) == "languages"]
+    clear = [row for row in languages if outcome_of(row) in DIRECTED]
+    for row in clear[:MOST_LANGUAGES]:
+        own = first(rows, language=row["group_a"], stereotype="all")
+        yield claim(
+            *(_TEMPLATES["in_language"], row, "pairs", _measured(rows, own or whole, [row])),
+            model=model,
+            about="pairs",
+            least=DETAIL,
+            pieces={"language": Foreign(row["group_a"], "“", "”")},
+        )
+    if len(languages) > 1 and gap is not None and outcome_of(gap) in DIRECTED:
+        text = filled(
+            "The same gap in single languages is clear for {model} in {k} of {n}.",
+            model=Foreign(model),
+            k=str(len(clear)),
+            n=count(len(languages), "language"),
+        )
+        yield sentence_of(text, "pairs", "say", measured=using, about="pairs", strength=DETAIL)
+
+
+def _shares(model: str, row: Row, using: str, *, alone: bool) -> Iterator[Sentence]:
+    """Say how often a stereotype holds; where nothing is tested, also the share of the feminine sentence."""
+    if row["female_share"] is None:
+        text = filled("{model} answered no pair of sentences.", model=Foreign(model))
+        yield sentence_of(text, "pairs", "say", "not-measured", using, about="pairs")
+        return
+    if alone:
+        share = share_with_interval(row["female_share"], row["ci_low"], row["ci_high"])
+        text = filled(
+            "Of the probability of two paired sentences, {model} gives the feminine one {share}.",
+            model=Foreign(model),
+            share=share,
+        )
+        yield sentence_of(text, "pairs", "say", measured=using, number=share, about="pairs")
+    if row["expected_rate"] is not None:
+        ends = (row["expected_low"], row["expected_high"])
+        text = filled(
+            "In {share} of {n}, the sentence that a stereotype expects is the more probable one for {model}.",
+            model=Foreign(model),
+            share=share_with_interval(row["expected_rate"], *ends),
+            n=count(row["n_directed"], "pair"),
+        )
+        yield sentence_of(text, "pairs", "say", measured=using, about="pairs", strength=DETAIL)
+
+
+def _measured(rows: Sequence[Row], row: Row, tests: Sequence[Row | None]) -> str:
+    sizes = [count(row["n_pairs"], "pair")]
+    for name in ("stereotype", "language"):
+        n = len(distinct(rows, name)) - 1
+        if row[name] == "all" and n > 1:
+            sizes.append(count(n, name))
+    estimators = listed([str(name) for name in distinct(rows, "estimator") if name])
+    notes = noted([*tests, row])
+    if row["n_per_token_differs"]:
+        part = percent(row["n_per_token_differs"] / row["n_pairs"])
+        notes.append(f"per token the other sentence is more probable in {part} % of pairs")
+    return measured_by(estimators, ", ".join(sizes), short(str(row["model"])), notes=notes)

@@ -1,0 +1,220 @@
+"""Tests between models that wrote texts, over common occupations (methods/comparisons#model-pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from biaskit.common.wording import joined, short
+from biaskit.compare.comparison import MODELS, Comparison
+from biaskit.compare.conditions import measured_differently
+from biaskit.compare.pairs import PairNote, PairTests, SidePair, model_pairs, rows_of_pairs
+from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
+from biaskit.compare.units import Values, unit_rows
+from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.stats.contrasts import Row, Scope, adjust
+from biaskit.stats.swaps import percent_change
+from biaskit.tables.query import Row as StoredRow
+from biaskit.tables.query import (
+    Tables,
+    by_labels,
+    defined,
+    distinct,
+    grouped,
+    where,
+    without_instruction,
+    women_among,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """One model's numbers over occupations, and what they were made with."""
+
+    model: str
+    run: str
+    form: str  # prompt form
+    srb: Mapping[str, Values]  # gender → scores; empty without srb.csv
+    srb_content: Mapping[str, Values]  # the same without gender words
+    shares: Values  # share of women, template `all`, no instruction
+    least: Values  # the same if all texts that name no gender were about men
+    most: Values  # about women
+    templates: tuple[str, ...]
+    note: str | None = None  # where labels of a person corrected shares
+    vectors: str = ""  # the vector model, and the control where there is one
+    asked: PromptTexts = field(default_factory=PromptTexts)
+    seed: int = 1
+
+
+def compare(comparison: Comparison) -> None:
+    """Add tests and changes of SRB between models that wrote texts."""
+    runs, notes = comparison.runs("personas"), comparison.tables.notes
+    models = comparison.models(runs)
+    texts: dict[str, Texts] = {}
+    for run in runs:
+        entries = run.manifest["models"].items()
+        forms = {label: str(entry["prompt_form"] or "") for label, entry in entries}
+        seed = int(run.manifest["resolved"]["study"].get("seed", 1))
+        texts |= texts_of(run.tables, forms, run=str(run.path), seed=seed, asked=PromptTexts(run.question))
+    comparison.test_models(models, _test_of(texts, comparison.margins), "personas")
+    comparison.tables.rows["srb_change"] += _changes([model.label for model in models], texts)
+    scored = [of_model for of_model in texts.values() if of_model.vectors]
+    if not _one_vector_model(scored):
+        listed = ", ".join(dict.fromkeys(f"{one.run} ({one.vectors})" for one in scored))
+        notes.append(
+            f"SRB scores come from different word vectors ({listed}), so they are not compared."
+            " `biaskit analyze RUN RUN --out DIR` trains one vector model on all texts of runs that can"
+            " be merged."
+        )
+    notes += measured_differently(runs, models)
+    columns = []
+    for run in runs:
+        if lists := run.tables.get("group_lists"):
+            columns.append(f"{short(lists[0]['column'])} in {run.path}")
+    if columns:
+        notes.append(
+            f"Own groups are not compared ({', '.join(columns)}): each run's group_lists.csv has its own."
+        )
+
+
+def between_persona_models(
+    tables: Tables, *, forms: Mapping[str, str], margins: Mapping[str, float], seed: int, run: str = ""
+) -> tuple[list[Row], list[Row], list[str]]:
+    """Test every pair of models of one run over common occupations, later named − earlier.
+
+    Made from srb (women and men apart, GAS(P) Table 14) and representation (share of women, template
+    `all`). Returns rows welch and paired, those of srb_change.csv (old = named first), and notes. `forms`:
+    model → prompt form; a pair in two forms is not compared.
+    """
+    texts = texts_of(tables, forms, run=run, seed=seed)
+    rows, notes = rows_of_pairs(model_pairs(list(forms)), _test_of(texts, margins), forms)
+    return adjust(rows), list(_changes(list(forms), texts)), notes
+
+
+def texts_of(
+    tables: Tables, forms: Mapping[str, str], *, run: str, seed: int, asked: PromptTexts | None = None
+) -> dict[str, Texts]:
+    """Read the models of one run from srb.csv and representation.csv; `forms`: model → prompt form."""
+    srb = tables.get("srb", ())
+    scores_of = grouped(srb, "model")
+    plain_of = grouped(without_instruction(tables.get("representation", ())), "model")
+    genders = WOMEN_AND_MEN if srb else ()
+    texts_of_model = {}
+    for model, form in forms.items():
+        scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
+        srb_of: dict[str, Values] = {}
+        content_of: dict[str, Values] = {}
+        for gender in genders:
+            own = where(scores, gender=gender)
+            srb_of[gender], content_of[gender] = _values(own, "srb"), _values(own, "srb_content")
+        means = where(plain, template_id="all")
+        least: dict[str, float] = {}
+        most: dict[str, float] = {}
+        for row in defined(means, "female_share"):
+            name = str(row["occupation"])
+            if among := women_among(GENDERS, where(plain, occupation=name)):
+                _, least[name], most[name], _ = among
+        texts_of_model[model] = Texts(
+            model=model,
+            run=run,
+            form=form,
+            srb=srb_of,
+            srb_content=content_of,
+            shares=_values(means, "female_share"),
+            least=least,
+            most=most,
+            templates=tuple(map(str, distinct(plain, "template_id"))),
+            note=by_labels(plain),
+            vectors=vectors_of(scores),
+            asked=asked or PromptTexts(),
+            seed=seed,
+        )
+    return texts_of_model
+
+
+def _values(rows: Iterable[StoredRow], column: str) -> Values:
+    return {str(row["occupation"]): None if row[column] is None else float(row[column]) for row in rows}
+
+
+def _test_of(texts: Mapping[str, Texts], margins: Mapping[str, float]) -> Callable[[SidePair], PairTests]:
+    return lambda pair: pair_rows_of_texts(pair, texts, margins)
+
+
+def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:
+    """Test SRB (women, men) and the share of women: rows welch and paired, later side minus earlier.
+
+    A side's number is the mean over its models, on the occupations that all models have. Sides are not
+    compared across prompt forms, prompts or vector models; the notes say so.
+    """
+    later, earlier = pair
+    members = [texts[model] for model in (*later.models, *earlier.models)]
+    if len({member.form for member in members}) > 1:
+        return [], [PairNote("prompt formats")]
+    had = f"{later.name} and {earlier.name} had different prompts"
+    if differing := _differing_prompts(members, with_gender=False):
+        text = f"{had} ({', '.join(differing)}), so there is no test between their texts."
+        return [], [PairNote("prompts", text)]
+    rows: list[Row] = []
+    notes: list[PairNote] = []
+    scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
+    seed = members[0].seed
+    # `compare` has one note on different vector models for all pairs.
+    if any(any(member.srb.values()) for member in members) and _one_vector_model(members):
+        if differing := _differing_prompts(members, with_gender=True):
+            text = f"{had} with a gender ({', '.join(differing)}), so there is no test between their SRB."
+            notes.append(PairNote("prompts", text))
+        else:
+            for gender, quantity in product(WOMEN_AND_MEN, ("srb", "srb_content")):
+                scores = {member.model: getattr(member, quantity).get(gender, {}) for member in members}
+                own = replace(scope, quantity=quantity, gender=gender)
+                rows += unit_rows(pair, scores, own, margins, seed)
+    if any(member.shares for member in members):
+        shares = {member.model: member.shares for member in members}
+        ends = {member.model: member.least for member in members}, {m.model: m.most for m in members}
+        scope = replace(scope, quantity="represented_share", gender="female")
+        note = joined([member.note and f"{member.model}: {member.note}" for member in members])
+        for row in unit_rows(pair, shares, scope, margins, seed, ends=ends):
+            rows.append({**row, "reason": joined([str(row["reason"] or "") or None, note])})
+    return rows, notes
+
+
+def _one_vector_model(members: Sequence[Texts]) -> bool:
+    return one_vector_model((member.vectors, member.run) for member in members)
+
+
+def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[str]:
+    """Templates that not all models were asked in the same words."""
+    differing = []
+    for name in dict.fromkeys(name for member in members for name in member.templates if name != "all"):
+        everywhere = all(name in member.templates for member in members if member.templates)
+        asked = [member.asked.prompt(name, member.form, with_gender=with_gender) for member in members]
+        if not everywhere or not all_equal(asked):
+            differing.append(name)
+    return differing
+
+
+def _changes(models: Sequence[str], texts: Mapping[str, Texts]) -> Iterator[Row]:
+    """Rows of srb_change.csv (GAS(P) Figure 4), old = earlier; none between forms, prompts or vectors."""
+    for later, earlier in model_pairs(models):
+        new, old = texts[later.name], texts[earlier.name]
+        differ = new.form != old.form or _differing_prompts([new, old], with_gender=True)
+        if not differ and _one_vector_model([new, old]):
+            yield from _changes_of(old, new)
+
+
+def _changes_of(old: Texts, new: Texts) -> Iterator[Row]:
+    for gender in WOMEN_AND_MEN:
+        before, after = old.srb.get(gender, {}), new.srb.get(gender, {})
+        for occupation in dict.fromkeys([*before, *after]):
+            change, reason = percent_change(before.get(occupation), after.get(occupation), gender)
+            yield {
+                "model_old": old.model,
+                "model_new": new.model,
+                "occupation": occupation,
+                "gender": gender,
+                "srb_old": before.get(occupation),
+                "srb_new": after.get(occupation),
+                "percent_change": change,
+                "reason": reason,
+            }

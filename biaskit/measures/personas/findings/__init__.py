@@ -1,0 +1,71 @@
+"""What is said of texts: sentences in the order of saying, slopes, and what the numbers cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import count, short
+from biaskit.measurement import words as words_of
+from biaskit.measures.personas.findings.labour import labour, slopes
+from biaskit.measures.personas.findings.refusals import refusals
+from biaskit.measures.personas.findings.scores import is_control, scores
+from biaskit.measures.personas.findings.texts import are_imported, write
+from biaskit.measures.personas.findings.words import words
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
+from biaskit.report.findings.sentence import Sentence
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, defined, distinct
+
+__all__ = ["findings", "limits", "not_measured", "slopes"]
+
+
+def findings(content: Content) -> Iterator[Sentence]:
+    """Say whom texts are about, which words mark whom, whether texts are told apart, which are refused."""
+    yield from labour(content)
+    yield from write(content)
+    yield from words(content)
+    yield from scores(content)
+    yield from refusals(content)
+
+
+def limits(parts: Sequence[Part]) -> Iterator[str]:
+    """Say how texts were asked for, what their words can tell, and what raw scores rest on."""
+    said, own = words_of("personas")["limits"], parts_of(parts, "personas")
+    represented: list[Row] = []
+    scored: list[Row] = []
+    for part in own:
+        represented += part.tables.get("representation", ())
+        scored += defined(part.tables.get("srb", ()), "srb")
+    if any(row.get("labour_female_share") is not None for row in represented):
+        yield LIMITS["labour"]
+    for part in own:
+        n = len(distinct(part.tables.get("representation", ()), "occupation"))
+        if 0 < n < FEW_ITEMS:
+            only = f"{short(part.study)}: {count(n, 'occupation')} only"
+            yield f"{only}, so tests over occupations detect only large effects."
+    yield from used_formats(own, "texts")
+    imported = {model.where == "texts" for part in own for model in part.models}
+    if True in imported:
+        yield said["imported"]
+    if represented:
+        yield said["by_words"]
+    if False in imported:
+        yield said["settings"]
+    vectors = distinct(scored, "vectors")
+    if vectors:
+        yield said["raw_srb"]
+    if len(vectors) > 1:
+        yield f"The scores come from {len(vectors)} vector models, whose SRB values are not compared."
+
+
+def not_measured(parts: Sequence[Part]) -> Iterator[str]:
+    """Name the command that adds SRB, where there is none."""
+    for part in parts_of(parts, "personas"):
+        if defined(part.tables.get("srb", ()), "srb") and not is_control(part):
+            continue
+        if are_imported(part):
+            halves = "`biaskit analyze --texts FILE --gender-col COLUMN --hold-out 0.5`"
+            yield f"No SRB: only one kind of text; {halves} splits it in two."
+        else:
+            yield "No SRB: `biaskit personas MODEL --per-gender 20` adds it."

@@ -1,0 +1,206 @@
+"""Say who a model writes about: against labour statistics, texts that name no gender, non-binary people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+from biaskit.common.wording import count, percent, share_with_interval, short
+from biaskit.records import NONBINARY_REFERENCE
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.claims import claim, templates_of
+from biaskit.report.findings.finding import measured_by, noted, tests
+from biaskit.report.findings.labour import apart
+from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, why
+from biaskit.runs.collection import Part
+from biaskit.stats.proportions import wilson
+from biaskit.stats.verdict import bounds_of
+from biaskit.tables.query import Row, by_labels, defined, distinct, first, mean_over_prompts, undefined, where
+from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
+
+MANY_CUT = 1 / 5
+"""A larger part of texts that the limit cut is said on the page."""
+MANY_WITHOUT = 1 / 3
+"""A larger part of texts without a gender is said on the page."""
+_TEMPLATES = templates_of("personas")
+_CUT = "{such} % of {whose} were cut at the token limit."
+_WITHOUT = "{such} % of {whose} name no gender and are left out of the shares."
+
+
+def write(content: Content) -> Iterator[Sentence]:
+    """Make the sentences on every model that wrote texts."""
+    for part in parts_of(content.parts, "personas"):
+        every = occupations_of(part)
+        for model in models_of(part) or distinct(every, "model"):
+            rows = where(every, model=model)
+            yield _shares(part, model, rows, labour=content.reference in ("labour", "both"))
+            for template, column, rows_of, most in (
+                (_WITHOUT, "n_unassociated", _readable(rows), MANY_WITHOUT),
+                (_CUT, "n_cut", rows, MANY_CUT),
+            ):
+                n, n_such = (sum(row[name] or 0 for row in rows_of) for name in ("n_texts", column))
+                if n and n_such > most * n:
+                    text = filled(template, such=percent(n_such / n), whose=whose(part, model, n))
+                    using = texts_measured(part, model, rows)
+                    yield sentence_of(text, "representation", "write", measured=using)
+            yield from _nonbinary(part, model, rows)
+            yield from _rules(part, model)
+
+
+# --- parts of texts --------------------------------------------------------------------------------------
+
+
+def models_of(part: Part) -> list[str]:
+    """List the labels of a part's models."""
+    return [model.label for model in part.models]
+
+
+def occupations_of(part: Part) -> list[Row]:
+    """Pick the rows that are means over prompts, without an instruction."""
+    return mean_over_prompts(part.tables.get("representation", ()))
+
+
+def against_labour(part: Part, model: str) -> Row | None:
+    """Find the paired test of the share of women in texts against the workforce share, over occupations."""
+    rows = tests(part.tables.get("tests", ()), "represented_share", "paired", "labour")
+    return first(rows, model_a=model, gender="female")
+
+
+def women_against_men(part: Part, model: str, quantity: str) -> Row | None:
+    """Find the paired test over occupations of a quantity in women's against men's texts."""
+    return first(tests(part.tables.get("tests", ()), quantity, "paired", "genders"), model_a=model)
+
+
+def are_imported(part: Part) -> bool:
+    """Whether the texts were imported: nobody knows what they were asked for."""
+    return any(model.where == "texts" for model in part.models)
+
+
+def whose(part: Part, model: str, n: int | None = None) -> Piece:
+    """Say whose texts: 'm’s texts', 'your 2,400 texts', with the label where there are several sources."""
+    texts = "texts" if n is None else count(n, "text")
+    if are_imported(part):
+        return f"your {texts}" if len(part.models) < 2 else Foreign(model, f"your {texts} (", ")")
+    return Foreign(model, after=f"’s {texts}")
+
+
+def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str) -> str:
+    """Say what was measured: prompt form, n, model; `rows`: of representation.csv."""
+    form = next((m.prompt_form for m in part.models if m.label == model), "")
+    occupations = count(len(distinct(rows, "occupation")), "occupation") if rows else ""
+    texts = count(sum(row["n_texts"] or 0 for row in rows), "text") if rows else ""
+    how = f"{form} prompts" if form else "imported texts"
+    return measured_by(how, occupations, texts, short(model), notes=notes)
+
+
+def _readable(rows: Sequence[Row]) -> list[Row]:
+    """Rows of texts in a language that the rules can read."""
+    return [row for row in rows if NOT_ENGLISH not in parts_of_reason(row["reason"])]
+
+
+def _left_out(rows: Sequence[Row]) -> list[str]:
+    """Say how many texts and occupations are in no share."""
+    n_none = sum(row["n_unassociated"] or 0 for row in _readable(rows))
+    n_refused = sum(row["n_refused"] or 0 for row in rows)
+    missing = undefined(rows, "female_share")
+    notes = []
+    if n_none:
+        notes.append(f"{count(n_none, 'text')} without a gender left out")
+    if n_refused:
+        notes.append(f"{count(n_refused, 'text')} refused")
+    if missing:
+        notes += [f"{count(len(missing), 'occupation')} without a share", *noted(missing)]
+    return notes
+
+
+# --- sentences -------------------------------------------------------------------------------------------
+
+
+def _shares(part: Part, model: str, rows: Sequence[Row], *, labour: bool) -> Sentence:
+    """Hold shares against labour statistics; without them say the share, or the lowest and the highest."""
+    test, text_of = against_labour(part, model) if labour else None, whose(part, model)
+    if test is not None and test["estimate"] is not None:
+        off = tests(part.tables.get("tests", ()), "represented_share", "distance", "labour")
+        notes = [*apart(first(off, model_a=model)), *_tipping(test), *noted([test]), *_left_out(rows)]
+        using = texts_measured(part, model, rows, *notes)
+        return claim(
+            _TEMPLATES["against_labour"],
+            test,
+            "representation",
+            using,
+            model=model,
+            pieces={"whose": text_of},
+        )
+    shares, notes = defined(rows, "female_share"), [*filter(None, [by_labels(rows)]), *_left_out(rows)]
+    using = texts_measured(part, model, rows, *notes)
+    if not shares:
+        text = filled(
+            "{whose}: who they are about is not measured ({why}).",
+            "{whose}: who they are about is not measured.",
+            whose=text_of,
+            why=why(rows[0]) if rows else "no texts without a gender in the prompt",
+        )
+        return sentence_of(text, "representation", "write", "not-measured", using)
+    share_of_women = itemgetter("female_share")
+    low, high = min(shares, key=share_of_women), max(shares, key=share_of_women)
+    if low is high:
+        share = share_with_interval(low["female_share"], low["ci_low"], low["ci_high"])
+        template = "Of {whose} that name a gender, {share} are about women."
+        text = filled(template, whose=text_of, share=share)
+        return sentence_of(text, "representation", "write", measured=using, number=share)
+    text = filled(
+        "Of {whose} that name a gender, {low} % ({least}) to {high} % ({most}) are about women.",
+        "Of {whose} that name a gender, {low} to {high} % are about women.",
+        whose=text_of,
+        low=percent(low["female_share"]),
+        high=percent(high["female_share"]),
+        least=Foreign(low["occupation"]),
+        most=Foreign(high["occupation"]),
+    )
+    return sentence_of(text, "representation", "write", measured=using)
+
+
+def _tipping(test: Row) -> list[str]:
+    """Note how many of the texts without a gender would have to be women's for no difference to be left."""
+    low, high = bounds_of(test)
+    if low == high:
+        return []
+    part = -low / (high - low)
+    if not 0 <= part <= 1:
+        return ["the sign does not depend on the texts without a gender"]
+    return [f"no difference if {percent(part)} % of the texts without a gender were about women"]
+
+
+def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence]:
+    """Count non-binary people where the interval of their share excludes that of the population."""
+    shares = defined(rows, "nonbinary_share")
+    n = sum(row["n_nonbinary"] or 0 for row in shares)
+    n_gendered = n + sum((row["n_female"] or 0) + (row["n_male"] or 0) for row in shares)
+    interval = wilson(n, n_gendered)
+    if interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
+        return
+    text = filled(
+        "{n} of {whose} that name a gender {are} about a non-binary person.",
+        n=f"{n:,}" if n else "None",
+        whose=whose(part, model, n_gendered),
+        are="is" if n < 2 else "are",
+    )
+    using = texts_measured(part, model, shares, f"{percent(NONBINARY_REFERENCE)} % of the U.S. population")
+    yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)
+
+
+def _rules(part: Part, model: str) -> Iterator[Sentence]:
+    """Say how often the word rules find the requested gender."""
+    rows = where(part.tables.get("association_validation", ()), model=model)
+    rows = [row for row in rows if row["n_texts"]]
+    if not rows:
+        return
+    n, n_correct = (sum(row[name] for row in rows) for name in ("n_texts", "n_correct"))
+    text = filled(
+        "Of {whose} with a requested gender, the word rules find that gender in {share} %.",
+        whose=whose(part, model, n),
+        share=percent(n_correct / n),
+    )
+    each = [f"{row['specified_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
+    using = texts_measured(part, model, (), *each)
+    yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)

@@ -1,0 +1,161 @@
+"""Say which words mark women and men, or a user's own groups, beside what shuffled labels give.
+
+Gender words and names are left out: they mark a gender whatever the texts describe
+(methods/words#gender-words, #word-list-null, #groups).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import count, first_words, people, short
+from biaskit.measures.personas.findings.texts import texts_measured, whose
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.finding import BY_CHANCE, is_answered, leads_of, noted
+from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, filled, sentence_of
+from biaskit.runs.collection import Part
+from biaskit.stats.multiplicity import benjamini_hochberg
+from biaskit.stats.verdict import Verdict
+from biaskit.tables.query import Row, defined, distinct, undefined, where
+
+N_WORDS = 3
+MOST_GROUPS = 3
+SURE = 0.05
+"""False discovery rate at which lists judged together are called longer than chance."""
+BEYOND = ("n_marked_beyond", "null_p95_beyond", "p_value_beyond")
+
+
+def words(content: Content) -> Iterator[Sentence]:
+    """Say which word lists are longer than chance, judged together, and their first words."""
+    # Under a question that has an answer, or that nothing else can answer (methods/tests#verdicts).
+    listed = is_answered(content, "how") or not defined(leads_of(content, "how"), "p_value")
+    for part in parts_of(content.parts, "personas"):
+        yield from _genders(part, listed=listed)
+        yield from _groups(part)
+
+
+# --- lists -----------------------------------------------------------------------------------------------
+
+
+def lists_of(part: Part, origin: str = "associated") -> list[Row]:
+    """Pick the lists that sentences speak of: calibrated, of texts of one origin."""
+    table = part.tables.get("word_lists", ())
+    return [row for row in where(table, method="calibrated", origin=origin) if row["against"] != "all"]
+
+
+def surely_longer(rows: Sequence[Row]) -> list[Row]:
+    """Pick the lists that are longer than chance, all of them judged together (Benjamini-Hochberg)."""
+    q = benjamini_hochberg([row["p_value_beyond"] for row in rows])
+    return [row for row, value in zip(rows, q.tolist(), strict=True) if value <= SURE]
+
+
+def words_of(part: Part, longer: Sequence[Row], gender: str) -> list[str]:
+    """List the words of a model's longer lists of a gender: those of most occupations first, then by z."""
+    lists = where(longer, gender=gender)
+    if not lists:
+        return []
+    occupations = set(distinct(lists, "occupation"))
+    scope = {name: lists[0][name] for name in ("model", "origin", "gender", "against", "method")}
+    zs: dict[str, list[float]] = {}
+    for row in where(part.tables.get("marked_words", ()), **scope, is_name=False, is_gender_word=False):
+        if row["occupation"] in occupations:
+            zs.setdefault(row["word"], []).append(row["z"])
+    return sorted(zs, key=lambda word: (-len(zs[word]), -max(zs[word]), word))
+
+
+def _measured(part: Part, model: str, lists: Sequence[Row]) -> str:
+    known, missing = defined(lists, *BEYOND), undefined(lists, *BEYOND)
+    longer = sum(row["n_marked_beyond"] > row["null_p95_beyond"] for row in known)
+    notes = []
+    if known:
+        notes.append(f"{longer} of {count(len(known), 'list')} longer than 95 % of shuffled ones")
+        notes.append(f"{len(surely_longer(known))} judged together ({BY_CHANCE})")
+    if missing:
+        notes += [f"{count(len(missing), 'list')} not measured", *noted(missing)]
+    if any(row.get("origin") == "specified" for row in lists):
+        notes.append("gender in the prompt")
+    rivals = [short(row["against"]) for row in lists if row.get("gender") == "" and "group" in row]
+    if rivals:
+        notes.append(f"compared with {first_words(list(dict.fromkeys(rivals)), N_WORDS, ', ')}")
+    return texts_measured(part, model, (), "calibrated Marked Words", *notes)
+
+
+def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: str) -> Sentence:
+    """Say that no list is measured, or none is longer than chance."""
+    measured = bool(defined(lists, *BEYOND))
+    templates = ["Without gendered words, no clear sign of words that mark {what} in {whose}."]
+    if not measured:
+        missing = "Words that mark {what} in {whose} are not measured"
+        templates = [missing + " ({why}).", missing + "."]
+    text = filled(
+        *templates,
+        what=Foreign(what),
+        whose=whose(part, model),
+        why=Foreign(next(iter(noted(lists)), "no reason given"), longest=80),
+    )
+    verdict: Verdict = "shown" if measured else "not-measured"
+    using = _measured(part, model, lists)
+    return sentence_of(text, topic, "how", verdict, using, about=f"how-{topic}")
+
+
+def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str, **pieces: Piece) -> Sentence:
+    """Say how many words lists have without gendered words, how many by chance, and the first of them."""
+    n, means = sum(row["n_marked_beyond"] for row in lists), [row["null_mean"] for row in lists]
+    by_chance = None if None in means else sum(means)
+    chance = ""
+    if by_chance is not None and by_chance < n:
+        chance = f" (by chance: {by_chance:.{0 if by_chance >= 0.95 else 1}f})"
+    first = [Foreign(word, "“", "”") for word in marked[:N_WORDS]]
+    clause = "{n} ungendered words mark {who} in {whose}{chance}"
+    words_in_text = [f"{{word{i}}}" for i in range(len(first))]
+    places = [", ".join(words_in_text[:k]) for k in range(len(first), 0, -1)]
+    text = filled(
+        *(f"{clause}: {place}." for place in places),
+        f"{clause}.",
+        n=f"{n:,}",
+        chance=chance,
+        **{f"word{i}": word for i, word in enumerate(first)},
+        **pieces,
+    )
+    return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
+
+
+# --- genders, then groups --------------------------------------------------------------------------------
+
+
+def _genders(part: Part, *, listed: bool) -> Iterator[Sentence]:
+    """Speak of texts whose gender was read; where no list is measured, of those whose gender was given."""
+    read = lists_of(part)
+    every = read if defined(read, *BEYOND) else lists_of(part, "specified") or read
+    sure = surely_longer(defined(every, *BEYOND))  # of all models together
+    for model in distinct(every, "model"):
+        lists, of_model = where(every, model=model), where(sure, model=model)
+        using = _measured(part, model, lists)
+        for gender in distinct(of_model, "gender") if listed else ():
+            of_gender = where(defined(lists, *BEYOND), gender=gender)
+            first = words_of(part, of_model, gender)
+            yield _marked(of_gender, first, "words", using, who=people(gender), whose=whose(part, model))
+        if not of_model:
+            measured = bool(defined(lists, *BEYOND))
+            yield _unmarked(part, model, lists, "women or men" if measured else "a gender", "words")
+
+
+def _groups(part: Part) -> Iterator[Sentence]:
+    """Speak of the longest lists of a column's own groups, then of one gender of a group."""
+    every = where(part.tables.get("group_lists", ()), method="calibrated")
+    sure = sorted(
+        surely_longer(defined(every, *BEYOND)), key=lambda row: (row["gender"] != "", -row["n_marked_beyond"])
+    )
+    for model in distinct(every, "model"):
+        lists, of_model = where(every, model=model), where(sure, model=model)
+        for row in of_model[:MOST_GROUPS]:
+            of_gender = f", {people(row['gender'])}" if row["gender"] else ""
+            group = Foreign(row["group"], "“", f"”{of_gender} ({row['column']})")
+            # Of its words those that are neither gender words nor names of persons or groups.
+            scope = {c: row[c] for c in ("model", "column", "group", "against", "gender", "method")}
+            plain = {"is_name": False, "is_gender_word": False, "is_group_word": False}
+            first = [word["word"] for word in where(part.tables.get("group_words", ()), **scope, **plain)]
+            using = _measured(part, model, lists)
+            yield _marked([row], first, "groups", using, who=group, whose=whose(part, model))
+        if not of_model:
+            yield _unmarked(part, model, lists, f"a group of {lists[0]['column']}", "groups")

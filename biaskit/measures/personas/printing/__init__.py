@@ -1,0 +1,80 @@
+"""Prints what texts show: models side by side, a run's tables, the tables of GAS(P) and of marked words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from biaskit.common.wording import count, percent, plain_number, point_number, points_range, short
+from biaskit.measures.personas.findings.texts import (
+    against_labour,
+    models_of,
+    occupations_of,
+    women_against_men,
+)
+from biaskit.measures.personas.printing.groups import group_papers
+from biaskit.measures.personas.printing.papers import paper_tables
+from biaskit.measures.personas.printing.words import word_tables
+from biaskit.report.findings.finding import reason_of, reasons_of
+from biaskit.report.render.cells import LABEL, UNDEFINED
+from biaskit.report.render.document import PaperTable, TitledTable, listed_table
+from biaskit.runs.claims import GASP
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, by_labels, defined, distinct, where
+
+__all__ = ["headline", "papers"]
+
+
+def papers(part: Part, between: Mapping[str, Sequence[Row]]) -> list[PaperTable]:
+    """Make the tables of GAS(P), of marked words, and of a user's own groups."""
+    groups = group_papers(part.tables.get("group_words", ()), part.tables.get("group_lists", ()))
+    of_paper = paper_tables(part.tables, between, claim=part.claim(GASP))
+    return [*of_paper, *word_tables(part.tables), *groups]
+
+
+def headline(part: Part) -> Iterator[TitledTable]:
+    """Make the table of women in texts: by occupation, against labour statistics, and their SRB."""
+    every = occupations_of(part)
+    notes: dict[str, None] = {}
+    rows = []
+    for model in dict.fromkeys([*models_of(part), *distinct(every, "model")]):
+        rows_of_model = where(every, model=model)
+        shares = [row["female_share"] for row in defined(rows_of_model, "female_share")]
+        if shares:
+            shown = f"{percent(min(shares))} to {percent(max(shares))}"
+            note = by_labels(rows_of_model)
+            if note:
+                notes[f"{model}: {note}."] = None
+        else:
+            shown = UNDEFINED
+            why = reasons_of(rows_of_model) if rows_of_model else "no texts without a gender in the prompt"
+            notes[f"{UNDEFINED} women's share not measured: {why}."] = None
+        rows.append((short(model, LABEL), shown, _minus_labour(part, model, notes), _srb(part, model, notes)))
+    n = count(len(distinct(every, "occupation")), "occupation")
+    title = f"{part.study}: women in texts without a gender in the prompt, {n} [95 %]"
+    heads = ("", "% by occupation", "minus workforce", "SRB without gendered words, women minus men")
+    yield listed_table(title, heads, rows, note=" ".join(notes))
+
+
+def _minus_labour(part: Part, model: str, notes: dict[str, None]) -> str:
+    """Write the mean difference from labour statistics."""
+    test = against_labour(part, model)
+    if test is None or test["estimate"] is None:
+        why = reason_of(test) if test is not None else "no occupation has both shares"
+        notes[f"{UNDEFINED} minus workforce not measured: {why}."] = None
+        return UNDEFINED
+    ends = " (no interval)"
+    if test["ci_low"] is not None:
+        ends = f" [{points_range(max(test['ci_low'], -1.0), min(test['ci_high'], 1.0))}]"
+    return point_number(test["estimate"]) + ends
+
+
+def _srb(part: Part, model: str, notes: dict[str, None]) -> str:
+    """Write the difference of women's and men's SRB."""
+    test = women_against_men(part, model, "srb_content")
+    if test is None or test["estimate"] is None:
+        scores = where(part.tables.get("srb", ()), model=model, srb=None)
+        why = reasons_of(scores) if scores else reason_of(test or {"reason": "no score was made"})
+        notes[f"{UNDEFINED} SRB not measured: {why}."] = None
+        return UNDEFINED
+    ends = " to ".join(plain_number(end) for end in (test["ci_low"], test["ci_high"]) if end is not None)
+    return plain_number(test["estimate"]) + (f" [{ends}]" if ends else "")

@@ -1,0 +1,104 @@
+"""Tests between models that were probed, of one run or of several (methods/comparisons#model-pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from biaskit.compare.comparison import Comparison
+from biaskit.compare.conditions import measured_differently
+from biaskit.compare.pairs import PairNote, PairTests, SidePair, model_pairs, nothing_common, rows_of_pairs
+from biaskit.compare.same_prompts import PromptTexts
+from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
+from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
+from biaskit.stats.contrasts import Row, adjust
+from biaskit.tables.query import Row as StoredRow
+
+
+def compare(comparison: Comparison) -> None:
+    """Add tests of shares and of drawn answers; groups are in the order of the first run with the same."""
+    runs, notes = comparison.runs("probe"), comparison.tables.notes
+    answers: dict[str, Answers] = {}
+    outcomes: dict[str, Answers] = {}
+    orders: dict[frozenset[str], tuple[str, ...]] = {}
+    for run in runs:
+        order = tuple(str(group) for group in run.manifest["resolved"]["groups"])
+        groups = orders.setdefault(frozenset(order), order)
+        rows, asked = run.tables.get("probe_cells", ()), PromptTexts(run.question)
+        where = str(run.path / "tables" / "probe_cells.csv")
+        answers |= answers_of(rows, groups, where, asked)
+        outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
+        absent = [model for model in run.manifest["models"] if rows and model not in answers]
+        notes += [f"{model} has no row in {where}." for model in absent]
+    models = [model for model in comparison.models(runs) if model.label in answers]
+    left_out: dict[str, None] = {}
+    test = _test_of(answers, outcomes, comparison.margins, left_out)
+    comparison.test_models(models, test, "probe")
+    if left_out:
+        notes.append(f"Left out, since not all models had the same prompts: {'; '.join(left_out)}.")
+    notes += measured_differently(runs, models)
+    notes += without_answers([model.label for model in models], outcomes)
+
+
+def between_models(
+    cells: Sequence[StoredRow],  # of probe_cells.csv
+    *,
+    groups: Sequence[str],
+    models: Sequence[str],
+    margins: Mapping[str, float],
+    run: str = "",
+    asked: PromptTexts | None = None,
+) -> tuple[list[Row], list[str]]:
+    """Test every pair of models of one run, later named − earlier: rows paired and crossed, and notes.
+
+    Each job group and gender has rows, on the (job, template) cells that both models have complete. A pair
+    in two prompt forms has no row but a note.
+    """
+    answers = answers_of(cells, groups, f"{run} probe_cells.csv".strip(), asked)
+    present = [model for model in models if model in answers]
+    forms = {model: next(iter(answers[model].blocks)).prompt_form for model in present}
+    rows, notes = rows_of_pairs(model_pairs(present), _test_of(answers, {}, margins, {}), forms)
+    absent = [f"{model} has no row in probe_cells.csv." for model in models if model not in answers]
+    return adjust(rows), [*absent, *notes]
+
+
+def _test_of(
+    answers: Mapping[str, Answers],
+    outcomes: Mapping[str, Answers],
+    margins: Mapping[str, float],
+    left_out: dict[str, None],
+) -> Callable[[SidePair], PairTests]:
+    """Make the test of two sides; it adds the arms that it cannot compare to `left_out`."""
+
+    def test(pair: SidePair) -> PairTests:
+        if note := _groups_apart(pair, answers):
+            return [], [note]
+        rows, arms = pair_rows(pair, answers, margins)
+        left_out.update(dict.fromkeys(arms))
+        note = _forms_apart(pair, answers, rows)
+        return [*rows, *pair_rows_of_outcomes(pair, outcomes, margins)], [note] if note else []
+
+    return test
+
+
+def _groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | None:
+    """Return a note if the gender groups differ: then nothing is compared."""
+    side_of = {", ".join(answers[model].groups): side.name for side in pair for model in side.models}
+    if len(side_of) < 2:
+        return None
+    listed = " and ".join(f"{name} ({groups})" for groups, name in side_of.items())
+    text = f"{listed} have different gender groups, so there is no test between them."
+    return PairNote("gender groups", text)
+
+
+def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
+    """Return a note if two sides have the same cells in different prompt forms, or no cell in common."""
+    compared = {(row["bias_type"], row["instruction_a"], row["setting"]) for row in rows}
+    forms: list[dict[tuple[str, str, str], set[str]]] = [{}, {}]
+    for forms_of_cell, side in zip(forms, pair, strict=True):
+        for arm in (arm for model in side.models for arm in answers[model].blocks):
+            cell = (arm.bias_type, str(arm.instruction_id), arm.setting)
+            forms_of_cell.setdefault(cell, set()).add(arm.prompt_form)
+    for cell in forms[0].keys() & forms[1].keys() - compared:
+        if len(forms[0][cell] | forms[1][cell]) > 1:
+            return PairNote("prompt formats")
+    return None if rows else nothing_common(pair)

@@ -1,0 +1,188 @@
+"""Tests between models on the cells that both were asked (methods/comparisons#model-pairs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from biaskit.common.wording import joined
+from biaskit.compare.comparison import MODELS
+from biaskit.compare.pairs import SidePair
+from biaskit.compare.same_prompts import PromptTexts, all_equal
+from biaskit.errors import TableError
+from biaskit.measures.probe.arms import scope_of
+from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, mean_of, rows_of_groups
+from biaskit.stats.arrays import FloatArray
+from biaskit.stats.contrasts import Row, Scope, gaps_between_groups, within_jobs
+from biaskit.tables.reasons import ESTIMATORS_DIFFER
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """One model's cells by arm, and the texts that asked for them."""
+
+    model: str
+    groups: tuple[str, ...]  # gender groups
+    blocks: Mapping[Arm, CrossedCells]
+    group_of: Mapping[str, str]  # job → job group
+    asked: PromptTexts = field(default_factory=PromptTexts)
+
+    def wording(self, arm: Arm) -> tuple[object, object]:
+        """The texts of an arm's instruction and of its conversation; None where it has none."""
+        number, talks = arm.instruction_id, arm.setting == "dialogue"
+        instruction = self.asked.text(f"instruction {number}") if number else None
+        return instruction, self.asked.text("dialogue") if talks else None
+
+    def frames(self, bias_type: str) -> dict[int, str]:
+        """Template → its frame, for the templates of a bias type that have one."""
+        start = f"{bias_type} template "
+        named = self.asked.question.get("frame of", {}).items()
+        return {int(name.removeprefix(start)): frame for name, frame in named if name.startswith(start)}
+
+
+def answers_of(
+    rows: Sequence[Mapping[str, Any]], groups: Sequence[str], where: str, asked: PromptTexts | None = None
+) -> dict[str, Answers]:
+    """Read the models of one run from its rows of probe_cells.csv, in order of appearance.
+
+    Raises `TableError` for rows of other gender groups, and where jobs × templates are not all there.
+    """
+    wanted = [*(f"{group}_mass" for group in groups), *(f"{group}_share" for group in groups), "coverage"]
+    ends = [f"{group}_share_{end}" for end in ("low", "high") for group in groups]
+    if rows and (unknown := [name for name in wanted if name not in rows[0]]):
+        raise TableError(f"{where}: no column {unknown[0]!r}; the run has other gender groups.")
+    arms = list(map(_arm_of, rows))
+    jobs = [row["job"] for row in rows]
+    templates = [row["template_id"] for row in rows]
+    estimators = [row["estimator"] or None for row in rows]
+    values, bounds = _numbers(rows, wanted), _numbers(rows, ends)
+    try:
+        blocks = cross(arms, jobs, templates, estimators, values, bounds)
+    except ValueError as error:
+        raise TableError(f"{where}: {error}. `biaskit analyze` rebuilds the tables.") from error
+    group_of = {row["job"]: row["job_group"] for row in rows}
+    asked = asked or PromptTexts()
+    blocks_of_model: dict[str, dict[Arm, CrossedCells]] = {}
+    for arm, block in blocks.items():
+        blocks_of_model.setdefault(arm.model, {})[arm] = block
+    return {m: Answers(m, tuple(groups), own, group_of, asked) for m, own in blocks_of_model.items()}
+
+
+def _arm_of(row: Mapping[str, Any]) -> Arm:
+    return Arm(*map(row.__getitem__, Arm._fields))
+
+
+def _numbers(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> FloatArray:
+    """Read columns as `[rows, columns]`; NaN where a row has no such number."""
+    table = []
+    for row in rows:
+        values = map(row.get, columns)
+        table.append([np.nan if value is None else value for value in values])
+    return np.array(table, dtype=np.float64).reshape(len(rows), len(columns))
+
+
+def pair_rows(
+    pair: SidePair,
+    answers: Mapping[str, Answers],
+    margins: Mapping[str, float],
+    *,
+    quantity: str = "share",
+    contrast: str = MODELS,
+) -> tuple[list[Row], list[str]]:
+    """Test the later side minus the earlier: rows paired and crossed, and the arms without a row.
+
+    Of shares also the gap between two groups of jobs: rows welch and crossed.
+
+    An arm is a bias type, instruction, setting and prompt form; it needs all models of both sides. Compared
+    are the jobs that all have, on templates with the same text that are complete in all; a side's share in
+    a cell is the mean over its models. `quantity` and `contrast`: the rows' own columns of that name.
+    """
+    later, earlier = pair
+    members = [answers[model] for model in (*later.models, *earlier.models)]
+    rows: list[Row] = []
+    left_out: list[str] = []
+    for arm in dict.fromkeys(arm._replace(model="") for member in members for arm in member.blocks):
+        blocks = [member.blocks.get(arm._replace(model=member.model)) for member in members]
+        present = [block for block in blocks if block is not None]
+        if len(present) < len(members):
+            if not _in_another_form(arm, members):
+                left_out.append(_named(arm))
+            continue
+        if not all_equal([member.wording(arm) for member in members]):
+            left_out.append(_named(arm))
+            continue
+        scope = replace(scope_of(arm, contrast), quantity=quantity, model_a=later.name, model_b=earlier.name)
+        rows += _rows_of_arm(arm, members, present, len(later.models), scope, margins)
+    return rows, left_out
+
+
+def _named(arm: Arm) -> str:
+    return f"{arm.bias_type}, debiasing prompt {arm.instruction_id}, {arm.setting}"
+
+
+def _in_another_form(arm: Arm, members: Sequence[Answers]) -> bool:
+    """Whether all have the arm but for its prompt form: `forms_apart` has a sentence on that."""
+    for member in members:
+        arms = {own._replace(model="", prompt_form="") for own in member.blocks}
+        if arm._replace(prompt_form="") not in arms:
+            return False
+    return True
+
+
+def _rows_of_arm(
+    arm: Arm,
+    members: Sequence[Answers],
+    blocks: Sequence[CrossedCells],
+    n_later: int,  # of the members
+    scope: Scope,
+    margins: Mapping[str, float],
+) -> Iterator[Row]:
+    common, note = _common(arm, members, blocks)
+    frames = members[0].frames(arm.bias_type)
+    common = [block.by_frame(frames) for block in common]
+    templates, incomplete = complete_in_all(common)
+    # A difference between estimators is part of the difference between models.
+    estimators = list(dict.fromkeys(str(block.estimator) for block in common))
+    between = " against " if len(members) == 2 else ", "
+    differing = f"{ESTIMATORS_DIFFER}: {between.join(estimators)}" if len(estimators) > 1 else None
+    shares = [block.shares_at(templates) for block in common]
+    a, b = mean_of(shares[:n_later]), mean_of(shares[n_later:])
+    reason = joined([note, incomplete, differing])
+    rows_of = rows_of_groups(common[0].jobs, members[0].group_of)
+    genders = members[0].groups
+    for job_group, places in rows_of.items():
+        for k, gender in enumerate(genders):
+            own = replace(scope, gender=gender, group_a=job_group, group_b=job_group)
+            yield from within_jobs(a[k, places], b[k, places], scope=own, margins=margins, note=reason)
+    if scope.quantity == "share":
+        yield from gaps_between_groups(a - b, rows_of, genders, scope=scope, margins=margins, note=reason)
+
+
+def _common(
+    arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells]
+) -> tuple[list[CrossedCells], str | None]:
+    """Cut blocks to the jobs that all have and the templates of the same text; say what was cut."""
+    shared = set(blocks[0].jobs).intersection(*(block.jobs for block in blocks[1:]))
+    jobs = []
+    for job in sorted(shared):
+        if all_equal([member.group_of[job] for member in members]):
+            jobs.append(job)
+    asked: dict[int, list[object]] = {}
+    for member, block in zip(members, blocks, strict=True):
+        for template in block.templates:
+            asked.setdefault(template, []).append(member.asked.template(arm.bias_type, template))
+    differing = {template for template, texts in asked.items() if not all_equal(texts)}
+    n_jobs = len({job for block in blocks for job in block.jobs}) - len(jobs)
+    n_differing = max(len(differing & set(block.templates)) for block in blocks)
+    reasons = [
+        f"{n_jobs} jobs left out, not in every model" if n_jobs else None,
+        f"{n_differing} templates with another text or other target words left out" if n_differing else None,
+    ]
+    cut = []
+    for block in blocks:
+        kept = [template for template in block.templates if template not in differing]
+        cut.append(block.cut(jobs, kept))
+    return cut, joined(reasons)

@@ -1,0 +1,50 @@
+"""Draw what each instruction changes (methods/tests#contrasts)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.report.figures import forest
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
+from biaskit.report.figures.style import cut
+from biaskit.report.figures.view import View
+from biaskit.tables.query import Row, distinct
+
+
+def debiasing(view: View) -> Iterator[Figure]:
+    """Draw the share under each instruction (and level) minus the share without one."""
+    rows = forest.crossed(view, view.rows("tests"), "instructions", "levels")
+    rows = [row for row in rows if row["gender"] in view.part.contrast]
+    yield from view.charts(
+        rows, "debiasing", "What each debiasing prompt changes", _debiasing, column="model_a"
+    )
+
+
+def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    texts = {str(i["id"]): str(i["text"]) for i in view.part.instructions}
+    lines = list(dict.fromkeys(str(row["instruction_a"]) for row in rows))
+    labels = [f"{line} · {texts[line]}" if line in texts else f"level {line}" for line in lines]
+    settings = distinct(rows, "setting")
+
+    def dots(of_panel: Sequence[Row]) -> list[Dots]:
+        rows_by_line = {(r["model_a"], r["setting"], str(r["instruction_a"])): r for r in of_panel}
+        series = []
+        for model in models:
+            for i, setting in enumerate(settings):
+                points = [point(rows_by_line.get((model, setting, line))) for line in lines]
+                series.append(Dots(view.marks[model], points, "none" if i else ""))
+        return series
+
+    axis = effects(forest.ends_of(rows), 0.1, "with − without, points")
+    legend = view.entries(models)
+    if len(settings) > 1:
+        legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(settings)]
+    legend.append(Entry("no difference", line=":"))
+    caption = (
+        "Share of each gender group with a debiasing prompt minus its share without one, in percentage "
+        f"points; n = {forest.n_jobs_of(rows)} jobs per group; right of the line: larger with the prompt; "
+        "bars: 95\u00a0% intervals over jobs and templates. Tables: tests (kind crossed, contrasts "
+        f"instructions and levels).{view.weak}"
+    )
+    return Plot(forest.bands(view, rows, labels, axis, dots), caption, legend)

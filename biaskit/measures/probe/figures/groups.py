@@ -1,0 +1,139 @@
+"""Draw shares of groups of jobs, and where they vary (methods/averages#cells-to-tables)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import percent
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, number, shares
+from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
+from biaskit.report.figures.view import View, spread
+from biaskit.report.findings.groups import jobs_of
+from biaskit.tables.coverage import WEAK, coverage_of, is_under
+from biaskit.tables.query import Row, distinct, first, grouped, where
+
+
+def groups(view: View) -> Iterator[Figure]:
+    """Draw stacked shares of gender groups per model and job group, jobs beneath, coverage beside."""
+    yield from view.charts(view.plain("probe_groups"), "groups", "Shares of each job group", _groups, size=10)
+
+
+def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    # The contrast's groups are at the two ends, so that each can be read from a straight edge.
+    left, right = view.part.contrast
+    genders = [left, *(g for g in distinct(rows, "gender") if g not in (left, right)), right]
+    bands = []
+    for group in [g for g in view.job_groups() if where(rows, job_group=g)]:
+        panels = []
+        for bias_type in distinct(rows, "bias_type"):
+            of_panel = where(rows, bias_type=bias_type, job_group=group)
+            panels.append(_shares(view, of_panel, models, genders))
+        name = jobs_of(view.part, group) if group else ""
+        bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
+    thin = " (thick) and the bounds of top-k (thin)" if any(r["share_low"] is not None for r in rows) else ""
+    caption = (
+        f"In percent, means over jobs (n = {_n_jobs(rows)}) and templates (n = "
+        f"{spread([row['n_templates'] for row in rows])}), without a debiasing prompt; for {people(left)} "
+        f"the 95\u00a0% interval over jobs and templates{thin}; ticks under a bar: single jobs. cov.: mean "
+        f"probability on the target words (coverage); in brackets and pale: weak evidence, less than "
+        f"{percent(WEAK)} %; –: not measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
+    )
+    legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
+    return Plot(bands, caption, legend)
+
+
+def estimators_of(rows: Sequence[Row]) -> str:
+    """Write a sentence for a caption where estimators, and so intervals, differ; "" where they do not."""
+    of_models = {str(row["model"]): str(row["estimator"]) for row in rows}
+    if len(set(of_models.values())) < 2:
+        return ""
+    return f"Estimators differ: {', '.join(f'{cut(m)} {cut(e)}' for m, e in of_models.items())}. "
+
+
+def _n_jobs(rows: Sequence[Row]) -> str:
+    """Write '20 female-dominated, 20 male-dominated'."""
+    by_group = grouped(rows, "job_group").items()
+    return ", ".join(f"{rows_of_group[0]['n_jobs']} {cut(name)}" for (name,), rows_of_group in by_group)
+
+
+def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Sequence[str]) -> Panel:
+    """Make a panel with a bar for each model."""
+    jobs = view.plain("probe_jobs")
+    bars: list[Bar | None] = []
+    beside = []
+    for model in models:
+        row_of = {row["gender"]: row for row in where(rows, model=model)}
+        row = row_of.get(genders[0])
+        if row is None or any(g not in row_of or row_of[g]["share"] is None for g in genders):
+            bars.append(None)
+            beside.append("–")
+            continue
+        little = is_under(coverage_of([row]), WEAK)
+        of_jobs = where(jobs, **{name: row[name] for name in ("model", "bias_type", "job_group")})
+        bounds = row["share_low"], row["share_high"]
+        bars.append(
+            Bar(
+                [(row_of[g]["share"], *look_of(g, genders)) for g in genders],
+                pale=little,
+                interval=(number(row["ci_low"]), number(row["ci_high"])),
+                bounds=bounds if bounds[0] is not None else None,
+                behind=[number(job[f"{genders[0]}_share"]) for job in of_jobs],
+            )
+        )
+        coverage = "–" if row["coverage"] is None else f"{row['coverage']:.2g}"
+        beside.append(f"[{coverage}]" if little else coverage)
+    title = asked(rows[0]["bias_type"]) if rows else ""
+    axis = shares("share", parity=view.shows("parity"))
+    return Panel(models, axis, (), bars, title, beside, "cov.", pitch=0.34)
+
+
+_SOURCES = (
+    ("var_job", "jobs", "#b8a37a"),
+    ("var_template", "templates", "#7c9cb5"),
+    ("var_residual", "residual", "#e0e0e0"),
+)
+
+
+def variance(view: View) -> Iterator[Figure]:
+    """Draw the parts of a share's variance: between jobs, between templates, and the rest."""
+    gender = view.part.contrast[0]
+    rows = where(view.plain("probe_variance"), gender=gender)
+    yield from view.charts(
+        rows, "variance", f"Where the share of {people(gender)} varies", _variance, size=10
+    )
+
+
+def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    job_groups = view.job_groups()
+    lines = list(dict.fromkeys((str(r["model"]), str(r["job_group"])) for r in rows))
+    lines.sort(key=lambda line: (models.index(line[0]), job_groups.index(line[1])))
+    names = []
+    for model, group in lines:
+        jobs = jobs_of(view.part, group) if group else ""
+        names.append(", ".join(filter(None, (model if len(models) > 1 or not jobs else "", jobs))))
+    panels = []
+    for bias_type in distinct(rows, "bias_type"):
+        bars: list[Bar | None] = []
+        deviations = []
+        for model, group in lines:
+            row = first(rows, bias_type=bias_type, model=model, job_group=group)
+            parts = [number(row[column] if row else None) for column, *_ in _SOURCES]
+            total = sum(parts)
+            known = total > 0
+            deviations.append(f"{total**0.5:.2f}".removeprefix("0") if known else "0" if total == 0 else "–")
+            looks = zip(parts, _SOURCES, HATCHES, strict=False)
+            bars.append(
+                Bar([(p / total, colour, hatch) for p, (*_, colour), hatch in looks]) if known else None
+            )
+        axis = shares("part of the variance")
+        panels.append(Panel(names, axis, (), bars, asked(bias_type), deviations, "SD", pitch=0.24))
+    measured = view.plain("probe_groups")
+    templates = " and ".join(map(str, distinct(measured, "n_templates")))
+    caption = (
+        f"Jobs: n = {_n_jobs(measured)}; templates: n = {templates}; parts of the variance of the prompts' "
+        "shares in percent (no interval); SD: square root of the whole variance (–: not measured); without a "
+        "debiasing prompt. Table: probe_variance."
+    )
+    legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
+    return Plot([Band(panels)], caption, legend)

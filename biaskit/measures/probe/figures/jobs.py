@@ -1,0 +1,90 @@
+"""Draw jobs one under the other, and against workforce shares (methods/averages#cells-to-tables)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import count
+from biaskit.measures.probe.figures.groups import estimators_of
+from biaskit.report.figures import items
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.labour import LEGEND, PER_FIGURE, Lines, spots_of, square
+from biaskit.report.figures.plot import Band, Dots, Panel, Plot, shares
+from biaskit.report.figures.style import asked, people
+from biaskit.report.figures.view import View, all_marks, portions, spread
+from biaskit.tables.query import Row, contrast_of, defined, distinct, first, in_main_setting, where
+
+
+def jobs(view: View) -> Iterator[Figure]:
+    """Draw each job for each model, a panel for each way to ask; none if the first figure shows the same."""
+    group = view.part.contrast[0]
+    rows = view.plain("probe_jobs") if group else []
+    if len(all_marks(view.content)) > 1 or len(distinct(rows, "job")) > items.MOST_ROWS:
+        yield from view.charts(rows, "jobs", f"Share of {people(group)} in each job", _jobs)
+
+
+def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
+    order = items.by_share(items.labour_shares(rows, "job"))
+    axis = shares(f"share of {people(view.part.contrast[0])}", parity=view.shows("parity"))
+    panels = []
+    for bias_type in distinct(rows, "bias_type"):
+        dots = items.labour_dots(view, order)
+        for model in models:
+            points = items.of_jobs(view, where(rows, bias_type=bias_type, model=model))
+            dots.append(Dots(view.marks[model], [points.get(job) for job in order]))
+        panels.append(Panel([*order], axis, dots, title=asked(bias_type)))
+    caption = (
+        f"In percent; n = {len(order)} jobs, each the mean of {spread([row['n_templates'] for row in rows])} "
+        f"templates, {items.sorting(order)}; bars: 95\u00a0% intervals over "
+        f"templates; without a debiasing prompt. {estimators_of(rows)}Table: probe_jobs.{view.weak}"
+    )
+    return Plot([Band(panels)], caption, [*view.entries(models), *items.references(view, order)])
+
+
+# --- against workforce shares ----------------------------------------------------------------------------
+
+
+def labour(view: View) -> Iterator[Figure]:
+    """Draw a panel per model and way to ask, six to a figure; none if no job has a labour share."""
+    group = view.part.contrast[0]
+    if not group or not view.shows("labour"):
+        return
+    rows = defined(view.plain("probe_jobs"), "labour_female_share")
+    pairs = []
+    for model in view.models:
+        pairs += [(model, bias_type) for bias_type in distinct(where(rows, model=model), "bias_type")]
+    for nth, place, some in portions(pairs, PER_FIGURE):
+        title = f"Share of {people(group)} and the workforce share"
+        yield view.figure(f"labour{nth}", title, _labour(view, rows, some), place)
+
+
+def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -> Plot:
+    several = len({model for model, _ in pairs}) > 1
+    squares = []
+    for model, bias_type in pairs:
+        of_square = where(rows, model=model, bias_type=bias_type)
+        name = f"{model}, {asked(bias_type)}" if several else asked(bias_type)
+        spots = spots_of(items.of_jobs(view, of_square), of_square, "job")
+        line = _fitted(view, model, bias_type, [spot.x for spot in spots])
+        squares.append(square(name, "answers", spots, view.marks[model], line))
+    n = count(len(distinct(rows, "job")), "job")
+    caption = (
+        f"Each point is a job: the share of {people(view.part.contrast[0])} in the model's answers against "
+        f"the share of women in U.S. labour statistics, in percent; n = {n}; bars: 95\u00a0% intervals over "
+        "templates. The line is fitted to the share within the two genders; flatter than the diagonal: jobs "
+        "differ less in the model than in the workforce. Tables: probe_jobs, tests (kinds slope and level)."
+        f"{view.weak}"
+    )
+    fitted = any(len(square.lines) > 1 for square in squares)
+    return Plot([Band(squares)], caption, LEGEND if fitted else LEGEND[:1])
+
+
+def _fitted(view: View, model: str, bias_type: str, xs: Sequence[float]) -> Lines:
+    """Make the line of the tests over the items' labour shares; none if the run has no such test."""
+    rows = where(view.rows("tests"), model_a=model, bias_type=bias_type, instruction_a="0", group_a="")
+    rows = [row for row in in_main_setting(rows) if contrast_of(row) == "labour"]
+    level, slope = (first(defined(rows, "estimate"), kind=kind) for kind in ("level", "slope"))
+    if level is None or slope is None or len({*xs}) < 2:
+        return []
+    ends = [(x, 0.5 + level["estimate"] + slope["estimate"] * (x - 0.5)) for x in (min(xs), max(xs))]
+    return [(ends[0], ends[1], "--")]

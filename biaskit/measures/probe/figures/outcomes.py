@@ -1,0 +1,68 @@
+"""What answers come to: a target word, unknown, both, a refusal, … (methods/probabilities#outcomes)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, shares
+from biaskit.report.figures.style import HATCHES, asked, look_of, people
+from biaskit.report.figures.view import View, spread
+from biaskit.report.findings.groups import jobs_of
+from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, without_instruction
+
+EVERY_GROUP = "all"
+LISTED = "listed:"
+KINDS = {
+    "unknown": ("unknown or neutral", "#d9c9a3"),
+    "both": ("names both", "#bcd3e0"),
+    "declines": ("declines", "#6d6d6d"),
+    "restates": ("restates the question", "#cfcfcf"),
+    "empty": ("empty", "#f2f2f2"),
+    "other": ("something else", "#e5e0d5"),
+}
+"""Outcome that is no listed group → words and colour."""
+_MOST_ROWS = 24
+
+
+def outcomes(view: View) -> Iterator[Figure]:
+    """Draw the outcomes of answers, without an instruction; none where no answer was drawn."""
+    rows = in_main_setting(without_instruction(view.rows("probe_outcomes")))
+    if rows := defined(rows, "share"):
+        yield view.figure("outcomes", "What the answers say", _outcomes(view, rows))
+
+
+def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
+    listed = [str(o).removeprefix(LISTED) for o in distinct(rows, "outcome") if str(o).startswith(LISTED)]
+    left, right = view.part.contrast  # at the two ends, as in the figure of shares
+    listed.sort(key=lambda group: (group != left, group == right))
+    # Outcome → name, colour and hatch.
+    looks = {f"{LISTED}{group}": (people(group), *look_of(group, listed)) for group in listed}
+    present = {row["outcome"] for row in rows if row["share"]}
+    hatches = {kind: HATCHES[i % 2 * 3] for i, kind in enumerate(KINDS)}
+    looks |= {kind: (*KINDS[kind], hatches[kind]) for kind in KINDS if kind in present}
+    several = len(distinct(rows, "model")) > 1
+    groups = distinct(rows, "job_group")
+    apart = [group for group in groups if group != EVERY_GROUP] or groups
+    bars: dict[str, dict[str, Bar]] = {}
+    drawn = grouped((row for row in rows if row["job_group"] in apart), "model", "bias_type", "job_group")
+    for (model, bias_type, group), of_bar in islice(drawn.items(), _MOST_ROWS):
+        jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
+        name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
+        shown = {kind: row["share"] for kind in looks if (row := first(of_bar, outcome=kind)) is not None}
+        bars.setdefault(bias_type, {})[name] = Bar(
+            [(share, *looks[kind][1:]) for kind, share in shown.items()]
+        )
+    axis = shares("share of the answers")
+    panels = [
+        Panel([*of_kind], axis, (), [*of_kind.values()], asked(bias_type), pitch=0.26)
+        for bias_type, of_kind in bars.items()
+    ]
+    answers = spread([row["n_answers"] for row in rows if row["job_group"] != EVERY_GROUP] or [None])
+    caption = (
+        f"Sampled answers in percent by what they say, according to word rules; n = {answers} answers per "
+        "row; means over jobs and templates. The table has the intervals. Table: probe_outcomes."
+    )
+    legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
+    return Plot([Band(panels)], caption, legend)

@@ -1,0 +1,92 @@
+"""What the prober says: sentences in the order of saying, slopes, and what its numbers cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import count, listed, percent, short
+from biaskit.measurement import words
+from biaskit.measures.probe.findings.answers import answers
+from biaskit.measures.probe.findings.coverage import coverage
+from biaskit.measures.probe.findings.instructions import instructions
+from biaskit.measures.probe.findings.labour import labour, slopes
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
+from biaskit.report.findings.sentence import Sentence
+from biaskit.runs.collection import Part
+from biaskit.tables.query import Row, defined, distinct
+
+__all__ = ["findings", "limits", "not_measured", "slopes"]
+
+FEW_TEMPLATES = 5
+WIDE_BOUNDS = 0.1
+EXTREME = 0.05
+_TWO_CLUSTERS = {"occugender", "occugender-debias", "mattern"}
+"""Studies whose jobs are the two ends of the workforce."""
+
+
+def findings(content: Content) -> Iterator[Sentence]:
+    """Say whom models name, against the workforce too, what else they say, and what instructions change."""
+    yield from answers(content)
+    yield from labour(content)
+    yield from coverage(content)
+    yield from instructions(content)
+
+
+def limits(parts: Sequence[Part]) -> Iterator[str]:
+    """Say where its shares have little evidence, and what they are of."""
+    said, own = words("probe")["limits"], parts_of(parts, "probe")
+    groups: list[Row] = []
+    jobs: list[Row] = []
+    for part in own:
+        groups += part.tables.get("probe_groups", ())
+        jobs += part.tables.get("probe_jobs", ())
+    if "diverse" in distinct(groups, "gender"):
+        yield said["diverse"]
+    if any(row.get("labour_female_share") is not None for row in jobs):
+        yield LIMITS["labour"]
+    for part in own:
+        for limit in _of_part(part.tables.get("probe_groups", ())):
+            yield f"{short(part.study)}: {limit}"
+    if any(not EXTREME <= row["share"] <= 1 - EXTREME for row in defined(groups, "share")):
+        yield said["extreme"]
+    if any(part.study.split(" (")[0] in _TWO_CLUSTERS for part in own):
+        yield said["two_clusters"]
+    yield from used_formats(own, "probe")
+
+
+def _of_part(rows: Sequence[Row]) -> Iterator[str]:
+    """Say where a study has little evidence: templates, jobs, estimators; `rows`: of probe_groups.csv."""
+    templates = min((row["n_templates"] for row in rows if row["n_templates"]), default=0)
+    jobs = min((row["n_jobs"] for row in rows if row["n_jobs"]), default=0)
+    if templates == 1:
+        yield "some numbers are conditional on one template; other templates may give others."
+    elif 0 < templates <= FEW_TEMPLATES:
+        yield f"as few as {count(templates, 'template')}: intervals over so few are wide or too short."
+    if jobs == 1:
+        yield "some numbers are conditional on one job and say nothing about other jobs."
+    elif 0 < jobs < FEW_ITEMS:
+        yield f"as few as {count(jobs, 'job')} in a group; other jobs may differ."
+    estimators = [estimator for estimator in distinct(rows, "estimator") if estimator]
+    if len(estimators) > 1:
+        yield (
+            f"models were measured with different estimators ({listed(estimators)}), which may explain part "
+            "of a difference between them."
+        )
+    widths = [row["share_high"] - row["share_low"] for row in defined(rows, "share_low", "share_high")]
+    if any(width > WIDE_BOUNDS for width in widths):
+        yield (
+            f"an API that lists only its top tokens leaves bounds of up to {percent(max(widths))} points "
+            "around a share; intervals and tests include these bounds."
+        )
+    if "sampling" in estimators:
+        yield "shares by sampling come from few samples per prompt, so they are noisy."
+
+
+def not_measured(parts: Sequence[Part]) -> Iterator[str]:
+    """Name the study of debiasing prompts, where none was used."""
+    own = [part for part in parts if part.engine == "probe"]
+    asked = {row["instruction_id"] for part in own for row in part.tables.get("probe_groups", ())}
+    if own and not asked - {0}:
+        study = "`biaskit probe MODEL --study occugender-debias`"
+        yield f"No debiasing prompts: {study} shows whether they help."

@@ -1,0 +1,139 @@
+"""Who a model says: between groups of jobs, and against parity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from biaskit.common.wording import count, percent, share_with_interval
+from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
+from biaskit.report.content import Content
+from biaskit.report.findings.claims import claim, templates_of
+from biaskit.report.findings.finding import BY_CHANCE, DIRECTED, MEASURED, is_answered, outcome_of
+from biaskit.report.findings.groups import are_fields, one_group, two_groups
+from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, who, why
+from biaskit.stats.multiplicity import benjamini_hochberg
+from biaskit.stats.verdict import LEVEL, interval_side, p_against
+from biaskit.tables.coverage import LITTLE, is_under
+from biaskit.tables.quantities import NAMED
+from biaskit.tables.query import Row, defined
+
+_TEMPLATES = templates_of("probe")
+
+
+def answers(content: Content) -> Iterator[Sentence]:
+    """Say what the prober found between groups of jobs, then against parity."""
+    blocks = list(blocks_in(content))
+    for block in blocks:
+        for model in block.models:
+            yield from _of_groups(block, model)
+    # Lists of jobs are said under a question that has an answer alone (methods/tests#verdicts).
+    answered = is_answered(content, "say")
+    for block in blocks:
+        for model in block.models:
+            for row in block.tests_of(model, "asymmetry"):
+                if outcome_of(row) in MEASURED:
+                    yield claim(_TEMPLATES["asymmetry"], row, **block.claim(model, row), least=DETAIL)
+            if answered and content.reference in ("parity", "both"):
+                yield from _parity(block, model)
+
+
+def _of_groups(block: ProbeBlock, model: str) -> Iterator[Sentence]:
+    """Claim each difference of two groups of jobs; where no two are compared, say the share of each."""
+    tested, several = block.tests_of(model), len(block.groups) > 1
+    compared = [row for row in tested if outcome_of(row) in (*MEASURED, "not-identified")]
+    if not several or not compared:
+        yield from _shares(block, model, next(iter(tested), None))
+    for row in defined(tested, "estimate") if several else ():
+        claimed = claim(_TEMPLATES["groups"], row, **block.claim(model, row, **block.pair(row)))
+        yield claimed
+        yield from _sampled(block, model, (row["group_a"], row["group_b"]), claimed, row)
+
+
+def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Sentence]:
+    """Say the share of each group of jobs, or why there is none."""
+    weak = block.is_weak(model)
+    pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model)}
+    pieces["who"] = who(block.gender)
+    rows = [row for row in (block.row(model, group) for group in block.groups) if row is not None]
+    # Where the target words have little probability, the opening says so.
+    of = "" if is_under(block.coverage(model), LITTLE) else " of the probability on the target words"
+    for row in defined(rows, "share"):
+        share = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
+        value, bracket, interval = share.partition(" [")
+        text = filled(
+            f"{{opening}}, {{model}} gives {{who}} {{value}}{of} for {{group}}{{interval}}.",
+            **pieces,
+            group=one_group(block.part, row["job_group"]),
+            value=value,
+            interval=bracket + interval,
+        )
+        share_said = sentence_of(
+            *(text, block.topic, "say"),
+            measured=measured(block, model, [row]),
+            about=block.about,
+            number=share if bracket else "",
+            strength=DETAIL if weak else None,
+            weak=weak,
+        )
+        yield share_said
+        yield from _sampled(block, model, (row["job_group"],), share_said)
+    if not defined(rows, "share"):
+        missing = "{opening}, how often {model} says {who} is not measured ({why})."
+        text = filled(missing, **pieces, why=why(rows[0] if rows else test))
+        using = measured(block, model, rows)
+        yield sentence_of(text, block.topic, "say", "not-measured", using, about=block.about, weak=weak)
+
+
+def _sampled(
+    block: ProbeBlock, model: str, groups: Sequence[str], claimed: Sentence, test: Row | None = None
+) -> Iterator[Sentence]:
+    """Say with a claim on little of the probability whom sampled answers name, where there are some."""
+    every = block.outcomes.get((model,), ())
+    shares = {(row["job_group"], row["outcome"]): row["share"] for row in every}
+    if not is_under(block.coverage(model), LITTLE) or not all(shares.get((g, NAMED)) for g in groups):
+        return
+    parts = [shares[group, f"{NAMED}:{block.gender}"] / shares[group, NAMED] for group in groups]
+    claims = test["estimate"] if test is not None and outcome_of(test) in DIRECTED else 0.0
+    turned = (parts[0] - parts[-1]) * claims < 0
+    text = filled(
+        "{opening}, {who} are {parts} % of those named in {model}’s sampled answers for {groups}{turned}.",
+        opening=block.opening(),
+        model=Foreign(model),
+        who=who(block.gender),
+        parts=" and ".join(map(percent, parts)),
+        groups=(two_groups if len(groups) > 1 else one_group)(block.part, *groups),
+        turned=", the opposite direction" if turned else "",
+    )
+    using = measured(block, model, (), "sampled answers")
+    finding = replace(claimed.finding, text=text, verdict="shown", measured_with=using, weak=False)
+    yield replace(claimed, finding=finding, number="", beside=claimed.finding)
+
+
+def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
+    """Count the jobs on either side of parity, by Benjamini and Hochberg at 5 %."""
+    a, b = block.part.contrast if all(block.part.contrast) else ("female", "male")
+    jobs = block.jobs.get((model,), ())
+    rows = [row for row in jobs if row.get(f"{a}_minus_{b}") is not None and row["ci_low"] is not None]
+    if not rows:
+        return
+    p_values = []
+    for row in rows:
+        bounds = {"bound_low": row["difference_low"], "bound_high": row["difference_high"]}
+        test = {**row, **bounds, "estimate": row[f"{a}_minus_{b}"], "dof": row["n_templates"] - 1}
+        p_values.append(p_against(test, 0.0))
+    q_values = benjamini_hochberg(p_values)
+    sides = [interval_side(row) for row, q in zip(rows, q_values, strict=True) if q <= LEVEL]
+    text = filled(
+        "{opening}, {model} says {who} more than {other} for {more} of {n}, and less for {k}.",
+        opening=block.opening(model),
+        model=Foreign(model),
+        who=who(a),
+        other=who(b),
+        more=str(sides.count("higher")),
+        k=str(sides.count("lower")),
+        n=count(len(rows), "field" if are_fields(block.part) else "job"),
+    )
+    using = measured(block, model, (), f"over templates; {BY_CHANCE}")
+    weak = block.is_weak(model)
+    yield sentence_of(text, block.topic, "say", measured=using, about=block.about, strength=DETAIL, weak=weak)

@@ -1,0 +1,179 @@
+"""What may share a sentence: answers of one bias type in one form (methods/prompts#prompt-forms)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from biaskit.common.wording import count, listed, number_range, points, short
+from biaskit.report.content import Content, parts_of
+from biaskit.report.findings.finding import measured_by, noted, tests
+from biaskit.report.findings.groups import SPLIT, are_fields, one_group
+from biaskit.report.findings.sentence import Foreign, Piece, opening, who
+from biaskit.runs.collection import Part
+from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
+from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
+
+
+@dataclass(frozen=True)
+class ProbeBlock:
+    """The answers of one bias type in one prompt form without an instruction: what may share a sentence.
+
+    Rows are indexed by model once: sentences ask for them model by model, and both grow with the models.
+    """
+
+    part: Part
+    bias_type: str
+    setting: str
+    form: str
+
+    @property
+    def scope(self) -> dict[str, object]:
+        """Column → value of its rows in a probe table."""
+        return {
+            "bias_type": self.bias_type,
+            "instruction_id": 0,
+            "setting": self.setting,
+            "prompt_form": self.form,
+        }
+
+    @property
+    def topic(self) -> str:
+        """Explicit and implicit prompts have topics of their own."""
+        return "probe-explicit" if self.bias_type == "explicit" else "probe-implicit"
+
+    @property
+    def gender(self) -> str:
+        """The gender that sentences speak of: the first of the study's contrast."""
+        return self.part.contrast[0] or "female"
+
+    def pair(self, row: Row) -> dict[str, Piece]:
+        """Name the gender and the two groups of jobs of a row, as pieces of a sentence."""
+        a, b = row["group_a"], row["group_b"]
+        second = one_group(self.part, b) if b in SPLIT else Foreign(b, "“", "”")
+        if a in SPLIT and b in SPLIT:  # the second can be shorter: “than for men’s”
+            people = "women" if b == SPLIT[0] else "men"
+            second = f"mostly {people}" if are_fields(self.part) else f"{people}’s"
+        return {"who": who(self.gender), "a": one_group(self.part, a), "b": second}
+
+    def opening(self, model: str = "") -> str:
+        """Say how the models were asked; of a model, what little the target words hold."""
+        return opening(self.bias_type, self.coverage(model) if model else None)
+
+    def coverage(self, model: str) -> Coverage:
+        """Find the least and the greatest coverage over a model's groups of jobs."""
+        return coverage_of(self.rows_of(model))
+
+    def is_weak(self, model: str) -> bool:
+        """Whether a model's shares are weak evidence."""
+        return is_under(self.coverage(model), WEAK)
+
+    @property
+    def about(self) -> str:
+        """What its sentences are about (`Sentence.about`): one thing for each bias type."""
+        return f"say-{self.bias_type}"
+
+    def claim(self, model: str, row: Row, *notes: str, **pieces: Piece) -> dict[str, Any]:
+        """Arguments of `claim` for a model's row, beside its templates and the row."""
+        return {
+            "topic": self.topic,
+            "measured": measured(self, model, [row], *notes),
+            "model": model,
+            "asked": self.bias_type,
+            "coverage": self.coverage(model),
+            "about": self.about,
+            "pieces": pieces,
+        }
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Its rows of probe_groups."""
+        return where(self.part.tables.get("probe_groups", ()), **self.scope)
+
+    @cached_property
+    def _rows_by_model(self) -> dict[tuple[str, ...], list[Row]]:
+        return grouped(where(self.rows, gender=self.gender), "model")
+
+    def rows_of(self, model: str) -> Sequence[Row]:
+        """A model's rows of probe_groups for the gender that sentences speak of."""
+        return self._rows_by_model.get((model,), ())
+
+    @cached_property
+    def tests(self) -> list[Row]:
+        """Its rows of tests without an instruction."""
+        scope = {**self.scope, "instruction_a": "0", "instruction_b": "0"}
+        del scope["instruction_id"]
+        return where(self.part.tables.get("tests", ()), **scope)
+
+    def against_labour(self, kind: str) -> list[Row]:
+        """Its tests of a kind of the shares over all jobs against labour statistics."""
+        rows = tests(self.tests, "female_share~labour_female_share", kind, "labour")
+        return where(rows, group_a="", group_b="")
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Its models in order of appearance."""
+        return distinct(self.rows, "model")
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Its job groups, jobs mostly held by women first."""
+        return sorted(distinct(self.rows, "job_group"), key=lambda group: group != SPLIT[0])
+
+    @cached_property
+    def _tests_by_model(self) -> dict[tuple[str, ...], list[Row]]:
+        return grouped(self.tests, "quantity", "model_a")
+
+    def tests_of(self, model: str, quantity: str = "share") -> list[Row]:
+        """A model's tests between groups of jobs; for shares only of the gender that sentences speak of."""
+        rows = tests(self._tests_by_model.get((quantity, model), ()), quantity, "crossed", "groups")
+        return where(rows, gender=self.gender) if quantity == "share" else rows
+
+    def between_groups(self, model: str) -> Row | None:
+        """The test of the share between the two groups of jobs."""
+        return first(self.tests_of(model))
+
+    @cached_property
+    def jobs(self) -> dict[tuple[str, ...], list[Row]]:
+        """Its rows of probe_jobs by model."""
+        return grouped(where(self.part.tables.get("probe_jobs", ()), **self.scope), "model")
+
+    @cached_property
+    def outcomes(self) -> dict[tuple[str, ...], list[Row]]:
+        """Its rows of probe_outcomes by model."""
+        return grouped(where(self.part.tables.get("probe_outcomes", ()), **self.scope), "model")
+
+    def row(self, model: str, group: str) -> Row | None:
+        """The row of a group of jobs and the gender that sentences speak of."""
+        return first(self.rows_of(model), job_group=group)
+
+
+def blocks_of(part: Part) -> list[ProbeBlock]:
+    """List the blocks of a part, explicit before implicit; the plain setting where there is one."""
+    rows = in_main_setting(where(part.tables.get("probe_groups", ()), instruction_id=0))
+    scopes = grouped(rows, "bias_type", "setting", "prompt_form")
+    return [ProbeBlock(part, *scope) for scope in sorted(scopes, key=lambda scope: scope[0])]
+
+
+def blocks_in(content: Content) -> Iterator[ProbeBlock]:
+    """List the blocks of every part of a page."""
+    for part in parts_of(content.parts, "probe"):
+        yield from blocks_of(part)
+
+
+def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *extra: str) -> str:
+    """Say what was measured: estimator, prompt form, n, model; then what the `rows` of a sentence rest on."""
+    shares = block.rows_of(model)
+    templates = [row["n_templates"] for row in shares if row["n_templates"] is not None]
+    jobs = count(sum(row["n_jobs"] or 0 for row in shares), "job")
+    plural = "" if set(templates) == {1} else "s"
+    size = f"{number_range(templates)} template{plural} × {jobs}" if templates else ""
+    notes = [*extra, *noted([*rows, *shares])]
+    # A service that shows only its likeliest words leaves bounds around a share.
+    widths = [row["share_high"] - row["share_low"] for row in defined(shares, "share_low", "share_high")]
+    if widths:
+        notes.append(f"bounds of up to {points(max(widths))} around a share")
+    form = f"{block.form} prompts"
+    return measured_by(listed(distinct(shares, "estimator")), form, size, short(model), notes=notes)

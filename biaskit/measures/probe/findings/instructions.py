@@ -1,0 +1,127 @@
+"""Say whether instructions help, and whether a dialogue matters (methods/tests#contrasts).
+
+What an instruction changes of the gap between groups of jobs comes first; what it changes in each group is
+said where that is clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from biaskit.common.wording import count, points, short
+from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
+from biaskit.report.content import Content
+from biaskit.report.findings.claims import claim, templates_of
+from biaskit.report.findings.finding import DIRECTED, outcome_of, shared, tests
+from biaskit.report.findings.groups import one_group, two_groups
+from biaskit.report.findings.sentence import (
+    STRENGTH,
+    Foreign,
+    Piece,
+    Sentence,
+    filled,
+    sentence_of,
+    who,
+    why,
+    within,
+)
+from biaskit.stats.verdict import Verdict, verdict_of
+from biaskit.tables.coverage import coverage_of
+from biaskit.tables.query import Row, defined, distinct, first, grouped, where
+
+_TEMPLATES = templates_of("probe")
+CAUSES = {
+    "instructions": ("debiasing prompt {name}", "debiasing prompt"),
+    "levels": ("the abstraction level “{name}”", "abstraction level"),
+    "settings": ("a dialogue before it", "dialogue"),
+}
+"""Contrast → the cause of a change, and the noun that is counted."""
+
+
+def instructions(content: Content) -> Iterator[Sentence]:
+    """Say what debiasing prompts, their levels and a dialogue change."""
+    for block in blocks_in(content):
+        scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
+        of_block = where(block.part.tables.get("tests", ()), **scope)
+        for name in CAUSES:
+            setting = "dialogue-plain" if name == "settings" else block.setting
+            rows = where(of_block, setting=setting)
+            for quantity in ("group_gap", "share") if name == "instructions" else ("share",):
+                rows_of = tests(rows, quantity, "crossed", name)
+                rows_of = where(rows_of, instruction_a="0") if name == "settings" else rows_of
+                rows_by_model = grouped(rows_of, "model_a")
+                for model in block.models:
+                    yield from _changes(block, model, name, rows_by_model.get((model,), ()))
+
+
+def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> Iterator[Sentence]:
+    """Say the largest clear change, and how many are clear; nothing of rows that answer no question."""
+    rows = [row for row in rows if verdict_of(row) != "shown"]
+    of_gap = bool(rows) and rows[0]["quantity"] == "group_gap"
+    about, changes = f"help-{block.bias_type}", defined(rows, "estimate")
+    tested = defined(changes, "p_value")
+    if not rows or (of_gap and not tested):
+        return
+    clear = [row for row in changes if outcome_of(row) in DIRECTED]
+    if clear:
+        largest = max(clear, key=lambda row: abs(row["estimate"]))
+        yield _largest(block, model, name, largest, of_gap=of_gap, about=about)
+    counted = CAUSES[name][1]
+    n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in changes]
+    subject = "gap between groups of jobs" if of_gap else "answers"
+    templates = [f"{{opening}}, no clear change of {{model}}’s {subject} by {{any}}{{what}}."]
+    if not changes:
+        missing = "{opening}, what {what} changes in {model}’s answers is not measured"
+        templates = [missing + " ({why}).", missing + "."]
+    elif not tested:
+        templates = ["{opening}, no conclusion on what {what} changes in {model}’s answers ({why})."]
+    elif clear:
+        templates = [
+            f"{{opening}}, {len(clear)} of {{n}} by {{what}} to {{model}}’s {subject} {{are}} clear."
+        ]
+    elif set(verdicts) == {"equivalent"}:
+        stays = "stays" if of_gap else "stay"
+        templates = [f"{{opening}}, {{model}}’s {subject} {stays} about the same under {{what}}{{within}}."]
+    text = filled(
+        *templates,
+        opening=block.opening(model),
+        model=Foreign(model),
+        what=count(n, counted) if n > 1 else f"one {counted}",
+        any="any of " if n > 1 else "",
+        n=count(len(changes), "change"),
+        are="is" if len(clear) == 1 else "are",
+        within=within(*changes),
+        why=why(rows[0]),
+    )
+    verdict: Verdict = "shown" if clear else shared(verdicts or ["not-measured"])
+    weak, using = block.is_weak(model), measured(block, model, rows)
+    strength = min(STRENGTH[v] for v in verdicts or ["not-measured"])
+    yield sentence_of(text, "debiasing", "help", verdict, using, about=about, strength=strength, weak=weak)
+
+
+def _largest(block: ProbeBlock, model: str, name: str, row: Row, *, of_gap: bool, about: str) -> Sentence:
+    """Claim the largest change: of the gap between two groups of jobs, or of the share in one."""
+    before, placed, after = CAUSES[name][0].partition("{name}")
+    pieces: dict[str, Piece] = {
+        "cause": Foreign(row["instruction_a"], before, after) if placed else before,
+        "who": who(block.gender),
+        "jobs": one_group(block.part, row["group_a"]),
+        "groups": two_groups(block.part, row["group_a"], row["group_b"]),
+        "moves": "changes",
+    }
+    texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
+    words = short(texts.get(str(row["instruction_a"])) or "")
+    notes = [f"debiasing prompt {row['instruction_a']}: “{words}”"] if words else []
+    without = first(block.tests_of(model), group_a=row["group_a"], group_b=row["group_b"])
+    if of_gap and without is not None:
+        gap, left = without["estimate"], without["estimate"] + row["estimate"]
+        pieces["moves"] = "widens" if abs(left) > abs(gap) else "narrows"
+        if gap * left < 0:
+            pieces["moves"] = "turns"
+        notes.append(f"gap of {points(gap)} without it, {points(left)} with it")
+    arguments = block.claim(model, row, *notes, **pieces)
+    shares = where(block.part.tables.get("probe_groups", ()), model=model, bias_type=block.bias_type)
+    arms = {str(row["instruction_a"]), str(row["instruction_b"])}
+    coverage = coverage_of(share for share in shares if str(share["instruction_id"]) in arms)
+    of_change = {"topic": "debiasing", "about": about, "coverage": coverage}
+    return claim(_TEMPLATES["gap_change" if of_gap else "change"], row, **{**arguments, **of_change})

@@ -1,0 +1,64 @@
+"""Prints what the prober measured: models side by side, a run's tables, the papers' tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from biaskit.common.wording import people, percent, short
+from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_of
+from biaskit.measures.probe.printing.document import share_of
+from biaskit.measures.probe.printing.papers import paper_tables
+from biaskit.report.findings.finding import reason_of
+from biaskit.report.findings.groups import SPLIT, jobs_of
+from biaskit.report.render.cells import LABEL, UNDEFINED
+from biaskit.report.render.document import PaperTable, TitledTable, listed_table
+from biaskit.runs.collection import Part
+from biaskit.tables.coverage import WEAK
+from biaskit.tables.query import Tables, distinct, grouped
+
+__all__ = ["headline", "papers"]
+
+
+def papers(part: Part, _between: Tables) -> list[PaperTable]:
+    """Make the tables of OccuGender, or of Mattern et al."""
+    return paper_tables(part)
+
+
+def headline(part: Part) -> Iterator[TitledTable]:
+    """Make a table for each prompt form: no table mixes two."""
+    blocks_by_form: dict[str, list[ProbeBlock]] = {}
+    for block in blocks_of(part):
+        blocks_by_form.setdefault(block.form, []).append(block)
+    for form, blocks in blocks_by_form.items():
+        notes: dict[str, None] = {}
+        groups, gender = blocks[0].groups[:2], people(blocks[0].gender)
+        rows = []
+        for model in dict.fromkeys(model for block in blocks for model in block.models):
+            for block in sorted(blocks, key=lambda block: block.is_weak(model)):
+                if model in block.models:
+                    shares = [_share(block, model, group, notes) for group in groups]
+                    rows.append((short(model, LABEL), block.bias_type, *shares))
+        measured = [row for block in blocks for row in block.rows if row["estimator"]]
+        rows_by_estimator = grouped(measured, "estimator")
+        estimators = {name: distinct(own, "model") for (name,), own in rows_by_estimator.items()}
+        if len(estimators) > 1:
+            listed = "; ".join(f"{name}: {', '.join(models)}" for name, models in estimators.items())
+            notes[f"Estimators: {listed}."] = None
+        alone = f", {next(iter(estimators))}" if len(estimators) == 1 else ""
+        title = f"{part.study}, {form} prompts: {gender} in % of the target words' probability [95 %]{alone}"
+        heads = ["", "bias type", *(jobs_of(part, group) if group in SPLIT else group for group in groups)]
+        yield listed_table(title, heads, rows, 2, note=" ".join(notes))
+
+
+def _share(block: ProbeBlock, model: str, group: str, notes: dict[str, None]) -> str:
+    """Write share and interval, with a star where it is weak evidence."""
+    row = block.row(model, group)
+    if row is None or row["share"] is None:
+        notes[f"{UNDEFINED} not measured: {reason_of(row or {})}."] = None
+        return UNDEFINED
+    shown = share_of(row)
+    if block.is_weak(model):
+        shown += " *"
+        held = f"less than {percent(WEAK)} % of the probability (coverage)"
+        notes[f"* weak evidence: the target words have {held}."] = None
+    return shown

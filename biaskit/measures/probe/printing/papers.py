@@ -1,0 +1,140 @@
+"""The tables of OccuGender (3-4, 9-18) and of Mattern et al. (3-4, 7-8) from a part's stored tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from biaskit.common.wording import count
+from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.printing.document import (
+    SETTINGS,
+    Blocks,
+    Frame,
+    by_instruction,
+    by_instruction_and_model,
+    by_model,
+    by_settings,
+    by_types,
+)
+from biaskit.records import NO_INSTRUCTION
+from biaskit.report.reasons import because
+from biaskit.report.render.document import PaperTable, TitledTable
+from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim, claims_of, summary_of
+from biaskit.runs.collection import Part
+from biaskit.runs.store import slug
+from biaskit.tables.query import Row, defined, distinct, grouped, where
+
+TASKS = {"explicit": "Explicit bias", "implicit": "Implicit bias"}
+PROMPTS = {"explicit": "Task prompt one", "implicit": "Task prompts two to four"}
+UNIT = "% of the probability on the target words"
+_OCCUGENDER = {"explicit": "OccuGender, Table 3", "implicit": "OccuGender, Table 4"}
+_DEBIASING = "OccuGender, Tables 9-18"
+_MATTERN = {"explicit": "Mattern et al., Table 3", "implicit": "Mattern et al., Table 4"}
+
+
+def paper_tables(part: Part) -> list[PaperTable]:
+    """Make the papers' tables that a part of the probe gives, in the papers' order.
+
+    A study after Mattern has that paper's tables, every other one OccuGender's layout. Models asked in
+    several prompt forms have tables of their own for each form. A table that cannot be made is absent. A
+    table of another question than the paper's has neither the paper's title nor its file name.
+    """
+    groups = part.tables.get("probe_groups", ())
+    tables_of = _mattern if any(map(part.claim, MATTERN.values())) else _occugender
+    level_of = {int(i["id"]): str(i.get("level") or "") for i in part.instructions}
+    genders = part.groups or tuple(distinct(groups, "gender"))
+    tables: list[PaperTable] = []
+    for (form,), rows in (forms := grouped(groups, "prompt_form")).items():
+        averages = where(part.tables.get("probe_levels", ()), prompt_form=form)
+        ending, form_said = (f"-{slug(form)}", f", prompt format {form}") if len(forms) > 1 else ("", "")
+        instructions = sorted({row["instruction_id"] for row in rows} - {NO_INSTRUCTION})
+        frame = Frame(genders, part.floor, {number: level_of.get(number, "") for number in instructions})
+        tables += tables_of(frame, rows, averages, part, ending, form_said)
+    return tables
+
+
+def frame_of(design: ProbeDesign) -> Frame:
+    """Lay out a resolved study's tables; a title names the paper's table where the numbers are its."""
+    resolved = design.describe()
+    claims, titles = claims_of(resolved), {}
+    levels = {i.id: i.level or "" for i in design.instructions if i is not None}
+    for bias_type in TASKS:
+        places = [(MATTERN, _MATTERN)] + ([] if levels else [(OCCUGENDER, _OCCUGENDER)])
+        claimed = [claims[tables[bias_type]].place(place[bias_type]) for tables, place in places]
+        titles[bias_type] = getattr(design.study.table, bias_type) + next(filter(None, claimed), "")
+    return Frame(design.groups, design.study.min_coverage, levels, titles, summary_of(resolved))
+
+
+def _occugender(
+    frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, form_said: str
+) -> Iterator[PaperTable]:
+    plain = where(rows, setting="plain")
+    for bias_type, title in TASKS.items():
+        claim = part.claim(OCCUGENDER[bias_type]) if plain else Claim.NONE
+        if of_type := where(plain or rows, bias_type=bias_type, instruction_id=NO_INSTRUCTION):
+            place = claim.place(_OCCUGENDER[bias_type])
+            table = by_model(frame, of_type, f"{title}{place}{form_said}: {UNIT}")
+            name = claim.file_name(OCCUGENDER[bias_type], f"{bias_type}-bias")
+            yield PaperTable(f"{name}{ending}", _explained(table, of_type, part, _INTERVALS if claim else ""))
+    if not frame.levels:
+        return
+    types = [bias_type for bias_type in TASKS if where(plain or rows, bias_type=bias_type)]
+    for model in distinct(rows, "model"):
+        for setting in distinct(rows, "setting"):
+            of_setting, averages = (where(t, model=model, setting=setting) for t in (rows, levels))
+            claim = part.claim(DEBIASING) if setting == "plain" else Claim.NONE
+            place = "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
+            title = f"Debiasing prompts, {model}{claim.place(_DEBIASING)}{place}{form_said}: {UNIT}"
+            table = by_instruction(frame, of_setting, averages, title, by_types(types))
+            name = claim.file_name(DEBIASING, "debiasing-instructions")
+            name = f"{name}{ending}-{slug(model)}" + ("" if setting == "plain" else f"-{setting}")
+            yield PaperTable(name, _explained(table, of_setting, part, _NO_INTERVALS))
+
+
+def _mattern(
+    frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, form_said: str
+) -> Iterator[PaperTable]:
+    settings = [setting for setting in SETTINGS if where(rows, setting=setting)]
+    for i, (bias_type, title) in enumerate(PROMPTS.items()):
+        if not (of_type := where(rows, bias_type=bias_type)):
+            continue
+        claim = part.claim(MATTERN[bias_type])
+        one_model, every_model = (
+            claim.file_name(f"mattern-table-{n + i}", f"task-prompts-{bias_type}") + ending for n in (3, 7)
+        )
+        blocks: Blocks = by_settings(bias_type, settings)
+        for model in distinct(of_type, "model"):
+            of_model, averages = (where(t, model=model) for t in (of_type, levels))
+            full_title = f"{title}, {model}{claim.place(_MATTERN[bias_type])}{form_said}: {UNIT}"
+            table = by_instruction(frame, of_model, averages, full_title, blocks, apart=True)
+            yield PaperTable(f"{one_model}-{slug(model)}", _explained(table, of_model, part, _LEVELS))
+        place = claim.place(f"Mattern et al., Table {7 + i}")
+        table = by_instruction_and_model(
+            frame, of_type, f"{title}, every model{place}{form_said}: {UNIT}", blocks
+        )
+        yield PaperTable(every_model, _explained(table, of_type, part, _NO_INTERVALS))
+
+
+_INTERVALS = "OccuGender prints only the share and ±, and does not define ±."
+_NO_INTERVALS = "probe_groups.csv has the intervals, and tests.csv each debiasing prompt against none."
+_LEVELS = f"average: plain mean over the level's debiasing prompts. {_NO_INTERVALS}"
+
+
+def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -> TitledTable:
+    """Add to the layout's note the study, the numbers of jobs and templates, and the reasons of each –."""
+    # by_model's own note counts jobs and templates already.
+    counted = "" if "templates;" in table.note else f" Unit: mean over jobs and templates; {_counts(rows)}."
+    study = f"Study {part.study}{f': {part.summary}' if part.summary else ''}."
+    note = " ".join(filter(None, (f"{table.note}{counted}", more, study)))
+    return replace(table, note=f"{note}{because(rows, 'share')}")
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    templates = {
+        bias_type: max(row["n_templates"] or 0 for row in of_type)
+        for (bias_type,), of_type in grouped(rows, "bias_type").items()
+    }
+    jobs = {row["job_group"]: row["n_jobs"] for row in defined(rows, "n_jobs")}
+    counted = " and ".join(count(n, f"{bias_type} template") for bias_type, n in templates.items())
+    return f"{counted}, {' and '.join(count(n, f'{group} job') for group, n in jobs.items())}"

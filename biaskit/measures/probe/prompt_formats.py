@@ -1,0 +1,202 @@
+"""Which prompt form reaches a model: `bk.prompt_formats`, the hint before a run (methods/prompts#forms)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from math import sqrt
+from operator import itemgetter
+from statistics import fmean, stdev
+from typing import Any, Unpack
+
+from biaskit.arguments import POSITIVE, checked
+from biaskit.common.wording import percent
+from biaskit.corpora.loaders import load_instructions
+from biaskit.errors import ModelError, UsageError
+from biaskit.measures.probe.design import ProbeDesign, resolve
+from biaskit.measures.probe.prompts import scope_of_cell
+from biaskit.measures.probe.requests import PlannedCells
+from biaskit.measures.probe.shares.cells import cell_shares
+from biaskit.measures.probe.study import ProbeStudy
+from biaskit.models.base import ContinuationScorer, closing_stream
+from biaskit.models.options import ScoringOptions
+from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
+from biaskit.progress import Silent, Watcher
+from biaskit.records import PROBE_FORMS, Failed, Instruction
+from biaskit.report.render.document import Document, listed_table
+from biaskit.report.render.html import Printed
+from biaskit.runs.score_rows import row_of
+from biaskit.runs.start import ApiArguments, api_options
+from biaskit.study.config import load_as
+from biaskit.tables.coverage import WEAK
+from biaskit.tables.query import grouped
+
+INSTRUCTIONS = "corpus:forms/instructions.toml"
+HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
+
+
+@dataclass(frozen=True)
+class PromptFormatsResult(Printed):
+    """Coverage of a study's target words for each prompt format.
+
+    Attributes:
+        rows: one for each bias type, prompt form and instruction: bias_type, prompt_form, one_word (whether
+            "Answer with one word." stood in the prompt), estimator, coverage (mean; by top-k the least it
+            can be), se (its standard error over the cells; None for one cell), n_cells, reason (why cells
+            have no answer).
+    """
+
+    label: str
+    spec: str
+    rows: tuple[dict[str, Any], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as JSON has it."""
+        return {"model": self.label, "rows": list(self.rows)}
+
+    def document(self) -> Document:
+        """Lay it out for a renderer: a line for each way, the most coverage first."""
+        rows = sorted(self.rows, key=lambda row: (row["bias_type"], -(row["coverage"] or 0.0)))
+        lines = []
+        for row in rows:
+            asked = "one word" if row["one_word"] else "as is"
+            coverage = "–" if row["coverage"] is None else percent(row["coverage"])
+            coverage += "" if row["se"] is None else f" ± {percent(row['se'])}"
+            lines.append((row["bias_type"], row["prompt_form"], asked, row["estimator"] or "–", coverage))
+        n_cells = max((row["n_cells"] for row in rows), default=0)
+        note = f"cov.: probability on the target words, mean of {n_cells} prompts ± its standard error."
+        if any(row["estimator"] == "top-k" for row in rows):
+            note += " top-k: a lower bound, since the server lists only some tokens."
+        title = f"{self.label}: coverage by prompt format"
+        heads = ("Prompts", "Prompt format", "Variant", "Estimator", "cov. %")
+        table = listed_table(title, heads, lines, n_text=4, note=note)
+        reasons = (f"{row['prompt_form']}: {row['reason']}" for row in self.rows if row["reason"])
+        return Document((table,), (*self._advice(), *dict.fromkeys(reasons)))
+
+    def _advice(self) -> Iterator[str]:
+        """Name for each bias type the simplest format within the noise of the best; none if all are weak."""
+        asked = [row for row in self.rows if row["coverage"] is not None]
+        for (bias_type,), rows in grouped(asked, "bias_type").items():
+            best = max(rows, key=itemgetter("coverage"))
+            command = f"biaskit probe {shlex.quote(self.spec)} --bias-type {bias_type}"
+            if best["coverage"] < WEAK:
+                yield (
+                    f"{bias_type} prompts: no format reaches {percent(WEAK)} %: weak evidence. Sample answers"
+                    f" to see what is said instead: `{command} --estimator sampling` or `--continue 20`"
+                )
+                continue
+            near = [row for row in rows if row["coverage"] >= best["coverage"] - (best["se"] or 0.0)]
+            simplest = min(near, key=itemgetter("one_word"))  # rows stand in the order of `PROBE_FORMS`
+            form, one_word = simplest["prompt_form"], simplest["one_word"]
+            yield (
+                f"{bias_type} prompts: the simplest format within a standard error of the highest coverage is"
+                f" {form}{', one word' if one_word else ''}: `{command} --prompt-format {form}"
+                f"{f' --debiasing-prompts {INSTRUCTIONS}' if one_word else ''}`"
+            )
+
+
+@checked(ApiArguments, prompts=POSITIVE)
+def prompt_formats(
+    model: str,
+    *,
+    study: str = "occugender",
+    prompts: int = 20,
+    watcher: Watcher | None = None,
+    **options: Unpack[ApiArguments],
+) -> PromptFormatsResult:
+    """Send a few prompts in each prompt format that a model supports, and measure the coverage of each.
+
+    It chooses none: another format than the papers' is another question.
+
+    >>> found = bk.prompt_formats("demo", prompts=1)
+    >>> sorted({row["prompt_form"] for row in found.rows})
+    ['chat-continue', 'chat-prefill', 'raw']
+
+    Args:
+        model: a spec, as for `bk.probe`.
+        study: whose prompts are used.
+        prompts: of each bias type, in each format as they are and with "Answer with one word.".
+        watcher: sees the progress, and confirms before an API is queried.
+
+    Returns `rows`, one per bias type, format and instruction, with `coverage` (probability on the target
+    words, from 0 to 1) and its standard error `se`. Raises `ModelError` where the model cannot be queried.
+    """
+    label, spec = split_label(model)
+    if full_spec(spec).startswith("scripted:"):
+        raise UsageError(f"{label} answers from a script: there is nothing to test.")
+    watcher = watcher or Silent()
+    design = resolve(load_as(ProbeStudy, study, {}))
+    longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
+    api = api_options(options, {label: spec}, watcher)
+    with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:
+        instructions = (None, *load_instructions(INSTRUCTIONS))
+        if is_api(spec):
+            n_prompts = len(scorer.identity.forms) * len(instructions) * len(_places(design, prompts))
+            watcher.confirm(f"{n_prompts:,} prompts will be sent to {label}.")
+        rows = tuple(coverage_by_form(design, scorer, prompts, instructions))
+        return PromptFormatsResult(label, scorer.identity.spec, rows)
+
+
+def reach_by_form(design: ProbeDesign, scorer: ContinuationScorer) -> dict[str, dict[str, float]]:
+    """Find in a handful of cells how much each form reaches: bias type → form → coverage."""
+    reach: dict[str, dict[str, float]] = {}
+    for row in coverage_by_form(design, scorer, HANDFUL):
+        if row["coverage"] is not None:
+            reach.setdefault(row["bias_type"], {})[row["prompt_form"]] = row["coverage"]
+    return reach
+
+
+def coverage_by_form(
+    design: ProbeDesign,
+    scorer: ContinuationScorer,
+    most: int,
+    instructions: Sequence[Instruction | None] = (None,),
+) -> Iterator[dict[str, Any]]:
+    """Ask at most `most` cells of each bias type in each form and instruction: yields rows of the result."""
+    study = design.study.model_copy(update={"debiasing_position": "prompt", "system_prompt": None})
+    identity = scorer.identity
+    forms = [form for form in PROBE_FORMS if form in identity.forms]
+    for form, instruction in product(forms, instructions):
+        arm = replace(design, study=study, settings=("plain",), instructions=(instruction,))
+        planned = PlannedCells(arm, identity.label, form, identity.fingerprint)
+        requests = {place: planned.requests[place] for place in _places(arm, most)}
+        place_of = {request.key: place for place, request in requests.items()}
+        coverage: dict[str, list[float]] = {template.bias_type: [] for template in arm.templates}
+        estimator_name, reason = None, ""
+        try:
+            plan = scorer.plan_scores([*requests.values()])
+            estimator = scorer.estimator_for(form)
+            with closing_stream(scorer.score(plan.batches)) as groups:
+                for answer in chain.from_iterable(groups):
+                    if isinstance(answer, Failed):
+                        reason = answer.reason
+                        continue
+                    place = place_of[answer.key]
+                    cell = planned.cells[place]
+                    row = row_of(answer, scope_of_cell(cell), planned.prompts[place], estimator)
+                    shares = cell_shares(cell, row, arm.groups, word_boundary=study.word_boundary)
+                    estimator_name = answer.estimator
+                    if shares.coverage is not None:
+                        coverage[cell.bias_type].append(shares.coverage)
+        except ModelError as error:
+            reason = str(error)
+        for bias_type, values in coverage.items():
+            asked = {"bias_type": bias_type, "prompt_form": form, "one_word": instruction is not None}
+            se = stdev(values) / sqrt(len(values)) if len(values) > 1 else None
+            found = {"estimator": estimator_name, "coverage": fmean(values) if values else None, "se": se}
+            yield {**asked, **found, "n_cells": len(values), "reason": reason}
+
+
+def _places(design: ProbeDesign, most: int) -> list[int]:
+    """Choose places of at most `most` cells of each bias type: templates in turn, jobs over the list."""
+    n_jobs, chosen = len(design.items), dict[int, None]()
+    for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
+        templates = [n for n, template in enumerate(design.templates) if template.bias_type == bias_type]
+        n = min(most, len(templates) * n_jobs)
+        for i in range(n):
+            job = (i * max(1, n_jobs // n) + i // len(templates)) % n_jobs
+            chosen[templates[i % len(templates)] * n_jobs + job] = None
+    return list(chosen)

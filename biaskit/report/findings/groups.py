@@ -1,0 +1,39 @@
+"""Names of groups of jobs, or of fields of study, in sentences and figures."""
+
+from __future__ import annotations
+
+from biaskit.common.wording import short
+from biaskit.report.findings.sentence import Foreign, Piece
+from biaskit.runs.collection import Part
+
+SPLIT = ("female-dominated", "male-dominated")
+SHORT_NAME = 12
+
+
+def are_fields(part: Part) -> bool:
+    """Whether items are fields of study, held against doctorates (methods/prompts#fields-of-study)."""
+    return part.study.startswith("fields-of-study")
+
+
+def jobs_of(part: Part, group: str) -> str:
+    """Name a group of jobs in words."""
+    noun = "fields" if are_fields(part) else "jobs"
+    if group in SPLIT:
+        who = "women" if group == SPLIT[0] else "men"
+        return f"fields with mostly {who}" if are_fields(part) else f"jobs mostly held by {who}"
+    return f"{noun} of the group “{short(group)}”"
+
+
+def one_group(part: Part, group: str) -> Piece:
+    """Name a group of jobs in a sentence; "" is all of them."""
+    if not group:
+        return "all fields" if are_fields(part) else "all jobs"
+    return jobs_of(part, group) if group in SPLIT else Foreign(group, "the group “", "”")
+
+
+def two_groups(part: Part, a: str, b: str) -> Piece:
+    """Name two groups of jobs at once in a sentence."""
+    if a in SPLIT and b in SPLIT:
+        who = "women’s and men’s" if a == SPLIT[0] else "men’s and women’s"
+        return f"{who} {'fields' if are_fields(part) else 'jobs'}"
+    return f"the groups “{short(a, SHORT_NAME)}” and “{short(b, SHORT_NAME)}”"

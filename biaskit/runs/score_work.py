@@ -1,0 +1,114 @@
+"""The course of questions whose answers are probabilities: what kinds that score share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from biaskit.errors import RunError
+from biaskit.models.base import ContinuationScorer
+from biaskit.progress import ModelPlan
+from biaskit.records import Failed, Plan, PromptForm, Scored, ScoreRequest
+from biaskit.runs.course import Pending, Work
+from biaskit.runs.manifest import estimator_of, model_entry
+from biaskit.runs.session import Session
+from biaskit.runs.store import StoredRows
+
+V = TypeVar("V")
+Batches = Sequence[tuple[ScoreRequest, ...]]
+
+
+class ScoreWork(Work[V]):
+    """One model's requests, each asked once; a kind adds how a row is made and named."""
+
+    def __init__(
+        self,
+        scorer: ContinuationScorer,
+        form: PromptForm,
+        stored: StoredRows[V],
+        requests: Sequence[ScoreRequest],
+    ) -> None:
+        super().__init__(scorer, form, stored)
+        self.requests, self.estimator = requests, scorer.estimator_for(form)
+        self.batches: Batches = ()
+        self.n_due = self.n_done = 0
+
+    def planned(self) -> Iterator[ScoreRequest]:
+        """Each request."""
+        yield from self.requests
+
+    def pending(self) -> Sequence[ScoreRequest]:
+        """Each request that has no row."""
+        return [request for request in self.requests if request.key not in self.stored.values]
+
+    def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
+        """What is still to be asked, in batches."""
+        scorer, due = self.model, pending.requests
+        plan: Plan[ScoreRequest] = Plan((), calls=0, prompt_tokens=0, new_tokens_max=0, cost_max=0.0)
+        seconds: float | None = 0.0
+        if due:
+            # Where neighbours share a forward, batches are cut from all requests, so that a resumed run has
+            # those of an unbroken one, and each that holds a request without a row is asked.
+            whole, stored = scorer.whole_batches, self.stored.values
+            plan = scorer.plan_scores(self.requests if whole else due)
+            self.batches = plan.batches
+            if whole and stored:
+                self.batches = [b for b in plan.batches if any(r.key not in stored for r in b)]
+            seconds = scorer.estimate_seconds(self.batches)
+            # What the expressions' tokens have in common belongs beside the numbers at every later reading.
+            session.manifest["models"].setdefault(self.label, {})["notes"] = list(plan.notes)
+        self.n_due = len(due)
+        return ModelPlan(
+            run=session.run,
+            label=self.label,
+            form=self.form,
+            n_cells=len(self.requests),
+            n_stored=len(self.requests) - pending.n_before,
+            n_taken=pending.n_before - len(due),
+            taken_from=pending.sources,
+            n_batches=len(self.batches),
+            prompt_tokens=plan.prompt_tokens,
+            seconds=seconds,
+            notes=plan.notes,
+            estimator=self.estimator.name,
+            calls=plan.calls if due and scorer.identity.where == "api" else None,
+            cost=plan.cost_max,
+            shows=self.shows(session) if session.shard.whole else "",
+        )
+
+    def shows(self, session: Session[Any]) -> str:  # noqa: ARG002
+        """Say which difference the plan could show; empty where nobody knows."""
+        return ""
+
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
+        """Ask the planned batches."""
+        for group in self.model.score(self.batches):
+            self.n_done += len(group)
+            yield group
+
+    def progress(self) -> tuple[str, int, int]:
+        """How many were answered, of those that were due."""
+        return self.label, self.n_done, self.n_due
+
+
+def entry_of_scorer(session: Session[Any], scorer: ContinuationScorer, form: PromptForm) -> dict[str, Any]:
+    """Make a model's entry in the manifest. Raises `RunError`: a folder holds one estimator of a model."""
+    label = scorer.identity.label
+    entry, earlier = model_entry(scorer.identity, form), session.manifest["models"].get(label, {})
+    entry["estimator"] = scorer.estimator_for(form).in_key()
+    before = earlier["estimator"] if earlier else entry["estimator"]
+    if before != entry["estimator"] and earlier.get("prompt_form") == form:
+        raise RunError(
+            f"{session.run} has {label} with another estimator: {estimator_of(earlier)}, this command's is"
+            f" {estimator_of(entry)}. Choose another --out."
+        )
+    kept = {name: earlier[name] for name in ("continuations", "reach") if name in earlier}
+    return entry | {name: earlier.get(name) for name in ("batch_size", "notes")} | kept
+
+
+def as_asked(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the scoring options that ask a model as its entry in a manifest says it was asked."""
+    estimator = entry["estimator"]
+    if not isinstance(estimator, Mapping):
+        return {"estimator": "auto"}
+    return {"estimator": estimator["name"]} | {n: estimator[n] for n in ("k", "draws") if n in estimator}

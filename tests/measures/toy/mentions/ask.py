@@ -1,0 +1,105 @@
+"""How mentions are asked: texts that have no row yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from biaskit.measures.mentions.design import MentionsDesign
+
+from biaskit.models.base import TextGenerator
+from biaskit.models.spec import open_generator
+from biaskit.progress import ModelPlan
+from biaskit.records import Draw, DrawRequest
+from biaskit.runs.course import Pending, Work, ask_models
+from biaskit.runs.manifest import model_entry
+from biaskit.runs.session import Outcome, Session
+from biaskit.runs.store import StoredRows
+
+
+class MentionsWork(Work[None]):
+    """One model's texts."""
+
+    engine = "mentions"
+
+    def __init__(self, design: MentionsDesign, generator: TextGenerator, stored: StoredRows[None]) -> None:
+        super().__init__(generator, "raw", stored)
+        self.jobs, self.requests = {}, []
+        for job, request in design.requests(generator.identity.fingerprint):
+            self.jobs[request.key] = job, request
+            self.requests.append(request)
+        self.n_due = self.n_done = 0
+
+    def planned(self) -> Sequence[DrawRequest]:
+        """Each text."""
+        return self.requests
+
+    def pending(self) -> Sequence[DrawRequest]:
+        """Each text that has no row."""
+        return [request for request in self.requests if request.key not in self.stored.values]
+
+    def named(self, key: str) -> str:
+        """The job of a text."""
+        return self.jobs[key][0]
+
+    def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
+        """How many texts are to come."""
+        self.n_due, n = len(pending.requests), len(self.requests)
+        self.batches = self.model.plan_draws(pending.requests).batches if pending.requests else ()
+        return ModelPlan(
+            run=session.run, label=self.label, form=self.form, n_cells=n, n_stored=n - pending.n_before,
+            n_batches=len(self.batches), prompt_tokens=0, seconds=0.0, unit="texts",
+            n_taken=pending.n_before - self.n_due, taken_from=pending.sources,
+        )  # fmt: skip
+
+    def answers(self, session: Session[Any]) -> Iterator[Sequence[Any]]:
+        """Ask what is pending."""
+        for group in self.model.generate(self.batches):
+            self.n_done += len(group)
+            yield group
+
+    def row(self, answer: Draw) -> dict[str, Any]:
+        """Make the row of mentions.jsonl for a text."""
+        job, request = self.jobs[answer.key]
+        return {
+            "key": answer.key, "model": self.label, "job": job, "number": request.number,
+            "seed": request.seed if answer.seeded else None, "prompt": answer.prompt, "system": None,
+            "prompt_form": self.form, "text": answer.text, "finish_reason": answer.finish,
+            "answered_by": answer.answered.by, "answered_at": answer.answered.at,
+        }  # fmt: skip
+
+    def progress(self) -> tuple[str, int, int]:
+        """How many were answered, of those that were due."""
+        return self.label, self.n_done, self.n_due
+
+
+def open_model(
+    design: MentionsDesign, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
+) -> TextGenerator:
+    """Open a generator."""
+    return open_generator(spec, **how)
+
+
+def ask(design: MentionsDesign, session: Session[Any], resolved: dict[str, Any] | None = None) -> Outcome:
+    """Ask for every text that has no row yet."""
+    study = design.study
+    opened = session.begin("mentions", study.name, question=design.question, resolved=design.describe)
+    stored: StoredRows[None] = StoredRows(lambda _: None, None)
+    ask_models(
+        session, study, opened, stored,
+        lambda label: MentionsWork(design, opened[label], stored),
+        lambda label: model_entry(opened[label].identity, "raw"),
+        design.sign,
+    )  # fmt: skip
+    return session.outcome
+
+
+def finder(
+    manifest: Mapping[str, Any], design: MentionsDesign
+) -> Callable[[Mapping[str, Any]], tuple[str, DrawRequest] | None]:
+    """From a stored row to the model and the request that it answers."""
+    asked = {}
+    for label, entry in manifest["models"].items():
+        for _, request in design.requests(entry["fingerprint"]):
+            asked.setdefault(request.key, (label, request))
+    return lambda row: asked.get(row["key"])
