@@ -41,7 +41,7 @@ transformers).
 
 Each command is a function of its name, but `biaskit analyze` is `load` and `analyze_texts`, `biaskit import`
 is `import_answers`, and `biaskit doctor` is also `prompt_formats`. Examples continue those of `probe`,
-`analyze_texts` and `compare`, whose results are `probed`, `written` and `compared`.
+`pairs`, `analyze_texts` and `compare`, whose results are `probed`, `paired`, `written` and `compared`.
 """
 
 from __future__ import annotations
