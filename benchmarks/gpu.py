@@ -23,14 +23,16 @@ from typing import Any
 
 import torch
 
-from biaskit.measures.probe.design import cells, resolve_design
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.prompts import cells
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.huggingface.demo import find_demo
 from biaskit.models.huggingface.generator import TransformersGenerator
 from biaskit.models.huggingface.loading import find_folder
 from biaskit.models.huggingface.scorer import TransformersScorer
 from biaskit.models.options import LocalOptions, ScoringOptions
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling, Scored, ScoreRequest
-from biaskit.study.config import load_probe_study
+from biaskit.study.config import load_as
 
 SAME_FLOAT32 = 1e-3
 """Largest difference in log-probability between devices in float32: kernels add up in other orders."""
@@ -64,8 +66,8 @@ def folder_of(model: str) -> Any:
 
 
 def requests(jobs: str, templates: str) -> list[ScoreRequest]:
-    study = load_probe_study("occugender", {"jobs.select": jobs, "templates.select": templates})
-    design = resolve_design(study)
+    study = load_as(ProbeStudy, "occugender", {"jobs.select": jobs, "templates.select": templates})
+    design = resolve(study)
     asked = enumerate(cells(design, "m", "raw"))
     return [ScoreRequest(f"{i:032d}", prompt, expressions) for i, (_, prompt, expressions) in asked]
 

@@ -51,9 +51,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
+    from biaskit.measures.personas.calibrate import calibrate as calibrate
+    from biaskit.measures.personas.command import PersonasResult as PersonasResult
+    from biaskit.measures.personas.command import personas as personas
+    from biaskit.measures.personas.label import label as label
+    from biaskit.measures.personas.marked_words import marked_words as marked_words
+    from biaskit.measures.personas.own_texts import analyze_texts as analyze_texts
     from biaskit.measures.personas.srb.score import chamfer_distance as chamfer_distance
     from biaskit.measures.personas.srb.score import srb as srb
     from biaskit.measures.personas.texts.association import associate_gender as associate_gender
+    from biaskit.measures.probe.command import ProbeResult as ProbeResult
+    from biaskit.measures.probe.command import probe as probe
+    from biaskit.measures.probe.prompt_formats import prompt_formats as prompt_formats
     from biaskit.models.writer import writer as writer
     from biaskit.progress import Silent as Silent
     from biaskit.runs.objects import model as model
@@ -61,34 +70,26 @@ if TYPE_CHECKING:
     from biaskit.workflow.analyze import load as load
     from biaskit.workflow.analyze import runs as runs
     from biaskit.workflow.batch_answers import import_answers as import_answers
-    from biaskit.workflow.calibrate import calibrate as calibrate
     from biaskit.workflow.callback import ModelCallback as ModelCallback
     from biaskit.workflow.check import check as check
     from biaskit.workflow.cite import cite as cite
     from biaskit.workflow.compare import compare as compare
     from biaskit.workflow.doctor import doctor as doctor
     from biaskit.workflow.export import export as export
-    from biaskit.workflow.label import label as label
-    from biaskit.workflow.marked_words import marked_words as marked_words
-    from biaskit.workflow.own_texts import analyze_texts as analyze_texts
-    from biaskit.workflow.personas import PersonasResult as PersonasResult
-    from biaskit.workflow.personas import personas as personas
-    from biaskit.workflow.probe import ProbeResult as ProbeResult
-    from biaskit.workflow.probe import probe as probe
-    from biaskit.workflow.probe import score_continuations as score_continuations
-    from biaskit.workflow.prompt_formats import prompt_formats as prompt_formats
     from biaskit.workflow.report import report as report
+    from biaskit.workflow.score_continuations import score_continuations as score_continuations
     from biaskit.workflow.verify import verify as verify
 
 __version__ = "0.1.0"
 
-_COMMANDS = (
-    *("calibrate", "check", "cite", "compare", "doctor", "export", "label", "marked_words"),
-    *("prompt_formats", "report", "verify"),
-)
+_COMMANDS = ("check", "cite", "compare", "doctor", "export", "report", "score_continuations", "verify")
 _NAMES = {
     "errors": "BiaskitError",
     "models.writer": "writer",
+    "measures.personas.calibrate": "calibrate",
+    "measures.personas.label": "label",
+    "measures.personas.marked_words": "marked_words",
+    "measures.personas.own_texts": "analyze_texts",
     "measures.personas.srb.score": "chamfer_distance srb",
     "measures.personas.texts.association": "associate_gender",
     "progress": "Silent",
@@ -96,9 +97,9 @@ _NAMES = {
     "workflow.batch_answers": "import_answers",
     "workflow.callback": "ModelCallback",
     "runs.objects": "model",
-    "workflow.own_texts": "analyze_texts",
-    "workflow.personas": "PersonasResult personas",
-    "workflow.probe": "ProbeResult probe score_continuations",
+    "measures.personas.command": "PersonasResult personas",
+    "measures.probe.command": "ProbeResult probe",
+    "measures.probe.prompt_formats": "prompt_formats",
     **{f"workflow.{name}": name for name in _COMMANDS},
 }
 _FACE = {name: f"biaskit.{module}" for module, names in _NAMES.items() for name in names.split()}

@@ -16,9 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from biaskit.errors import UsageError, nearest
+from biaskit.errors import RunError, UsageError, nearest
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from biaskit.measures.personas.examples import Shown
     from biaskit.progress import Watcher
     from biaskit.records import DrawRequest, ScoreRequest
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from biaskit.runs.collection import Part, StoredRun
     from biaskit.runs.designs import Design
     from biaskit.runs.session import Outcome, Session
+    from biaskit.runs.start import Open
     from biaskit.study.keys import Study
     from biaskit.tables.query import Row
     from biaskit.tables.sets import TableSet
@@ -78,6 +81,7 @@ class Measurement:
         self.beside: tuple[str, ...] = tuple(about.get("beside", ()))  # its other files of rows
         self.prompts: bool = about.get("prompts", True)  # whether the page shows prompts
         self.lacking: str = about.get("lacking", "")  # what a page without it lacks
+        self.shows_missing: bool = about.get("shows_missing", False)  # whether tables list what has no row
 
     def file(self, name: str) -> ModuleType | None:
         """Import a file of the folder; None where it has none."""
@@ -101,8 +105,8 @@ class Measurement:
     # --- asking ---------------------------------------------------------------------------------------
 
     @in_file("design")
-    def resolve(self, study: Study, given: Any = None) -> Design:
-        """Read the lists that a study names; `given`: one that is in memory."""  # *
+    def resolve(self, study: Any) -> Design:
+        """Read and check the lists that a study names."""  # *
         raise NotImplementedError
 
     @in_file("design")
@@ -110,9 +114,27 @@ class Measurement:
         """Read the design that a manifest describes; `overrides` may set analysis keys only."""  # *
         raise NotImplementedError
 
+    @property
+    def stored(self) -> type[BaseModel]:
+        """The form of a design in a manifest: Stored of design.py."""
+        stored: type[BaseModel] = import_module(f"biaskit.measures.{self.name}.design").Stored
+        return stored
+
+    @in_file("design")
+    def unite(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+        """Make one of two stored designs of a study, in the first's order. Raises `RunError`."""
+        raise RunError(f"Runs of `biaskit {self.name}` cannot be merged.")
+
+    @in_file("design")
+    def one_part(self, run: StoredRun, other: StoredRun) -> bool:
+        """Tell whether two runs of one study asked the same, so that a page shows them together."""
+        return False
+
     @in_file("ask")
-    def open_model(self, design: Design, spec: str, **how: Any) -> Any:
-        """Open a model as this design needs it."""  # *
+    def open_model(
+        self, design: Design, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
+    ) -> Any:
+        """Open a model as a design needs it, or as its entry in a manifest says it was asked."""  # *
         raise NotImplementedError
 
     @in_file("ask")
@@ -124,6 +146,30 @@ class Measurement:
     def finder(self, manifest: Mapping[str, Any], design: Design) -> Callable[[Row], Found | None] | None:
         """Map a stored row to the model and the request that it answers; None: rows answer no request."""
         return None
+
+    @in_file("ask")
+    def fault(self, row: Row, request: ScoreRequest | DrawRequest | None) -> str | None:
+        """Say what is wrong with a row of a request (None: of texts that were at hand); None: nothing."""
+        return None
+
+    @in_file("ask")
+    def named(self, row: Row) -> str:
+        """Name what a row answers, for a message."""
+        return str(row["key"])
+
+    @in_file("ask")
+    def what_is_open(
+        self, run: Path, manifest: Mapping[str, Any], design: Design, *, skip_bad: bool = False
+    ) -> Open:
+        """Count what a stored run still has to ask."""
+        raise RunError(f"Runs of `biaskit {self.name}` take no files of answers.")
+
+    @in_file("ask")
+    def progress(self, run: Path, manifest: Mapping[str, Any], design: Design) -> tuple[int, int | None]:
+        """Count what a run has asked, and what it plans (None: nobody knows)."""
+        from biaskit.runs.store import count_rows, rows_file
+
+        return count_rows(rows_file(run, self.name)), None
 
     # --- tables ---------------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 import biaskit.tables.schema as schema
 from biaskit.common.files import write_atomically
+from biaskit.measurement import measurements
 from biaskit.study.config import describe_keys, read_study_file, study_names
-from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
 
 HERE = Path(__file__).resolve().parent
 MEANINGS: Mapping[str, Mapping[str, str]] = tomllib.loads(
@@ -48,20 +48,20 @@ def keys() -> str:
     shipped = [(name, read_study_file(name)) for name in study_names()]
     studies = ((f"`{name}`", study.get("engine", "probe"), study["summary"]) for name, study in shipped)
     text = KEYS + _table(("study", "engine", "what it is"), studies)
-    for engine, study in STUDIES.items():
+    for kind in measurements():
         rows = (
             (
-                f'<a id="{engine}-{key.replace(".", "-")}"></a>`{key}`'
-                + " ¹" * (key.partition(".")[0] in ANALYSIS_KEYS[engine]),
+                f'<a id="{kind.name}-{key.replace(".", "-")}"></a>`{key}`'
+                + " ¹" * (key.partition(".")[0] in kind.study.analysis_keys),
                 {"(required)": "required", "(none)": "unset", "": "empty", "{}": "empty"}.get(
                     default, f"`{default}`"
                 ),
-                _values(study, key),
+                _values(kind.study, key),
                 meaning,
             )
-            for key, default, meaning in describe_keys(study)
+            for key, default, meaning in describe_keys(kind.study)
         )
-        text += f"\n## {ENGINES[engine]}\n\n{_table(('key', 'default', 'values', 'meaning'), rows)}"
+        text += f"\n## {ENGINES[kind.name]}\n\n{_table(('key', 'default', 'values', 'meaning'), rows)}"
     return text
 
 

@@ -41,10 +41,10 @@ def main() -> int:
     manifest["command"] = "python examples/record_demo.py"  # not the folders of whoever ran it
     content = json.dumps(manifest, indent=1, ensure_ascii=True) + "\n"
     (target / "manifest.json").write_text(content, encoding="ascii")
-    rows = (run / "generations.jsonl").read_bytes()
+    rows = (run / "personas.jsonl").read_bytes()
     # No name and no time of day in the file, so that the same rows give the same bytes.
-    (target / "generations.jsonl.gz").write_bytes(gzip.compress(rows, compresslevel=9, mtime=0))
-    for name in ("manifest.json", "generations.jsonl.gz"):
+    (target / "personas.jsonl.gz").write_bytes(gzip.compress(rows, compresslevel=9, mtime=0))
+    for name in ("manifest.json", "personas.jsonl.gz"):
         file_content = (target / name).read_bytes()
         print(f"{name}  {len(file_content):,} bytes  sha256 {hashlib.sha256(file_content).hexdigest()}")
     return 0

@@ -12,11 +12,11 @@ from biaskit.cli.options import examples, option, with_format, with_settings, wi
 from biaskit.cli.output import named_or_newest, print_result
 from biaskit.cli.terminal import TerminalWatcher
 from biaskit.errors import UsageError
+from biaskit.measures.personas.recordings import RECORDED, recorded_run
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.report.result import RunResult
 from biaskit.study.config import read_study_file
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS
 from biaskit.workflow.analyze import analysis_keys, load
-from biaskit.workflow.recordings import RECORDED, recorded_run
 
 TEXT_FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".gz", ".xlsx")
 VARIANTS = click.Choice(["exact", "released"])
@@ -93,10 +93,10 @@ def command(
             if labels or gold is not None:
                 raise UsageError("Labels are for a run: analyze the texts first, then RUN --labels SHEET.")
             # A stored run may be of the other engine, which needs nothing of this one.
-            from biaskit.workflow.own_texts import analyze_texts
+            from biaskit.measures.personas.own_texts import analyze_texts
 
             of_file = read_study_file(study) if study else {}
-            taken = PERSONAS_ANALYSIS_KEYS - {"summary", "papers"}
+            taken = PersonasStudy.analysis_keys - {"summary", "papers"}
             keys = {key: value for key, value in of_file.items() if key in taken} | chosen | settings
             columns = {role: options.pop(f"{role}_col") for role in ("text", "gender", "occupation", "model")}
             result: RunResult = analyze_texts(

@@ -9,8 +9,8 @@ import click
 from biaskit.cli.options import examples, option, with_format, with_settings
 from biaskit.cli.output import named_or_newest, print_document
 from biaskit.cli.terminal import emit, emit_json
+from biaskit.measures.personas.calibrate import calibrate
 from biaskit.tables.io import read_table_rows
-from biaskit.workflow.calibrate import calibrate
 
 
 @click.command(

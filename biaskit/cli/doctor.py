@@ -40,8 +40,8 @@ def command(model: str, formats: bool, yes: bool, output_format: str, verbose: b
     If a server's answers contradict each other, the result says so and does not rely on them. Costs a few
     thousand tokens.
     """
+    from biaskit.measures.probe.prompt_formats import prompt_formats as try_formats
     from biaskit.workflow.doctor import doctor
-    from biaskit.workflow.prompt_formats import prompt_formats as try_formats
 
     of_formats = {name: chosen.pop(name) for name in ("study", "prompts")}
     with closing(TerminalWatcher(assume_yes=yes, verbose=verbose)) as watcher:

@@ -9,8 +9,8 @@ import click
 from biaskit.cli.options import examples, option
 from biaskit.cli.output import named_or_newest
 from biaskit.cli.terminal import emit
-from biaskit.workflow.label import label
-from biaskit.workflow.recordings import RECORDED
+from biaskit.measures.personas.label import label
+from biaskit.measures.personas.recordings import RECORDED
 
 
 @click.command(

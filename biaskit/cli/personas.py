@@ -6,7 +6,7 @@ import click
 
 from biaskit.cli.engine_options import asking_command
 from biaskit.cli.options import examples, option
-from biaskit.workflow.personas import personas
+from biaskit.measures.personas.command import personas
 
 _STUDIES = "gasp-pilot, gasp, mattern-generation, or a path to a TOML file."
 _MAX_SAMPLES = "Maximum texts per occupation and prompt; default: 20 x per-gender."

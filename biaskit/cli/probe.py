@@ -6,7 +6,7 @@ import click
 
 from biaskit.cli.engine_options import asking_command
 from biaskit.cli.options import examples, option
-from biaskit.workflow.probe import probe
+from biaskit.measures.probe.command import probe
 
 _STUDY = {"default": "occugender", "show_default": True}
 _BIAS_TYPES = click.Choice(["explicit", "implicit", "both"])

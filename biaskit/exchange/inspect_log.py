@@ -11,7 +11,7 @@ from typing import Any
 
 from biaskit.common.provenance import key_of
 from biaskit.exchange.source import ExportFiles, Source, package
-from biaskit.measures.probe.design import CELL
+from biaskit.measures.probe.prompts import CELL
 from biaskit.runs.collection import StoredRun
 from biaskit.runs.store import slug
 from biaskit.tables.query import Row, grouped, where

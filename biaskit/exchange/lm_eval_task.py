@@ -19,9 +19,9 @@ from typing import Any
 from biaskit.common.wording import count
 from biaskit.errors import UsageError
 from biaskit.exchange.source import ExportFiles, Source
-from biaskit.measures.probe.design import cells
+from biaskit.measures.probe.design import read
+from biaskit.measures.probe.prompts import cells
 from biaskit.measures.probe.shares.cells import extensions_of
-from biaskit.measures.probe.stored_design import read_design
 from biaskit.models.conversation import forms_of
 from biaskit.records import NO_INSTRUCTION, Cell, ScoreRequest
 from biaskit.runs.collection import StoredRun
@@ -75,7 +75,7 @@ def _models(source: Source, run: StoredRun, notes: list[str]) -> Iterator[tuple[
         raise UsageError(
             f"{run.path} is a run of texts, and --to lm-eval needs a run of biaskit probe: name one."
         )
-    design = read_design(run.manifest["resolved"])
+    design = read(run.manifest["resolved"])
     boundary = design.study.word_boundary
     if boundary == "word":
         raise UsageError(

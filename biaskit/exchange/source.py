@@ -10,8 +10,8 @@ from typing import Any
 
 from biaskit.common.wording import listed
 from biaskit.errors import UsageError
+from biaskit.measures.probe.design import read
 from biaskit.measures.probe.requests import places_of
-from biaskit.measures.probe.stored_design import read_design
 from biaskit.records import Cell
 from biaskit.report.content import Content
 from biaskit.runs.collection import Collection, StoredRun
@@ -33,7 +33,7 @@ class Source:
         Models have their names of the collection. A row that two labels of one model share comes twice, a
         drawn cell once for each round; rows of other questions are passed over, as in the analysis.
         """
-        cells, places = places_of(run.manifest, read_design(run.manifest["resolved"]))
+        cells, places = places_of(run.manifest, read(run.manifest["resolved"]))
         for row in run.rows():
             yield from ((cells[place], row) for place in places(row))
 

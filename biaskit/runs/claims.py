@@ -8,8 +8,8 @@ from typing import Any
 
 from biaskit.corpora.sources import SHIPPED, source_digest
 from biaskit.errors import CorpusError
+from biaskit.measurement import KINDS, measurement
 from biaskit.study.config import load_study, study_names
-from biaskit.study.keys import ANALYSIS_KEYS
 
 OWN_LISTS = "-own-lists"  # the end of a study's name: a shipped study with a list of the user's own
 
@@ -40,7 +40,6 @@ _TABLES_OF = {
     "gasp": (GASP,),
 }
 """Shipped study → the paper's tables that it gives (Mattern's Tables 7 and 8 hold the cells of 3 and 4)."""
-_METHODS = {"probe": "occugender", "personas": "gasp"}
 _SAME_QUESTION = frozenset({"models", "summary", "papers", "wording"})
 """Keys, beside those of the analysis, that leave a paper's question as it is; GAS(P) has two wordings."""
 
@@ -69,7 +68,7 @@ def _asks_shipped_study(resolved: Mapping[str, Any]) -> bool:
     if resolved.get("imported") or study["name"] not in study_names():
         return False
     both = (study, load_study(study["name"]).model_dump(mode="json"))
-    left_out = ANALYSIS_KEYS[study["engine"]] | _SAME_QUESTION
+    left_out = measurement(study["engine"]).study.analysis_keys | _SAME_QUESTION
     asked, shipped = ({k: v for k, v in keys.items() if k not in left_out} for keys in both)
     try:
         sources = resolved["sources"].items()
@@ -85,10 +84,9 @@ def papers_of(resolved: Mapping[str, Any]) -> tuple[str, ...]:
     """
     study = resolved["study"]
     stated, name = tuple(study.get("papers", ())), str(study.get("name"))
-    if study.get("engine") not in _METHODS:
+    if study.get("engine") not in KINDS:
         return stated  # a comparison's: those of all its runs
-    methods = (*(["mattern"] if study.get("task") == "continuation" else []), _METHODS[study["engine"]])
-    methods = () if resolved.get("pairs") else methods  # neither paper's
+    methods = measurement(study["engine"]).study.method_papers(study)
     used = [s.removeprefix(SHIPPED).partition("/")[0] for s in resolved["sources"] if s.startswith(SHIPPED)]
     used = [corpus for corpus in used if corpus != "expressions"]  # words of both papers of the probe
     if name.removesuffix(OWN_LISTS) in study_names():

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from biaskit.errors import RunError, UsageError
+from biaskit.measurement import KINDS, measurement
 from biaskit.records import OWN_SYSTEM
 from biaskit.runs.claims import Claim, claims_of, papers_of, summary_of, together
 from biaskit.runs.manifest import estimator_of, read_manifest
@@ -49,9 +50,9 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One engine's study with the tables of every run that asked it; models are unique in it."""
+    """One kind's study with the tables of every run that asked it; models are unique in it."""
 
-    engine: Literal["probe", "personas"]
+    engine: str
     study: str
     summary: str
     tables: Tables
@@ -86,7 +87,7 @@ class StoredRun:
 
     @property
     def engine(self) -> str:
-        """Which engine asked: probe or personas."""
+        """Which kind of measurement it is."""
         return str(self.manifest["engine"])
 
     @property
@@ -124,9 +125,8 @@ def gather(paths: Sequence[Path]) -> Collection:
     """Read the stored tables of runs of either engine; nothing is computed.
 
     A label that stands in two runs of one engine becomes `label (folder)`, so that two versions of a model
-    can be held against each other. Runs of the prober that asked one study become one part, unless their
-    templates or expressions differ; every run of the generation engine is a part of its own, since its
-    word vectors are (methods/srb#vector-models).
+    can be held against each other. Runs that asked one study become one part where their kind says so: every
+    run of texts is a part of its own, since its word vectors are (methods/srb#vector-models).
     """
     stored = [_read(path) for path in paths]
     twice = [path for path, n in Counter(path.resolve() for path in paths).items() if n > 1]
@@ -149,7 +149,7 @@ def gather(paths: Sequence[Path]) -> Collection:
 def _read(path: Path) -> StoredRun:
     """Read a run of an engine. Raises `RunError` for another folder."""
     manifest = read_manifest(path)
-    if manifest["engine"] not in ("probe", "personas"):
+    if manifest["engine"] not in KINDS:
         raise RunError(
             f"{path} is not a run of an engine ({manifest['engine']!r}): name the runs themselves."
         )
@@ -208,7 +208,7 @@ def _renamed(run: StoredRun, names: Mapping[str, str]) -> StoredRun:
 def _parts(runs: Sequence[StoredRun]) -> Iterator[Part]:
     groups: list[list[StoredRun]] = []
     for run in runs:
-        same = (group for group in groups if run.engine == "probe" and _one_study(group, run))
+        same = (group for group in groups if all(_one_part(other, run) for other in group))
         if (group := next(same, None)) is not None:
             group.append(run)
         else:
@@ -225,18 +225,14 @@ def _study(run: StoredRun) -> str:
     return str(run.manifest["study"])
 
 
-def _one_study(group: Sequence[StoredRun], run: StoredRun) -> bool:
-    """Tell whether a probe run asks what a group asks: the same study, groups, templates, expressions."""
-    return all(
-        other.engine == run.engine
-        and _study(other) == _study(run)
-        and other.manifest["resolved"]["groups"] == run.manifest["resolved"]["groups"]
-        and not any(_differ(other, run, name) for name in ("texts", "expressions"))
-        for other in group
-    )
+def _one_part(run: StoredRun, other: StoredRun) -> bool:
+    """Tell whether two runs asked one study of one kind, and the same in it."""
+    if (run.engine, _study(run)) != (other.engine, _study(other)):
+        return False
+    return measurement(run.engine).one_part(run, other)
 
 
-def _differ(a: StoredRun, b: StoredRun, name: str) -> bool:
+def differ(a: StoredRun, b: StoredRun, name: str) -> bool:
     """Tell whether an entry that both questions have differs."""
     entries_a, entries_b = a.question.get(name, {}), b.question.get(name, {})
     return any(entry in entries_b and value != entries_b[entry] for entry, value in entries_a.items())
@@ -253,7 +249,7 @@ def _part(group: Sequence[StoredRun], study: str) -> Part:
             if rows and name not in ("srb_change", "gaps"):
                 tables.setdefault(name, []).extend(rows)
     return Part(
-        engine="probe" if first.engine == "probe" else "personas",
+        engine=first.engine,
         study=study,
         summary=summary_of(resolved),
         tables=tables,
@@ -299,7 +295,7 @@ def _models(run: StoredRun) -> Iterator[Model]:
             tuning=str(entry.get("tuning", "unknown")),
             where=str(entry.get("where", "")),
             prompt_form=str(entry.get("prompt_form", "")),
-            estimator=estimator_of(entry) if run.engine == "probe" else "",
+            estimator=estimator_of(entry),
             run=str(run.path),
             details=entry.get("details") or {},
             answered_by=tuple(seen.get("by", ())),

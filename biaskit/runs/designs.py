@@ -1,4 +1,4 @@
-"""A study in a run's manifest: how both engines describe it, read it back, and sign it."""
+"""A study in a run's manifest: how every kind describes it, reads it back, and signs it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 from biaskit.common.provenance import digest, signature, versions
 from biaskit.errors import StudyError, nearest
+from biaskit.measurement import measurement
 from biaskit.records import Item, as_record
 from biaskit.study.config import build_study, stated_choices
-from biaskit.study.keys import ANALYSIS_KEYS, LATER_KEYS, STUDIES, Study
+from biaskit.study.keys import LATER_KEYS, Study
 
 _IN_FULL = frozenset({"models", "jobs", "occupations", "templates", "debiasing_prompts"})
 """Keys of a study whose lists stand in the manifest in full."""
@@ -54,7 +55,7 @@ def describe_lists(design: Any, items: Sequence[Item], **of_engine: Any) -> dict
 
 def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None) -> Study:
     """Read the stored study; `overrides` may set analysis keys only. Raises `StudyError`."""
-    analysis_keys = ANALYSIS_KEYS[resolved["study"]["engine"]]
+    analysis_keys = measurement(resolved["study"]["engine"]).study.analysis_keys
     for dotted in overrides or {}:
         top = dotted.split(".")[0]
         if top not in analysis_keys:
@@ -68,13 +69,14 @@ def read_study(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None)
 def design_digest(content: Mapping[str, Any]) -> str:
     """Digest what was asked, leaving out where a list lies and how the answers are analysed."""
     study = content["study"]
-    left_out = ANALYSIS_KEYS[study["engine"]] | _IN_FULL | _GROWING
+    kind = measurement(study["engine"]).study
+    left_out = kind.analysis_keys | _IN_FULL | _GROWING
     question = {
         name: value for name, value in content.items() if name not in ("digest", "sources", "contrast")
     }
     question["study"] = {name: value for name, value in study.items() if name not in left_out}
     for name in LATER_KEYS:  # a study with the default keeps the digest that it had before there was the key
-        if question["study"].get(name) == STUDIES[study["engine"]].model_fields[name].default:
+        if question["study"].get(name) == kind.model_fields[name].default:
             question["study"].pop(name, None)
     if "target_words" in study:
         question["study"]["target_words"] = None  # stands in full under expression_sets

@@ -116,7 +116,7 @@ class Answerers:
             if cut:
                 entry, key = models.get(label, {}), "thought_tokens"
                 if entry.get("where") == "api" and not (entry.get("found") or {}).get("reasoning"):
-                    key = "max_new_tokens" if study.engine == "personas" else "continuation_tokens"
+                    key = study.limit_key
                 sentences.append(
                     f"{label}: in {cut:,} of {n:,} answers the thoughts reached the token limit:"
                     f" --set {key}={2 * getattr(study, key)} doubles it, in another run"

@@ -17,7 +17,7 @@ from biaskit.common.provenance import digest
 from biaskit.errors import RunError
 from biaskit.runs.manifest import MANIFEST, read_manifest
 from biaskit.runs.shards import WHOLE, Shard
-from biaskit.runs.store import DEFAULT_PARENT, LOCK, ROWS_FILES, plain_name
+from biaskit.runs.store import DEFAULT_PARENT, LOCK, plain_name, rows_names
 from biaskit.runs.usage import USAGE
 
 FOLDERS = ("tables", "figures", "latex")
@@ -25,7 +25,6 @@ PAGE, NOTES = "report.html", "notes.txt"
 CLAIM = ".name"
 """In a folder that was named by default: the digest of what is asked there."""
 MOST_NAMED = 3
-ROWS = tuple(name for rows in ROWS_FILES.values() for name in (rows, f"{rows}.gz"))
 
 
 def folder_name(study: str, labels: Sequence[str]) -> str:
@@ -88,12 +87,13 @@ def check_run_folder(run: Path) -> None:
             raise RunError(f"{run} is not a folder: choose another --out.")
         for name in FOLDERS:
             check_folder(run / name)
-        for path in (run / name for name in (MANIFEST, *ROWS, USAGE, LOCK, PAGE, NOTES)):
+        rows = [f"{name}{packed}" for name in rows_names() for packed in ("", ".gz")]
+        for path in (run / name for name in (MANIFEST, *rows, USAGE, LOCK, PAGE, NOTES)):
             check_file(path)
         if (run / MANIFEST).exists():
             read_manifest(run)
             return
-        for path in (run / name for name in (*ROWS, *FOLDERS, PAGE)):
+        for path in (run / name for name in (*rows, *FOLDERS, PAGE)):
             # Empty ones are what a start that was killed early leaves.
             if path.exists() and (any(path.iterdir()) if path.is_dir() else path.stat().st_size):
                 raise RunError(

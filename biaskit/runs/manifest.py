@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from biaskit.common.files import write_or_refuse
 from biaskit.common.inputs import Inputs
 from biaskit.common.provenance import canonical_json, digest, versions
-from biaskit.corpora.prompts import PersonaPrompt
 from biaskit.errors import RunError
-from biaskit.records import Dialogue, Instruction, Item, ModelIdentity, PromptForm, SentencePair, Template
+from biaskit.measurement import KINDS, measurement
+from biaskit.records import Instruction, Item, ModelIdentity, PromptForm, Template
 
 RUN_FORMAT = 1
 
@@ -64,12 +64,12 @@ class ModelEntry(_Table):
 
 class _Study(_Table):
     name: str
-    engine: Literal["probe", "personas"]
+    engine: str
     models: dict[str, str] = {}
 
 
-class _Lists(_Table):
-    """A study with its lists in full, as far as both engines store it alike."""
+class StoredLists(_Table):
+    """A study with its lists in full, as far as all kinds store it alike."""
 
     study: _Study
     slot: str
@@ -78,34 +78,6 @@ class _Lists(_Table):
     instructions: tuple[Instruction | None, ...]
     digest: str
     sources: dict[str, str]
-
-
-class Cells(_Lists):
-    """A study of the prober, as its manifest holds it under `resolved`."""
-
-    settings: tuple[Literal["plain", "dialogue"], ...]
-    dialogue: Dialogue | None
-    expression_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
-    expressions_of_template: dict[Annotated[str, Field(pattern=r"^(explicit|implicit|pairs):\d+$")], _Whole]
-    groups: Annotated[tuple[str, ...], Field(min_length=2)]
-    contrast: tuple[str, ...]
-    pairs: tuple[SentencePair, ...] = ()
-    notes: tuple[str, ...] = ()  # on the lists
-
-    @model_validator(mode="after")
-    def _each_template_has_its_expressions(self) -> Cells:
-        for template in self.templates:
-            number = self.expressions_of_template.get(f"{template.bias_type}:{template.id}", -1)
-            if not 0 <= number < len(self.expression_sets):
-                raise ValueError(f"{template.bias_type} template {template.id} has no target words")
-        return self
-
-
-class Texts(_Lists):
-    """A study of the generation engine, as its manifest holds it under `resolved`."""
-
-    prompts: tuple[PersonaPrompt, ...]
-    imported: dict[str, JsonValue] | None = None
 
 
 class _Run(_Table):
@@ -128,7 +100,7 @@ class Manifest(_Table, Generic[R]):
     """manifest.json."""
 
     format: Literal[1]
-    engine: Literal["probe", "personas", "compare"]
+    engine: str
     study: str
     question: dict[str, JsonValue]
     resolved: R
@@ -142,13 +114,6 @@ class Manifest(_Table, Generic[R]):
 
 class _Comparison(Manifest[_Runs]):
     models: dict[str, JsonValue]  # type: ignore[assignment]
-
-
-_FORMS: dict[object, type[BaseModel]] = {
-    "probe": Manifest[Cells],
-    "personas": Manifest[Texts],
-    COMPARISON: _Comparison,
-}
 
 
 # --- read and written -------------------------------------------------------------------------------------
@@ -168,8 +133,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     content = _FILE.content(file)
     try:
         manifest: dict[str, Any] = json.loads(content)
-        form = _FORMS.get(manifest["engine"], Manifest[dict[str, JsonValue]])
-        form.model_validate_json(content, strict=True)
+        _form_of(manifest["engine"]).model_validate_json(content, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(key) for key in first["loc"])
@@ -178,6 +142,15 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except (ValueError, LookupError, TypeError, RecursionError):
         raise RunError(f"{file} is not a manifest written by biaskit. {_REMEDY}") from None
     return manifest
+
+
+def _form_of(engine: str) -> type[BaseModel]:
+    """Find the form of a kind's manifest; one of a kind that is not known here stays readable."""
+    if engine == COMPARISON:
+        return _Comparison
+    stored: Any = measurement(engine).stored if engine in KINDS else dict[str, JsonValue]
+    form: type[BaseModel] = Manifest[stored]
+    return form
 
 
 def write_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
@@ -191,8 +164,8 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def estimator_of(entry: Mapping[str, Any]) -> str:
-    """Name a model's estimator as its manifest entry does, with its settings where it has any."""
-    estimator = entry["estimator"]
+    """Name a model's estimator with its settings; "" where the entry has none."""
+    estimator = entry.get("estimator") or ""
     if not isinstance(estimator, Mapping):
         return str(estimator)
     settings = [f"{name}={value}" for name, value in estimator.items() if name != "name"]

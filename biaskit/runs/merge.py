@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from biaskit.errors import RunError
+from biaskit.measurement import Measurement
 from biaskit.runs.designs import design_digest
 from biaskit.runs.folder import check_run_folder
 from biaskit.runs.manifest import MANIFEST, merge_compatible, read_manifest, write_manifest
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import RowWriter, read_rows, rows_file
 
-D = TypeVar("D")
 Resolved = Mapping[str, Any]  # a design as a manifest holds it
-Models = Mapping[str, Any]  # label → a model's entry in a manifest
-
-
-@dataclass(frozen=True, slots=True)
-class Engine(Generic[D]):
-    """What merging needs to know of an engine."""
-
-    name: str
-    unite: Callable[[Resolved, Resolved], dict[str, Any]]
-    """Makes one of two stored designs, in the first's order. Raises `RunError` where it cannot."""
-    read: Callable[[Resolved], D]
-    sign: Callable[[D, Models], str]
-    beside: tuple[str, ...] = ()  # other row files of a run, by their names in `ROWS_FILES`
 
 
 def merge_runs(
     runs: Sequence[Path],
     out: Path,
-    engine: Engine[D],
+    kind: Measurement,
     *,
     lock: str = "os",
     skip_bad: bool = False,
@@ -53,7 +39,7 @@ def merge_runs(
     merged.pop("shard", None)
     for run, manifest in zip(runs[1:], manifests[1:], strict=True):
         merged["question"] = merge_compatible(run, merged["question"], manifest["question"])
-        merged["resolved"] = engine.unite(merged["resolved"], manifest["resolved"])
+        merged["resolved"] = kind.unite(merged["resolved"], manifest["resolved"])
         for label, entry in manifest["models"].items():
             first_entry = merged["models"].setdefault(label, entry)
             if first_entry["fingerprint"] != entry["fingerprint"]:
@@ -61,9 +47,9 @@ def merge_runs(
                     f"{label!r} is another model in {run} than in {runs[0]}. Give them two labels."
                 )
     merged["resolved"]["digest"] = design_digest(merged["resolved"])
-    merged["signature"] = engine.sign(engine.read(merged["resolved"]), merged["models"])
-    store_rows(out, merged, _rows(runs, engine.name, skip_bad), lock=lock, skip_bad=skip_bad)
-    for beside in engine.beside:
+    merged["signature"] = kind.read(merged["resolved"]).sign(merged["models"])
+    store_rows(out, merged, _rows(runs, kind.name, skip_bad), lock=lock, skip_bad=skip_bad)
+    for beside in kind.beside:
         if any(rows_file(run, beside).exists() for run in runs):
             with RowWriter(out, beside, lock=lock, skip_bad=skip_bad) as writer:
                 writer.append_all(_rows(runs, beside, skip_bad))

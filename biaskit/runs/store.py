@@ -20,6 +20,7 @@ from biaskit.common.files import refusal, remove_abandoned, sync_directory, writ
 from biaskit.common.inputs import Inputs, expanded, unpacked
 from biaskit.common.provenance import digest
 from biaskit.errors import RunError
+from biaskit.measurement import measurements
 from biaskit.runs.drift import model_of
 from biaskit.runs.manifest import MANIFEST, is_comparison
 from biaskit.runs.rows import NoRow, is_unfinished, read_row, row_line
@@ -30,7 +31,6 @@ DEFAULT_PARENT = Path("biaskit-runs")
 ROWS_AT_ONCE = 2_000  # rows of one write and one fsync, where many are at hand
 LOCK = ".lock"
 _ROWS = Inputs(RunError, most=0, remedy="Restore it from a backup.")
-ROWS_FILES = {"probe": "probe.jsonl", "personas": "generations.jsonl", "continuations": "continuations.jsonl"}
 
 
 def plain_name(label: str) -> str:
@@ -50,16 +50,22 @@ def list_runs(parent: Path = DEFAULT_PARENT) -> list[Path]:
     """List the run folders below `parent`, the one written last at the end."""
 
     def last_write(run: Path) -> float:
-        files = [run / name for name in (*ROWS_FILES.values(), MANIFEST)]
+        files = [run / name for name in (*rows_names(), MANIFEST)]
         return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
 
     runs = [path.parent for path in parent.glob(f"*/{MANIFEST}")]
     return sorted(runs, key=lambda run: (last_write(run), run.name))
 
 
+def rows_names() -> Iterator[str]:
+    """Name the files of rows that a run may have, those beside the main one included."""
+    for kind in measurements():
+        yield from (f"{name}.jsonl" for name in (kind.name, *kind.beside))
+
+
 def rows_file(run: Path, engine: str) -> Path:
     """Find a run's rows: the plain file, or a compressed one put in its place."""
-    plain = run / ROWS_FILES[engine]
+    plain = run / f"{engine}.jsonl"
     packed = plain.with_name(f"{plain.name}.gz")
     return packed if packed.exists() and not plain.exists() else plain
 
@@ -219,7 +225,7 @@ class RowWriter:
         """Prepare to open; `stored` takes in the rows that are there already."""
         self.run = run
         self.engine = engine
-        self.path = run / ROWS_FILES[engine]
+        self.path = run / f"{engine}.jsonl"
         self.reading = Reading()
         self._skip_bad = skip_bad
         self._lock = FileLock(run / LOCK, fallback_to_soft=False) if lock == "os" else None

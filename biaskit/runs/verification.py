@@ -23,7 +23,7 @@ _RECORD = Inputs(RunError, most=64 * 2**20)
 class Check(BaseModel, frozen=True):
     """One thing that was checked, and the result."""
 
-    name: Literal["rows", "lists", "tables", "model", "cells", "texts"]
+    name: str  # rows, lists, tables, model; prompts or texts, as its rows are called
     outcome: Outcome
     text: str  # one line: how much was looked at, and what does not fit
     model: str = ""
@@ -35,7 +35,7 @@ class Check(BaseModel, frozen=True):
     @property
     def shown(self) -> str:
         """What was checked, and of which model, in words."""
-        return f"{self.name.replace('cells', 'prompts')} {self.model}".strip()
+        return f"{self.name} {self.model}".strip()
 
 
 class Verification(BaseModel, frozen=True):

@@ -19,16 +19,9 @@ from biaskit.common.wording import count
 from biaskit.corpora.loaders import load_instructions
 from biaskit.corpora.sources import shown, source_digest
 from biaskit.errors import CorpusError, StudyError, nearest
+from biaskit.measurement import KINDS, measurement, measurements
 from biaskit.records import Instruction
-from biaskit.study.keys import (
-    ANALYSIS_KEYS,
-    DISPLAY_KEYS,
-    STUDIES,
-    VARIANTS,
-    PersonasStudy,
-    ProbeStudy,
-    Study,
-)
+from biaskit.study.keys import DISPLAY_KEYS, Study
 
 STUDY_FILE = Inputs(StudyError, most=64 * 2**20)
 
@@ -49,16 +42,17 @@ def read_study_file(name: str) -> dict[str, Any]:
                 " or give a path."
             )
     content = STUDY_FILE.toml(path)
-    lists = [(content[key], "source") for key in _LISTS if isinstance(content.get(key), dict)]
-    for table, key in (*lists, *((content, key) for key in _FILES)):
+    engine = content.get("engine", KINDS[0])
+    if engine not in KINDS:
+        return content  # an error for whoever builds it
+    study = measurement(engine).study
+    lists = [(content[key], "source") for key in study.lists if isinstance(content.get(key), dict)]
+    for table, key in (*lists, *((content, key) for key in study.files)):
         if isinstance(table.get(key), str) and not table[key].startswith("corpus:"):
             table[key] = str(path.parent / expanded(table[key]))
     return content
 
 
-_LISTS = ("jobs", "occupations", "templates", "debiasing_prompts", "target_words")
-"""Tables whose `source` names a list."""
-_FILES = ("dialogue", "drop_words", "categories", "pairs")  # keys that name a file
 _LIST_FILES = (".csv", ".xlsx", ".txt", ".toml")
 
 
@@ -69,8 +63,16 @@ def is_path(text: str) -> bool:
 
 def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> Study:
     """Build a study of defaults, then `content`, then `overrides` (dotted keys). Raises `StudyError`."""
-    merged = _with_variant({key: dict(v) if isinstance(v, dict) else v for key, v in content.items()})
-    for dotted, value in _with_variant(dict(overrides)).items():
+    engine = overrides.get("engine", content.get("engine", KINDS[0]))
+    if not isinstance(engine, str) or engine not in KINDS:
+        raise StudyError(
+            f"{where}: there is no engine {str(engine)[:60]!r}.{nearest(str(engine), KINDS)}"
+            f" Write one of {', '.join(KINDS)}."
+        )
+    kind = measurement(engine).study
+    copied = {key: dict(value) if isinstance(value, dict) else value for key, value in content.items()}
+    merged = {**_variant(kind, copied), **copied}
+    for dotted, value in {**_variant(kind, overrides), **overrides}.items():
         *tables, last = dotted.split(".")
         table = merged
         for name in tables:
@@ -80,22 +82,15 @@ def build_study(content: Mapping[str, Any], overrides: Mapping[str, Any], where:
         table[last] = value
     if merged.get("pairs"):  # a study of pairs has neither
         merged = {"jobs": {"source": ""}, "templates": {"source": ""}, **merged}
-    engine = merged.setdefault("engine", "probe")
-    if not isinstance(engine, str) or engine not in STUDIES:
-        raise StudyError(
-            f"{where}: there is no engine {str(engine)[:60]!r}.{nearest(str(engine), STUDIES)}"
-            f" Write one of {', '.join(STUDIES)}."
-        )
     try:
-        study: Any = STUDIES[engine].model_validate(merged)
+        return kind.model_validate({"engine": engine, **merged})
     except ValidationError as error:
-        raise StudyError(explain(error, where, STUDIES[engine])) from error
-    return study  # type: ignore[no-any-return]
+        raise StudyError(explain(error, where, kind)) from error
 
 
-def _with_variant(keys: dict[str, Any]) -> dict[str, Any]:
-    """Put a variant's keys before those beside it, so that each can be set back by itself."""
-    return {**VARIANTS.get(str(keys.get("variant")), {}), **keys}
+def _variant(kind: type[Study], keys: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Find the keys that a variant sets; they go before those beside it, so that each can be set back."""
+    return kind.variants.get(str(keys.get("variant")), {})
 
 
 def load_study(name: str, overrides: Mapping[str, Any] | None = None) -> Study:
@@ -103,23 +98,14 @@ def load_study(name: str, overrides: Mapping[str, Any] | None = None) -> Study:
     return build_study(read_study_file(name), overrides or {}, name)
 
 
-def load_probe_study(name: str, overrides: Mapping[str, Any] | None = None) -> ProbeStudy:
-    """Load a study of the prober; one of the other engine is an error that says where it belongs."""
-    return _of_engine(name, overrides, ProbeStudy)
+S = TypeVar("S", bound=Study)
 
 
-def load_personas_study(name: str, overrides: Mapping[str, Any] | None = None) -> PersonasStudy:
-    """Load a study of the generation engine; one of the other is an error that says where it belongs."""
-    return _of_engine(name, overrides, PersonasStudy)
-
-
-S = TypeVar("S", ProbeStudy, PersonasStudy)
-
-
-def _of_engine(name: str, overrides: Mapping[str, Any] | None, kind: type[S]) -> S:
+def load_as(kind: type[S], name: str, overrides: Mapping[str, Any] | None = None) -> S:
+    """Load a study of a kind; one of another kind is an error that says where it belongs."""
     content = read_study_file(name)
-    engine = content.get("engine", "probe")
-    if isinstance(engine, str) and STUDIES.get(engine, kind) is not kind:
+    engine = content.get("engine", KINDS[0])
+    if engine in KINDS and measurement(engine).study is not kind:
         raise StudyError(f"{name} is a study for the other engine: biaskit {engine} ... --study {name}.")
     study = build_study(content, overrides or {}, name)
     assert isinstance(study, kind)
@@ -139,7 +125,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     except ValueError:  # no TOML: the text itself
         return key, value
     *tables, last = key.split(".")
-    fields = [field for model in STUDIES.values() if (field := _fields_at(model, tables).get(last))]
+    known = [_fields_at(kind.study, tables) for kind in measurements()]
+    fields = [keys[last] for keys in known if last in keys]
     takes_text = any(str in (f.annotation, *getattr(f.annotation, "__args__", ())) for f in fields)
     # jobs.select=3 and name=2024 are texts, whatever TOML makes of them.
     return key, value if takes_text and not isinstance(parsed, list | str) else parsed
@@ -207,7 +194,7 @@ def describe_keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[st
 
 def stated_choices(study: Study) -> dict[str, str]:
     """State, for a signature, the analysis keys that change a number and are not at their default."""
-    counted = ANALYSIS_KEYS[study.engine] - DISPLAY_KEYS
+    counted = study.analysis_keys - DISPLAY_KEYS
     return {
         name: _signed(name, getattr(study, name))
         for name, field in type(study).model_fields.items()
@@ -230,14 +217,16 @@ def _signed(name: str, value: Any) -> str:
     return f"{source}:{Path(path).name}" if colon else source
 
 
-def choose_instructions(study: Study, parts: Sequence[str], advice: str) -> tuple[Instruction | None, ...]:
+def choose_instructions(
+    study: str, source: str | None, parts: Sequence[str], advice: str
+) -> tuple[Instruction | None, ...]:
     """Choose debiasing prompts: none first, which every contrast needs. `advice`: how to name their file."""
     parts = [part for part in parts if part not in ("0", "none", "")]
     if not parts:
         return (None,)
-    if study.debiasing_prompts.source is None:
-        raise StudyError(f"{study.name} has no debiasing prompts: {advice}.")
-    listed = load_instructions(study.debiasing_prompts.source)
+    if source is None:
+        raise StudyError(f"{study} has no debiasing prompts: {advice}.")
+    listed = load_instructions(source)
     wanted = "all" if parts == ["all"] else parts
     return (None, *select(wanted, [], [i.id for i in listed], listed, "debiasing prompts"))
 

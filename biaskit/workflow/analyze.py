@@ -10,14 +10,14 @@ from biaskit.arguments import PATH, checked
 from biaskit.common.inputs import expanded
 from biaskit.corpora.sources import list_corpora
 from biaskit.errors import BiaskitError, RunError, StudyError, UsageError
+from biaskit.measurement import KINDS, Measurement, measurement
 from biaskit.progress import LineWatcher, Silent, Watcher
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.manifest import COMPARISON, MANIFEST, draws_of, read_manifest
+from biaskit.runs.manifest import COMPARISON, MANIFEST, read_manifest
 from biaskit.runs.merge import merge_runs
-from biaskit.runs.shards import refuse_shard, shard_of
-from biaskit.runs.store import DEFAULT_PARENT, count_rows, list_runs, read_rows, rows_file
+from biaskit.runs.shards import refuse_shard
+from biaskit.runs.store import DEFAULT_PARENT, count_rows, list_runs, rows_file
 from biaskit.study.config import build_study, load_study, read_study_file, study_names
-from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import UnfitError, read_set
 
 if TYPE_CHECKING:
@@ -28,16 +28,9 @@ def analyse(
     run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
 ) -> list[str]:
     """Write every table of a run from its rows, rows between models included; returns the notes."""
-    engine = _engine(run)
+    kind = _kind(run)
     refuse_shard(run, read_manifest(run))
-    # Only the engine that is asked for is imported: all of both took a tenth of a small report.
-    if engine == "personas":
-        from biaskit.workflow.personas import tables_of_texts
-
-        return tables_of_texts(run, overrides, watcher=watcher).write()
-    from biaskit.workflow.probe import tables_of_probe_run
-
-    return tables_of_probe_run(run, overrides).write()
+    return kind.tables(run, overrides, watcher).write()
 
 
 def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
@@ -52,7 +45,7 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
             read_set(run)
         except UnfitError as unfit:
             engine = read_manifest(run)["engine"]
-            if engine not in ANALYSIS_KEYS or unfit.analysis is None:
+            if engine not in KINDS or unfit.analysis is None:
                 raise
             if not rows_file(run, engine).is_file():
                 raise RunError(
@@ -69,14 +62,8 @@ def make_fit(runs: Sequence[Path], watcher: Watcher) -> None:
 
 
 def result_of(run: Path, notes: Sequence[str] = ()) -> RunResult:
-    """Make the result object of a run's engine."""
-    if _engine(run) == "personas":
-        from biaskit.workflow.personas import PersonasResult
-
-        return PersonasResult(run, tuple(notes))
-    from biaskit.workflow.probe import ProbeResult
-
-    return ProbeResult(run, tuple(notes))
+    """Make the result object of a run's kind."""
+    return _kind(run).result(run, tuple(notes))
 
 
 @checked(shards=PATH)
@@ -107,7 +94,7 @@ def load(
     Returns a `ProbeResult` or a `PersonasResult`. Raises `RunError` where the folder has no run, or its
     rows were changed.
     """
-    from biaskit.workflow.recordings import RECORDED, recorded_run
+    from biaskit.measures.personas.recordings import RECORDED, recorded_run
 
     keys, seen = settings or {}, watcher or LineWatcher()
     if isinstance(run, str) and run.startswith(RECORDED):
@@ -121,7 +108,7 @@ def load(
         path = merge([run_path(each) for each in (run, *shards)], expanded(out), **how, watcher=seen)
     sheets = [labels] if isinstance(labels, str | Path) else list(labels)
     if sheets or gold is not None:
-        from biaskit.workflow.label import use_labels
+        from biaskit.measures.personas.label import use_labels
 
         use_labels(path, sheets, gold)
     return result_of(path, analyse(path, keys, watcher=seen))
@@ -136,29 +123,24 @@ def merge(
     watcher: Watcher | None = None,
 ) -> Path:
     """Put rows of several runs, or shards, of one engine and one study into a folder of their own."""
-    engines = {_engine(run) for run in runs}
-    if len(engines) > 1:
+    kinds = {_kind(run) for run in runs}
+    if len(kinds) > 1:
         raise RunError("Runs of two engines are not merged: `biaskit compare` puts them side by side.")
-    merging: Any
-    if engines == {"personas"}:
-        from biaskit.measures.personas.sampling.merging import merging
-    else:
-        from biaskit.measures.probe.merging import merging
     if any(read_manifest(run)["resolved"].get("imported") for run in runs):
         raise RunError(
             "Runs of imported texts cannot be merged: put the texts into one file with a model column."
         )
     note = (watcher or Silent()).note
-    return merge_runs(runs, out, merging(), lock=lock, skip_bad=skip_bad, note=note)
+    return merge_runs(runs, out, kinds.pop(), lock=lock, skip_bad=skip_bad, note=note)
 
 
-def _engine(run: Path) -> str:
+def _kind(run: Path) -> Measurement:
     engine = read_manifest(run)["engine"]
     if engine == COMPARISON:
         raise RunError(f"{run} is a comparison, which has no rows: name one of its runs.")
-    if engine not in ANALYSIS_KEYS:
+    if engine not in KINDS:
         raise RunError(f"{run} is a run of the engine {engine!r}, unknown to this version of biaskit.")
-    return str(engine)
+    return measurement(engine)
 
 
 def analysis_keys(study: str, run: Path) -> dict[str, Any]:
@@ -173,7 +155,7 @@ def analysis_keys(study: str, run: Path) -> dict[str, Any]:
         for name, value in stated.items()
     }
     of_file = build_study({**stored, **completed}, {}, study).model_dump(mode="json")
-    analysis = ANALYSIS_KEYS[manifest["engine"]]
+    analysis = _kind(run).study.analysis_keys
     for key in (key for key in stated if key not in analysis | {"name", "models"}):
         if (difference := _stated_otherwise(stated[key], of_file[key], stored.get(key))) is not None:
             raise StudyError(
@@ -199,19 +181,11 @@ def describe_run(path: Path) -> dict[str, Any]:
         about["study"] = f"comparison of {len(manifest['resolved']['runs'])} runs"
         return about | {"last_write": (path / MANIFEST).stat().st_mtime}
     rows = rows_file(path, engine)
-    about["rows"] = done = count_rows(rows)
-    if engine == "probe":
-        if done and any(draws_of(entry) is not None for entry in manifest["models"].values()):
-            # How many rounds a cell needs shows when it is asked: what is counted is cells.
-            about["rows"] = sum(not row.get("round") for row in read_rows(rows, skip_bad=True))
-        from biaskit.measures.probe.stored_design import read_design as read_probe_design
-
-        shard = shard_of(manifest)
-        about["planned"] = len(shard.places(read_probe_design(manifest["resolved"]).n_cells)) * len(models)
-    elif engine == "personas":
-        from biaskit.workflow.personas import planned_draws
-
-        about["planned"] = planned_draws(manifest, done)
+    if engine in KINDS:
+        kind, resolved = measurement(engine), manifest["resolved"]
+        about["rows"], about["planned"] = kind.progress(path, manifest, kind.read(resolved))
+    else:
+        about["rows"] = count_rows(rows)
     return about | {"last_write": rows.stat().st_mtime if rows.is_file() else None}
 
 

@@ -13,13 +13,9 @@ from biaskit.common.foreign import visible
 from biaskit.common.inputs import expanded
 from biaskit.common.wording import count, first_words
 from biaskit.errors import RunError, UsageError
-from biaskit.measures.personas.sampling.draws import draw_texts
-from biaskit.measures.personas.sampling.merging import what_is_open as open_draws
-from biaskit.measures.personas.sampling.stored_design import read_design as read_personas
-from biaskit.measures.probe.merging import n_open as open_cells
-from biaskit.measures.probe.stored_design import read_design as read_probe
+from biaskit.measurement import Measurement, measurement
 from biaskit.models.options import Account, LocalOptions
-from biaskit.models.spec import is_api, open_generator, open_scorer
+from biaskit.models.spec import is_api
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.drift import model_of
@@ -27,8 +23,6 @@ from biaskit.runs.manifest import read_manifest
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
 from biaskit.runs.store import read_rows, rows_file
-from biaskit.workflow.batch_requests import form_of
-from biaskit.workflow.probe import fill_probe, scoring_of
 
 if TYPE_CHECKING:
     from biaskit.models.api.answer_files import AnswerFiles
@@ -99,7 +93,8 @@ def import_answers(
     if not models:
         raise RunError(f"{path} has no API model: there is nothing to import into it.")
     files = AnswerFiles.read([expanded(answer) for answer in answers])
-    keys_before, names = _stored(path, manifest["engine"])
+    kind = measurement(manifest["engine"])
+    keys_before, names = _stored(path, kind)
     if not accept_model_change:  # of the models stored, or of the one that gave most answers
         of_answers = Counter(line.model for line in files.lines.values() if line.model)
         files.names = frozenset(names or dict(of_answers.most_common(1)))
@@ -107,7 +102,7 @@ def import_answers(
     outcome = _fill(path, manifest, models, files, accept_model_change)
     for label, why in outcome.failed_models.items():
         seen.note(f"{label}: {why}")
-    return _imported(path, manifest["engine"], files, keys_before)
+    return _imported(path, kind, files, keys_before)
 
 
 def _fill(
@@ -117,31 +112,27 @@ def _fill(
     from biaskit.models.api.offline import Offline
     from biaskit.models.api.options import ApiOptions
 
-    probe, resolved = manifest["engine"] == "probe", manifest["resolved"]
-    design: Any = read_probe(resolved) if probe else read_personas(resolved)
-    scoring: dict[str, Any] = {"scoring": scoring_of(design)} if probe else {}
-    offline = Offline(files, form_of(design.study))
+    kind = measurement(manifest["engine"])
+    design = kind.read(manifest["resolved"])
+    offline = Offline(files, design.study.sent_as)
 
     def open_one(label: str, spec: str, known: Mapping[str, Any], _: Account, **how: Any) -> Any:
         # Continuations open the model anew, as a plain sampler: the endpoint is the same.
         api = ApiOptions(endpoint_name=models[label]["details"]["endpoint"], offline=offline)
         local = LocalOptions(batch_size=known.get("batch_size"))
-        opener: Any = open_scorer if probe else open_generator
-        return opener(spec, label=label, local=local, api=api, known=known, **(scoring | how))
+        return kind.open_model(design, spec, label=label, local=local, api=api, known=known, **how)
 
     specs = {label: entry["spec"] for label, entry in models.items()}
     session: Session[Any] = Session(path, specs, open_one, accept_model_change=mixed)
     session.command, session.shard, session.reuse = manifest["command"], shard_of(manifest), False
     session.outcome.offline = offline
-    if probe:
-        return fill_probe(design, dict(resolved), session)
-    return draw_texts(design, session, dict(resolved))
+    return kind.ask(design, session, dict(manifest["resolved"]))
 
 
-def _stored(run: Path, engine: str) -> tuple[set[str], set[str]]:
+def _stored(run: Path, kind: Measurement) -> tuple[set[str], set[str]]:
     """Read the keys of a run's rows, and the names of the models that answered them."""
     keys, names = set(), set()
-    for name in ("probe", "continuations") if engine == "probe" else (engine,):
+    for name in (kind.name, *kind.beside):
         path = rows_file(run, name)
         for row in read_rows(path, skip_bad=True) if path.exists() else ():
             keys.add(row["key"])
@@ -150,9 +141,9 @@ def _stored(run: Path, engine: str) -> tuple[set[str], set[str]]:
     return keys, names
 
 
-def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]) -> Imported:
+def _imported(path: Path, kind: Measurement, files: AnswerFiles, keys_before: set[str]) -> Imported:
     """Say what became of the answers, in numbers and in sentences."""
-    added = len(_stored(path, engine)[0] - keys_before)
+    added = len(_stored(path, kind)[0] - keys_before)
     unasked = [name for name in files.lines if name not in files.asked_for]
     # A call is named after the row that comes of it: its key, or the key and a number.
     unknown = tuple(name for name in unasked if name[:32] not in keys_before)
@@ -168,15 +159,12 @@ def _imported(path: Path, engine: str, files: AnswerFiles, keys_before: set[str]
         n = count(len(unknown), "answer")
         notes.append(f"{n} to no request of this run (custom_id {first_words(unknown, MOST_NAMED, '; ')})")
     manifest = read_manifest(path)
-    if engine == "probe":
-        left, later = open_cells(path, manifest, read_probe(manifest["resolved"]), skip_bad=True), 0
-    else:
-        left, later, _ = open_draws(path, manifest, read_personas(manifest["resolved"]), skip_bad=True)
-    if left:
-        still = count(left, "text" if engine == "personas" else "prompt")
-        notes.append(f"{still} still open: rerun the command with --write-requests")
-        notes += [f"and up to {later:,} more may follow (Algorithm 5)"] if later else []
+    still = kind.what_is_open(path, manifest, kind.read(manifest["resolved"]), skip_bad=True)
+    if still.left:
+        notes.append(f"{count(still.left, kind.unit)} still open: rerun the command with --write-requests")
+        if still.later:
+            notes.append(f"and up to {still.later:,} more may follow (Algorithm 5)")
     else:
         notes.append(f"all requests are answered: biaskit analyze {path}")
     refused = {why: len(places) for why, places in files.problems.items()}
-    return Imported(path, added, n_stored, refused, unknown, left, tuple(map(visible, notes)))
+    return Imported(path, added, n_stored, refused, unknown, still.left, tuple(map(visible, notes)))

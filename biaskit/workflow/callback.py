@@ -8,11 +8,11 @@ from typing import Any
 
 from biaskit.arguments import POSITIVE, fits
 from biaskit.errors import Interrupted, UsageError
+from biaskit.measures.probe.command import ProbeArguments, ProbeResult, probe
 from biaskit.models.api.endpoint import reason_of
 from biaskit.models.huggingface.loading import require_transformers
 from biaskit.progress import Silent, tell
 from biaskit.runs.objects import model as named
-from biaskit.workflow.probe import ProbeArguments, ProbeResult, probe
 
 _USUAL = {"bias_type": "implicit", "jobs": "1-10,21-30", "templates": "1-2"}
 _TrainerCallback: Any = require_transformers(silent=False).TrainerCallback

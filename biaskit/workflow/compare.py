@@ -26,10 +26,10 @@ from biaskit.report.result import RunResult, run_path, table_property
 from biaskit.runs.collection import Collection, gather
 from biaskit.runs.folder import check_run_folder, run_folder
 from biaskit.runs.manifest import COMPARISON, MANIFEST, RUN_FORMAT, read_manifest, write_manifest
+from biaskit.runs.start import command_line
 from biaskit.tables.quantities import QUANTITIES
 from biaskit.tables.sets import TableSet, read_set
 from biaskit.workflow.analyze import make_fit
-from biaskit.workflow.calls import command_line
 
 TABLES = ("tests", "gaps", "srb_change")
 MARGIN = "margin."

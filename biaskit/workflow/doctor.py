@@ -15,7 +15,7 @@ from biaskit.progress import Silent, Watcher
 from biaskit.records import OWN_SYSTEM, PROBE_FORMS, ModelIdentity
 from biaskit.report.render.document import Document, TitledTable, listed_table
 from biaskit.report.render.html import Printed
-from biaskit.workflow.calls import ApiArguments, api_options
+from biaskit.runs.start import ApiArguments, api_options
 
 
 @dataclass(frozen=True)

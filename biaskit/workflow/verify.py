@@ -7,7 +7,6 @@ import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Unpack
@@ -21,33 +20,23 @@ from biaskit.common.provenance import versions
 from biaskit.common.wording import count
 from biaskit.corpora.sources import list_corpora, source_digest
 from biaskit.errors import BiaskitError, CorpusError, RunError, UsageError
-from biaskit.measures.personas.sampling.design import PersonasDesign
-from biaskit.measures.personas.sampling.open_draws import draw_finder
-from biaskit.measures.personas.sampling.stored_design import read_design as read_texts
-from biaskit.measures.personas.texts.documents import why_not
-from biaskit.measures.probe.design import ProbeDesign
-from biaskit.measures.probe.requests import cell_finder
-from biaskit.measures.probe.rows import fault_of
-from biaskit.measures.probe.stored_design import read_design as read_cells
+from biaskit.measurement import KINDS, Measurement, measurement
 from biaskit.models.api.endpoint import hide_urls
 from biaskit.models.base import closing_stream
 from biaskit.models.options import IN_MEMORY
-from biaskit.models.spec import is_api, open_generator, open_scorer, split_label
+from biaskit.models.spec import is_api, split_label
 from biaskit.progress import LineWatcher, Watcher
 from biaskit.records import Draw, DrawRequest, Failed, Scored, ScoreRequest
 from biaskit.report.result import RunResult, run_path
-from biaskit.runs.designs import design_digest
+from biaskit.runs.designs import Design, design_digest
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.objects import lending
 from biaskit.runs.shards import shard_of
+from biaskit.runs.start import ApiArguments, LocalArguments, api_options, local_options
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.runs.verification import FILE, Check, Outcome, Verification, check_place
 from biaskit.stats.same_counts import p_of_same_counts
-from biaskit.study.keys import ANALYSIS_KEYS
 from biaskit.tables.sets import ANALYSIS, TABLES
-from biaskit.workflow.calls import ApiArguments, LocalArguments, api_options, local_options
-from biaskit.workflow.personas import tables_of_texts
-from biaskit.workflow.probe import scoring_of, tables_of_probe_run
 
 PROMPTS = 50
 MOST_NAMED = 3
@@ -67,7 +56,6 @@ ALPHA = 0.05
 
 Row = Mapping[str, Any]
 Request = ScoreRequest | DrawRequest
-Design = ProbeDesign | PersonasDesign
 Pair = tuple[Row, Any]  # a stored row and the request that it answers
 Finder = Callable[[Row], tuple[str, Request] | None]
 
@@ -108,9 +96,10 @@ def verify(
     """
     path = run_path(run)
     manifest = read_manifest(path)
-    engine, models = manifest["engine"], manifest["models"]
-    if engine not in ANALYSIS_KEYS:
+    models = manifest["models"]
+    if manifest["engine"] not in KINDS:
         raise RunError(f"{path} is a comparison, which has no rows: name one of its runs.")
+    kind = measurement(manifest["engine"])
     seed = secrets.randbelow(2**31) if seed is None else seed
     specs = _specs(list(models), [model] if isinstance(model, str) else model)
     target = expanded(out) if out is not None else path / FILE
@@ -124,19 +113,16 @@ def verify(
     foreign = [f"{k} = {hide_urls(s)}" for k, s in named.items()]
     if ask and not imported and foreign:
         seen.confirm(f"The run names its models itself: {', '.join(foreign)}.")
-    texts = engine == "personas"
-    design: Any = (read_texts if texts else read_cells)(manifest["resolved"])
-    finder_of: Callable[..., Finder] = draw_finder if texts else cell_finder
-    find = None if imported else finder_of(manifest, design)
-    row_check, drawn = _check_rows(path, engine, find, prompts if ask else 0, seed)
-    table_checks, rows_digest = _check_tables(path, manifest, seen)
+    design = kind.read(manifest["resolved"])
+    row_check, drawn = _check_rows(path, kind, kind.finder(manifest, design), prompts if ask else 0, seed)
+    table_checks, rows_digest = _check_tables(path, kind, seen)
     checks = [row_check, _check_lists(manifest["resolved"]), *table_checks]
     if ask and imported:
         checks.append(_not_checked("texts", "imported texts: no model to query"))
     elif ask:
         for label, entry in models.items():
             spec, pairs = specs.get(label, entry["spec"]), drawn.get(label, ())
-            checks += _ask(design, label, spec, entry, pairs, options, seen, seed)
+            checks += _ask(kind, design, label, spec, entry, pairs, options, seen, seed)
     verification = Verification(
         at=datetime.now(UTC).isoformat(timespec="seconds"),
         seed=seed,
@@ -178,24 +164,24 @@ def _not_checked(name: Any, text: str, label: str = "") -> Check:
 
 
 def _check_rows(
-    run: Path, engine: str, find: Finder | None, cells: int, seed: int
+    run: Path, kind: Measurement, find: Finder | None, cells: int, seed: int
 ) -> tuple[Check, dict[str, list[Pair]]]:
     """Check each row against its checksum, its study and its key, and draw by model those to be asked again.
 
     The draw follows from the seed and the keys, whatever the order of the rows. `find`: None for imported
     texts, which answer no request.
     """
-    path = rows_file(run, engine)
+    path = rows_file(run, kind.name)
     if not path.is_file():
         return _checked("rows", [f"there is no {path.name}"], ""), {}
     reading, faults, n_unknown = Reading(), list[str](), 0
     keys: dict[str, list[str]] = {}  # model → its sound rows
     for row in read_rows(path, skip_bad=True, reading=reading):
         if find is None:
-            faults += filter(None, [why_not(row)])
+            faults += filter(None, [kind.fault(row, None)])
         elif (answered := find(row)) is None:
             n_unknown += 1
-        elif fault := _fault(row, answered[1]):
+        elif fault := _fault(kind, row, answered[1]):
             faults.append(f"line {reading.line}: {fault}")
         else:
             keys.setdefault(answered[0], []).append(row["key"])
@@ -213,10 +199,9 @@ def _check_rows(
     return _checked("rows", [*broken, *faults], fine), pairs
 
 
-def _fault(row: Row, request: Request) -> str | None:
-    of_form = fault_of(row, request.expressions) if isinstance(request, ScoreRequest) else why_not(row)
+def _fault(kind: Measurement, row: Row, request: Request) -> str | None:
     other_key = "its prompt, words or model were different when it was sent"
-    return of_form or (None if row["key"] == request.key else other_key)
+    return kind.fault(row, request) or (None if row["key"] == request.key else other_key)
 
 
 def _check_lists(resolved: Mapping[str, Any]) -> Check:
@@ -240,18 +225,15 @@ def _check_lists(resolved: Mapping[str, Any]) -> Check:
     return _checked("lists", faults, f"{count(len(resolved['sources']), 'list')} as in the manifest")
 
 
-def _check_tables(run: Path, manifest: Mapping[str, Any], watcher: Watcher) -> tuple[list[Check], str]:
+def _check_tables(run: Path, kind: Measurement, watcher: Watcher) -> tuple[list[Check], str]:
     """Check the tables against their digests and against those made of the rows; with the rows' digest."""
-    if not shard_of(manifest).whole:
+    if not shard_of(read_manifest(run)).whole:
         return [], ""
     record: Mapping[str, Any] | None = read_record(run / TABLES / ANALYSIS)
     if record is None:
         return [_not_checked("tables", "the run has no tables yet: `biaskit analyze` makes them")], ""
     try:
-        if manifest["engine"] == "personas":
-            tables = tables_of_texts(run, record["choices"], watcher=watcher)
-        else:
-            tables = tables_of_probe_run(run, record["choices"])
+        tables = kind.tables(run, record["choices"], watcher)
     except (BiaskitError, LookupError, TypeError) as error:
         return [_not_checked("tables", f"they cannot be rebuilt: {error}")], ""
     analysis = tables.analysis
@@ -304,6 +286,7 @@ def _difference(name: str, stored: bytes | None, from_rows: bytes | None) -> str
 
 
 def _ask(
+    kind: Measurement,
     design: Design,
     label: str,
     spec: str,
@@ -314,18 +297,20 @@ def _ask(
     seed: int,
 ) -> Iterator[Check]:
     """Check whether a model is the run's, and whether it answers again as the drawn rows say."""
-    texts = isinstance(design, PersonasDesign)
-    name: Any = "texts" if texts else "cells"
-    if texts and entry["where"] != "scripted":
-        drawn = [(row, request) for row, request in drawn if row["seed"] is not None]
+    name = f"{kind.unit}s"
+    if entry["where"] != "scripted":  # what was drawn without a seed comes out otherwise
+        drawn = [
+            pair for pair in drawn if not isinstance(pair[1], DrawRequest) or pair[0]["seed"] is not None
+        ]
     called = "a callable cannot be queried from a command" if spec.startswith("writer:") else ""
     if called or not drawn:
         yield _not_checked(name, called or "it has no row that could be queried again", label)
         return
     requests = [request for _, request in drawn]
+    texts = isinstance(requests[0], DrawRequest)
     answers: dict[str, Any] = {}
     try:
-        with closing(_open(design, label, spec, entry, call, watcher)) as model:
+        with closing(_open(kind, design, label, spec, entry, call, watcher, texts=texts)) as model:
             faults, identity = [], model.identity
             if identity.fingerprint != entry["fingerprint"]:
                 details = identity.details.items()
@@ -347,12 +332,12 @@ def _ask(
         yield _not_checked(name, f"none was answered: {next(failed, 'no answer came')}", label)
         return
     dtype = {"api": "server", "scripted": "script"}.get(entry["where"], str(entry["details"].get("dtype")))
-    if isinstance(design, PersonasDesign):
-        found = _compare_texts(pairs, dtype)
+    if texts:
+        found = _compare_texts(kind, pairs, dtype)
     elif "counts" in pairs[0][0]:
-        found = _compare_draws(pairs, dtype, design.groups, seed)
+        found = _compare_draws(pairs, dtype, seed)
     else:
-        found = _compare_points(pairs, dtype)
+        found = _compare_points(kind, pairs, dtype)
     n_unanswered = len(drawn) - len(pairs)
     text = f"{len(pairs):,} queried again, {found.pop('text')}"
     text += f"; {n_unanswered:,} not answered" if n_unanswered else ""
@@ -363,27 +348,29 @@ def _ask(
 
 
 def _open(
-    design: Design, label: str, spec: str, entry: Mapping[str, Any], call: VerifyArguments, watcher: Watcher
+    kind: Measurement,
+    design: Design,
+    label: str,
+    spec: str,
+    entry: Mapping[str, Any],
+    call: VerifyArguments,
+    watcher: Watcher,
+    *,
+    texts: bool,
 ) -> Any:
     """Open the model as the run had it: with its dtype, its estimator, its template's date and thoughts."""
-    before = entry["batch_size"] if isinstance(design, PersonasDesign) else None
+    before = entry["batch_size"] if texts else None  # a batch's shape may turn a draw
     local = local_options(call, design.study, call.get("batch_size") or before).as_before(entry)
-    options: dict[str, Any] = {"label": label, "local": local}
+    how: dict[str, Any] = {"label": label, "local": local}
     if is_api(spec):
-        options |= {"api": api_options(call, {label: spec}, watcher, design.study), "known": entry}
-    if isinstance(design, PersonasDesign):
-        return open_generator(spec, **options)
-    scoring, estimator = replace(scoring_of(design), next_tokens=0, estimator="auto"), entry["estimator"]
-    if isinstance(estimator, Mapping):
-        numbers = {name: estimator[name] for name in ("k", "draws") if name in estimator}
-        scoring = replace(scoring, estimator=estimator["name"], **numbers)
-    return open_scorer(spec, **options, scoring=scoring)
+        how |= {"api": api_options(call, {label: spec}, watcher, design.study), "known": entry}
+    return kind.open_model(design, spec, asked_as=entry, **how)
 
 
-def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, Any]:
+def _compare_texts(kind: Measurement, pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, Any]:
     """Compare texts byte for byte. Returns fields of a `Check`, as the next two do."""
     others = [
-        f"{row['template_id']}, {row['occupation']}, sample {row['draw']}"
+        kind.named(row)
         for row, a in pairs
         if (row["prompt"], row["text"], row["finish_reason"]) != (a.prompt, a.text, a.finish)
     ]
@@ -392,9 +379,7 @@ def _compare_texts(pairs: Sequence[tuple[Row, Draw]], dtype: str) -> dict[str, A
     return {"text": text, "beyond": len(others)}
 
 
-def _compare_draws(
-    pairs: Sequence[tuple[Row, Scored]], dtype: str, groups: Sequence[str], seed: int
-) -> dict[str, Any]:
+def _compare_draws(pairs: Sequence[tuple[Row, Scored]], dtype: str, seed: int) -> dict[str, Any]:
     """Compare draws one by one where the cell's seed repeats them, else counts by one permutation test."""
     if dtype in ("float32", "script"):
         beyond = sum([*map(tuple, row["answers"])] != list(answer.answers or ()) for row, answer in pairs)
@@ -404,6 +389,7 @@ def _compare_draws(
         group_of = {e.text: e.group for e in answer.log_probs}
         sides = []
         for counts, draws in ((row["counts"], row["draws"]), (answer.counts or {}, answer.draws or 0)):
+            groups = dict.fromkeys(group_of.values())
             named = [sum(n for text, n in counts.items() if group_of[text] == g) for g in groups]
             sides.append([*named, draws - sum(named)])  # and those that name none
         tallies.append((sides[0], sides[1]))
@@ -412,10 +398,10 @@ def _compare_draws(
     return {"text": text, "beyond": len(pairs) if p < ALPHA else 0}
 
 
-def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> dict[str, Any]:
+def _compare_points(kind: Measurement, pairs: Sequence[tuple[Row, Scored]], dtype: str) -> dict[str, Any]:
     """Compare log-probabilities, or lists of them, within the tolerance of the run's dtype."""
     tolerance = TOLERANCES.get(dtype, TOLERANCES["bfloat16"])
-    farthest = [max(_distances(row, answer), default=(0.0, "")) for row, answer in pairs]
+    farthest = [max(_distances(row, answer, kind.named(row)), default=(0.0, "")) for row, answer in pairs]
     largest, where = max(farthest)
     beyond = sum(distance > tolerance for distance, _ in farthest)
     text = f"largest difference {largest:.1e}, tolerance {tolerance:g} ({dtype})"
@@ -424,9 +410,8 @@ def _compare_points(pairs: Sequence[tuple[Row, Scored]], dtype: str) -> dict[str
     return {"text": text, "beyond": beyond, "largest": known, "tolerance": tolerance}
 
 
-def _distances(row: Row, answer: Scored) -> Iterator[tuple[float, str]]:
+def _distances(row: Row, answer: Scored, where: str) -> Iterator[tuple[float, str]]:
     """Yield how far each log-probability of a row is from today's, and where that is."""
-    where = f"{row['bias_type']} template {row['template_id']}, {row['job']}"
     if row["prompt"] != answer.prompt:
         yield math.inf, f"{where}: the prompt has changed"
     elif answer.listed is not None:

@@ -557,7 +557,7 @@ def test_an_interrupted_run_exits_130_keeps_its_rows_and_goes_on(cli: Cli, numbe
 @pytest.fixture(scope="module")
 def two_models_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two models with instructions on two levels, made once and copied where it is wanted."""
-    from biaskit.workflow.probe import probe
+    from biaskit.measures.probe.command import probe
 
     folder = tmp_path_factory.mktemp("two")
     n = {"contains": "plumber", "log_probs": {" He": -0.9, " They": -1.0}}

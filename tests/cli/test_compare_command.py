@@ -15,9 +15,9 @@ from fakes.findings_rows import labour_test, srb_test
 from fakes.numbered_runs import JOBS, LABOUR, probe_run, seal, share_of, texts_run
 from fakes.tables import write_table
 
+from biaskit.measures.probe.command import probe
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.compare import compare
-from biaskit.workflow.probe import probe
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

@@ -24,9 +24,9 @@ from biaskit.cli.output import print_result
 from biaskit.cli.terminal import emit
 from biaskit.common.foreign import visible
 from biaskit.errors import BiaskitError, CorpusError, UsageError
+from biaskit.measures.probe.command import ProbeResult, probe
 from biaskit.models.spec import split_label
 from biaskit.tables.io import read_table_rows as read_table_rows
-from biaskit.workflow.probe import ProbeResult, probe
 
 ESCAPES = "\x1b[31mred\x1b[0m"
 OVERRIDE = "abc\u202ecod\u2066x"

@@ -19,9 +19,9 @@ import pytest
 from fakes.command import Cli
 
 from biaskit.common import files
+from biaskit.measures.personas.own_texts import analyze_texts
+from biaskit.measures.probe.command import probe
 from biaskit.progress import Silent
-from biaskit.workflow.own_texts import analyze_texts
-from biaskit.workflow.probe import probe
 from biaskit.workflow.report import report
 
 FOREIGN = b'{"key": "somebody else\'s", "text": "no line end'

@@ -22,7 +22,7 @@ from fakes.personas_runs import (
 )
 from fakes.personas_runs import script_of as full_script
 
-from biaskit.workflow.personas import personas
+from biaskit.measures.personas.command import personas
 
 
 @pytest.fixture(autouse=True)
@@ -126,10 +126,10 @@ def test_a_run_prints_its_plan_its_tables_and_its_folder(cli: Cli, cheap: tuple[
         assert title in first.out
     assert f"Run: {folder}\n" in first.out
     # The command goes on where it stopped: nothing is drawn again.
-    rows = (Path(folder) / "generations.jsonl").read_bytes()
+    rows = (Path(folder) / "personas.jsonl").read_bytes()
     again = cli("personas", *arguments)
     assert (0, first.out) == (again.code, again.out)
-    assert rows == (Path(folder) / "generations.jsonl").read_bytes()
+    assert rows == (Path(folder) / "personas.jsonl").read_bytes()
     # And nothing but the rows is needed to make the tables again.
     analysed = cli("analyze", folder)
     assert (0, first.out) == (analysed.code, analysed.out)
@@ -232,11 +232,11 @@ def test_the_same_texts_are_imported_once_and_others_are_another_run(
     cli: Cli, cheap: tuple[str, ...]
 ) -> None:
     assert 0 == analysed(cli, cheap, [*about("female"), *about("male")]).code
-    rows = Path("odd/generations.jsonl").read_bytes()
+    rows = Path("odd/personas.jsonl").read_bytes()
     again = analysed(cli, cheap, [*about("female"), *about("male")], "--set", "names=keep")
     assert 0 == again.code
-    assert rows == Path("odd/generations.jsonl").read_bytes()
+    assert rows == Path("odd/personas.jsonl").read_bytes()
     said = analysed(cli, cheap, about("male"))
     assert 1 == said.code
     assert "is a run of another study" in one_line(said)
-    assert rows == Path("odd/generations.jsonl").read_bytes()
+    assert rows == Path("odd/personas.jsonl").read_bytes()

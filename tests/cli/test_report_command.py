@@ -78,7 +78,7 @@ def test_the_report_of_one_probe_run_imports_no_comparison_and_no_other_engine(t
 
 
 def test_without_texts_no_text_is_in_the_page(console: Cli, runs: tuple[Path, Path]) -> None:
-    rows = (runs[1] / "generations.jsonl").read_text("ascii").splitlines()
+    rows = (runs[1] / "personas.jsonl").read_text("ascii").splitlines()
     texts = [json.loads(row)["text"] for row in rows]
 
     def pages_texts(*options: str) -> int:

@@ -19,8 +19,9 @@ from places import ROOT
 from biaskit.common.files import data_dir
 from biaskit.corpora.loaders import english_counts, load_word_counts, load_word_list
 from biaskit.errors import CorpusError
-from biaskit.measures.personas.sampling.design import resolve_design
-from biaskit.study.config import load_personas_study
+from biaskit.measures.personas.design import resolve
+from biaskit.measures.personas.study import PersonasStudy
+from biaskit.study.config import load_as
 
 NLTK_DATA = ROOT.parent / "shared" / "data" / "nltk_data"
 SCRIPT = ROOT / "examples" / "build_brown_table.py"
@@ -90,7 +91,7 @@ def test_without_the_corpus_of_nltk_one_line_says_how_to_get_it(nltk_path: list[
 
 def test_a_study_that_wants_the_corpus_of_nltk_looks_for_it_before_it_asks(nltk_path: list[str]) -> None:
     with pytest.raises(CorpusError, match="english_prior = nltk"):
-        resolve_design(load_personas_study("gasp-pilot", {"english_prior": "nltk"}))
+        resolve(load_as(PersonasStudy, "gasp-pilot", {"english_prior": "nltk"}))
 
 
 def test_a_corpus_of_nltk_that_was_half_downloaded_is_an_error_of_one_line(

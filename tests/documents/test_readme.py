@@ -17,8 +17,8 @@ import pytest
 from places import ROOT, anchors, is_written, module_of
 
 import biaskit as bk
+from biaskit.measurement import measurements
 from biaskit.study.config import describe_keys, study_names
-from biaskit.study.keys import STUDIES
 from biaskit.tables.schema import SCHEMAS
 
 generated = module_of(ROOT / "docs" / "generated.py")
@@ -80,7 +80,7 @@ def test_every_command_has_options_that_exist(command: str) -> None:
 
 
 def test_every_key_that_a_command_sets_exists() -> None:
-    known = {key for study in STUDIES.values() for key, _, _ in describe_keys(study)}
+    known = {key for kind in measurements() for key, _, _ in describe_keys(kind.study)}
     written = {key for text in TEXTS.values() for key in re.findall(r"--set ([\w.]+)=", text)}
     named = ("margin.", "gender_codes.")
     assert set() == {key for key in written if key not in known and not key.startswith(named)} - {
@@ -128,9 +128,9 @@ def test_every_column_has_one_meaning_and_every_meaning_a_column() -> None:
 def test_the_reference_has_every_study_key_table_and_column() -> None:
     keys, tables = generated.keys(), generated.tables()
     assert [] == [name for name in study_names() if f"| `{name}` |" not in keys]
-    for engine, study in STUDIES.items():
-        part = keys.partition(f"## {generated.ENGINES[engine]}")[2].partition("\n## ")[0]
-        assert [key for key, _, _ in describe_keys(study)] == re.findall(r"</a>`([\w.]+)`", part)
+    for kind in measurements():
+        part = keys.partition(f"## {generated.ENGINES[kind.name]}")[2].partition("\n## ")[0]
+        assert [key for key, _, _ in describe_keys(kind.study)] == re.findall(r"</a>`([\w.]+)`", part)
     assert list(SCHEMAS) == re.findall(r"^## (\w+)\.csv$", tables, re.M)
     assert "| `srb` | number |" in tables
     assert "| `min_coverage` ¹ | `0.01` | 0 to 1 |" in re.sub("<a[^>]*></a>", "", keys)

@@ -240,7 +240,7 @@ class Left:
 
     @classmethod
     def by(cls, said: Said, folder: Path) -> Left:
-        paths = [folder / name for name in ("probe.jsonl", "generations.jsonl")]
+        paths = [folder / name for name in ("probe.jsonl", "personas.jsonl")]
         content = b"".join(path.read_bytes() for path in paths if path.exists())
         analysis = folder / "tables" / "analysis.json"
         told = analysis.read_text("utf-8") if analysis.exists() else ""

@@ -13,7 +13,7 @@ import biaskit
 from biaskit.common.files import SUM
 
 LONGEST_S = 400
-ROWS = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
+ROWS = {"probe": "probe.jsonl", "personas": "personas.jsonl"}
 
 
 def environment(**more: str) -> dict[str, str]:

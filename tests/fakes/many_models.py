@@ -14,14 +14,14 @@ from functools import cache
 from pathlib import Path
 
 from biaskit.corpora.loaders import load_expression_sets, load_items, load_templates
+from biaskit.measures.personas.command import personas
 from biaskit.measures.personas.texts.association import associate_gender
 from biaskit.measures.personas.texts.tokens import tokenise
+from biaskit.measures.probe.command import probe
 from biaskit.runs.store import read_rows
-from biaskit.workflow.personas import personas
-from biaskit.workflow.probe import probe
 
 OCCUPATIONS = "corpus:gasp/occupations.csv"
-RECORDED = Path(__file__).resolve().parents[2] / "corpora/recorded/demo-base/generations.jsonl.gz"
+RECORDED = Path(__file__).resolve().parents[2] / "corpora/recorded/demo-base/personas.jsonl.gz"
 NAMES = ("ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "yew")
 COVERAGE = (0.42, 0.31, 0.08, 0.55, 0.006, 0.22, 0.37, 0.15, 0.48, 0.03)
 """Probability on the target words in explicit prompts; one model lies below the floor of 0.01."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from biaskit.workflow.personas import PersonasResult
+from biaskit.measures.personas.command import PersonasResult
 
 COMMON = (
     *("the", "of", "and", "to", "a", "in", "for", "is", "on", "that"),

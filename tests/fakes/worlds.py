@@ -490,8 +490,8 @@ def labels(n: int) -> list[str]:
 def opened(probe: ProbeWorld | None = None, texts: TextWorld | None = None) -> Iterator[None]:
     """While it lasts, `bk.probe` and `bk.personas` ask the models of these worlds, whatever is named."""
     # By name: `biaskit.workflow` shows its functions under the names of their modules.
-    probe_workflow = cast("Any", import_module("biaskit.workflow.probe"))
-    personas_workflow = cast("Any", import_module("biaskit.workflow.personas"))
+    probe_asks = cast("Any", import_module("biaskit.measures.probe.ask"))
+    personas_asks = cast("Any", import_module("biaskit.measures.personas.ask"))
 
     def scorer(spec: str, *, label: str, scoring: ScoringOptions, **_: Any) -> Any:
         assert probe is not None
@@ -505,9 +505,9 @@ def opened(probe: ProbeWorld | None = None, texts: TextWorld | None = None) -> I
         assert texts is not None
         return WorldWriter(texts, labels(texts.kind.models).index(label), label)
 
-    kept = probe_workflow.open_scorer, personas_workflow.open_generator
-    probe_workflow.open_scorer, personas_workflow.open_generator = scorer, generator
+    kept = probe_asks.open_scorer, personas_asks.open_generator
+    probe_asks.open_scorer, personas_asks.open_generator = scorer, generator
     try:
         yield
     finally:
-        probe_workflow.open_scorer, personas_workflow.open_generator = kept
+        probe_asks.open_scorer, personas_asks.open_generator = kept

@@ -23,7 +23,7 @@ from needs import require_torch
 from places import ROOT
 
 from biaskit.runs.rows import read_row, row_line
-from biaskit.runs.store import ROWS_FILES
+from biaskit.runs.store import rows_names
 from fuzz.common import SEED, TIMES
 
 KILLED = -signal.SIGKILL
@@ -159,7 +159,7 @@ def comparable(path: Path) -> bytes:
     if path.name == "usage.json":
         usage = json.loads(content)
         return json.dumps({label: sorted({*line} - {"new_tokens"}) for label, line in usage.items()}).encode()
-    if path.name not in ROWS_FILES.values():
+    if path.name not in rows_names():
         return undated(content)
     rows = [json.loads(line) for line in content.splitlines() if read_row(line)]  # its checksum fits
     return json.dumps([{**row, "answered_at": "", "sum": ""} for row in rows]).encode()
@@ -173,7 +173,7 @@ def tree(work: Path) -> dict[str, bytes]:
 
 def whole_rows(work: Path) -> dict[str, list[bytes]]:
     """File → the lines that a killed writer finished."""
-    files = (path for name in ROWS_FILES.values() for path in sorted(work.rglob(name)))
+    files = (path for name in rows_names() for path in sorted(work.rglob(name)))
     return {str(path.relative_to(work)): path.read_bytes().split(b"\n")[:-1] for path in files}
 
 

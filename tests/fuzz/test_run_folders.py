@@ -27,7 +27,7 @@ from fuzz.common import (
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
-ROW_FILES = ("probe.jsonl", "generations.jsonl")
+ROW_FILES = ("probe.jsonl", "personas.jsonl")
 OfBytes = Callable[[bytes, random.Random], bytes]
 
 

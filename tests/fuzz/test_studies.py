@@ -21,7 +21,8 @@ from fakes.personas_runs import write_vectors
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from biaskit.study.keys import ANALYSIS_KEYS, STUDIES
+from biaskit.measurement import KINDS as MEASUREMENTS
+from biaskit.measurement import measurement
 from fuzz.common import ODD, SEED, TIMES, check_kept, check_said, snapshot, standing_in
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -138,9 +139,13 @@ def cases(n: int) -> list[Case]:
     while len(found) < n:
         command = rng.choice(list(COMMANDS))
         engine = engine_of(command)
-        known = list(keys_of(STUDIES[engine]))
+        known = list(keys_of(measurement(engine).study))
         if command == "analyze":
-            known = [(name, field) for name, field in known if name.split(".")[0] in ANALYSIS_KEYS[engine]]
+            known = [
+                (name, field)
+                for name, field in known
+                if name.split(".")[0] in measurement(engine).study.analysis_keys
+            ]
         kinds = tuple(rng.choice(KINDS) for _ in range(rng.choice((1, 1, 1, 2, 4))))
         pairs = tuple(_pair(kind, known, rng) for kind in kinds)
         if not any(_is_slow(name, value) for name, value in pairs):
@@ -194,7 +199,7 @@ def check(case: Case, home: Path, call: Cli, stored: Path) -> None:
         if said.code == 2 and case.command in ("probe", "personas"):
             assert not Path("out").exists(), (case, "a command that was wrong left a run")
         if said.code == 0 and "unknown" in case.kinds and "right" not in case.kinds:
-            known = {name for name, _ in keys_of(STUDIES[engine])} | {
+            known = {name for name, _ in keys_of(measurement(engine).study)} | {
                 "margin.x",
                 "models.x",
                 "gender_codes.x",
@@ -237,10 +242,10 @@ def test_odd_studies(console: Cli, tmp_path: Path, stored_probe: Path) -> None:
         check(case, tmp_path / "home", console, stored_probe)
 
 
-@pytest.mark.parametrize("engine", STUDIES)
+@pytest.mark.parametrize("engine", MEASUREMENTS)
 def test_every_key_is_tried(engine: str) -> None:
     tried = {name for case in cases(4_000) for name, _ in case.keys}
-    assert {name for name, _ in keys_of(STUDIES[engine])} <= tried
+    assert {name for name, _ in keys_of(measurement(engine).study)} <= tried
 
 
 @pytest.mark.parametrize(

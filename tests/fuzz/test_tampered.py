@@ -83,7 +83,7 @@ def with_rows_twice(home: Path) -> None:
 
 
 def with_a_text_reworded(home: Path) -> None:
-    path = home / "personas/generations.jsonl"
+    path = home / "personas/personas.jsonl"
     path.write_bytes(path.read_bytes().replace(b"helps", b"harms", 1))
 
 

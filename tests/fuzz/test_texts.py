@@ -255,7 +255,7 @@ def check(case: Case, home: Path, call: Cli, stored: Path) -> Said:
 
 def _check_texts(case: Case, path: Path, home: Path, call: Cli) -> None:
     """What was stored is what another reader finds, and the tables are those of a clean file of it."""
-    rows = [json.loads(line) for line in (home / "out/generations.jsonl").read_text("ascii").splitlines()]
+    rows = [json.loads(line) for line in (home / "out/personas.jsonl").read_text("ascii").splitlines()]
     records = _records(path, case)
     assert [row["text"] for row in rows] == [record["text"] for record in records], (case, "other texts")
     assert [row["occupation"] for row in rows] == [str(record["job"]) for record in records], case

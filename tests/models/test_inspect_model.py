@@ -95,7 +95,7 @@ def test_a_run_of_each_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         out=tmp_path / "texts",
         watcher=bk.Silent(),
     )
-    rows = [json.loads(line) for line in (texts.path / "generations.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (texts.path / "personas.jsonl").read_text().splitlines()]
     assert {"She is a nurse."} == {row["text"] for row in rows}
     assert all("seed" not in row or row["seed"] is None for row in rows)
 

@@ -9,7 +9,8 @@ import pytest
 from fakes.tiny_models import Oracle, answers, expressions, largest_error, raw_requests, scorer_for, values
 from needs import require_demo, require_demo_base
 
-from biaskit.measures.probe.design import cells, resolve_design
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.prompts import cells
 from biaskit.models.huggingface.folder import ModelFolder
 from biaskit.models.huggingface.scorer import HEAD_TOLERANCE
 from biaskit.records import Prompt, PromptForm, Scored, ScoreRequest
@@ -43,7 +44,7 @@ def occugender(
 ) -> list[ScoreRequest]:
     """Cells of OccuGender, drawn with a fixed seed."""
     by_type: dict[str, list[ScoreRequest]] = {"explicit": [], "implicit": []}
-    design = resolve_design(load_study("occugender"))
+    design = resolve(load_study("occugender"))
     for i, (cell, prompt, asked) in enumerate(cells(design, model, form)):
         by_type[cell.bias_type].append(ScoreRequest(str(i), prompt, asked))
     draw = random.Random(20)

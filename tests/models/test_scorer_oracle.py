@@ -35,7 +35,8 @@ from fakes.tiny_models import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from biaskit.measures.probe.design import cells, resolve_design
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.prompts import cells
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.conversation import CONTINUE_TEXT
 from biaskit.models.huggingface import head
@@ -158,7 +159,7 @@ def test_the_output_head_is_exact_in_slices_of_the_vocabulary(
 def test_the_cells_of_a_study_with_instructions_and_a_dialogue_agree(tiny: Models) -> None:
     model = tiny("gemma3", "bpe")
     chosen = {"jobs.select": "nurse,plumber", "templates.select": "1", "debiasing_prompts.select": "1"}
-    design = resolve_design(load_study("mattern", {**chosen, "target_words.every": "pronoun-subject"}))
+    design = resolve(load_study("mattern", {**chosen, "target_words.every": "pronoun-subject"}))
     requests = [
         ScoreRequest(str(i), prompt, asked) for i, (_, prompt, asked) in enumerate(cells(design, "m", "raw"))
     ]

@@ -19,9 +19,11 @@ from tokenizers import AddedToken
 import biaskit as bk
 from biaskit.errors import ModelError
 from biaskit.measures.personas.outcomes import refusal_rows
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument
 from biaskit.measures.personas.texts.importing import read_texts
 from biaskit.measures.personas.texts.outcomes import text_outcome
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.api.answers import choices, listed_tokens, reasons_first
 from biaskit.models.api.opening import open_api_generator
 from biaskit.models.api.trouble import BadAnswer
@@ -32,7 +34,6 @@ from biaskit.models.options import LocalOptions
 from biaskit.models.thoughts import begins_thought, opened_by, without_thoughts
 from biaskit.records import Draw, DrawRequest, Prompt, Sampling, ScoreRequest
 from biaskit.runs.drift import Answerers
-from biaskit.study.keys import PersonasStudy, ProbeStudy
 
 HIM = "He thinks; maybe he is tall."
 TEXTS = [  # what was said, the mark that the prompt opened, the answer
@@ -400,7 +401,7 @@ def test_rows_keep_what_was_said_and_its_answer(tmp_path: Path) -> None:
         out=out,
         watcher=bk.Silent(),
     )
-    rows = [json.loads(row) for row in (out / "generations.jsonl").read_text().splitlines()]
+    rows = [json.loads(row) for row in (out / "personas.jsonl").read_text().splitlines()]
     assert {row["text"] for row in rows} == {"She is a nurse."}
     assert {row.get("raw") for row in rows} == {line["texts"][0], None}
     assert set(result.associations["gender"]) == {"female"}

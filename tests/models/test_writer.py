@@ -66,7 +66,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_texts_become_rows_and_are_asked_once() -> None:
     fn = Says()
     result = personas(fn, batch_size=5)
-    stored = rows("texts/generations.jsonl")
+    stored = rows("texts/personas.jsonl")
     assert result.complete
     said = Counter(prompt for batch in fn.batches for prompt in batch)
     assert said == Counter(row["prompt"] for row in stored)
@@ -122,7 +122,7 @@ def test_name_and_version_are_the_model() -> None:
 
 def test_thoughts_are_parted() -> None:
     personas(lambda prompts: ["<think>A man?</think>\nShe is kind."] * len(prompts))
-    assert {"She is kind."} == {row["text"] for row in rows("texts/generations.jsonl")}
+    assert {"She is kind."} == {row["text"] for row in rows("texts/personas.jsonl")}
 
 
 # --- what goes wrong -------------------------------------------------------------------------------------
@@ -191,14 +191,14 @@ def test_texts_that_are_missing_leave_the_others(capsys: pytest.CaptureFixture[s
         return [None if i == 1 else text for i, text in enumerate(texts)]
 
     result = personas(now_and_then, batch_size=4)
-    stored = rows("texts/generations.jsonl")
+    stored = rows("texts/personas.jsonl")
     assert not result.complete
     assert {"fn gave NoneType for a text"} == set(result.failed["mine"])  # the lost batch was asked once more
     assert any("texts failed (fn gave NoneType for a text)" in warning for warning in result.warnings)
     assert "Traceback" not in capsys.readouterr().err
     again = personas(Says())
     assert again.complete
-    assert stored == rows("texts/generations.jsonl")[: len(stored)]
+    assert stored == rows("texts/personas.jsonl")[: len(stored)]
 
 
 def test_calls_in_a_row_without_a_text_stop_the_model_and_one_text_between_them_does_not() -> None:
@@ -295,9 +295,9 @@ def test_ctrl_c_keeps_what_is_there() -> None:
 
     with pytest.raises(Interrupted, match="12 finished rows are kept"):
         personas(interrupted, batch_size=4)
-    before = rows("texts/generations.jsonl")
+    before = rows("texts/personas.jsonl")
     assert personas(fn, batch_size=4).complete
-    stored = rows("texts/generations.jsonl")
+    stored = rows("texts/personas.jsonl")
     assert before == stored[:12]
     assert len(stored) == sum(map(len, fn.batches))
 
@@ -360,7 +360,7 @@ def test_a_killed_run_loses_the_batch_under_way_at_most(tmp_path: Path) -> None:
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-c", SCRIPT], cwd=tmp_path, env=environment())
 
-    process, file = start(), tmp_path / "texts" / "generations.jsonl"
+    process, file = start(), tmp_path / "texts" / "personas.jsonl"
     limit = time.monotonic() + LONGEST_S
     while not file.exists() or file.read_bytes().count(b"\n") < 8:
         assert process.poll() is None

@@ -54,6 +54,10 @@ SUBJECTS = {
 NAMED = {"female": "woman", "male": "man", "nonbinary": "non-binary person"}
 
 
+Made = dict[str, Any]
+"""The results of a run, and of those that it makes on its way, by the names of their folders."""
+
+
 def dice(*what: object) -> random.Random:
     """A source of chance that a text seeds: the same under every hash seed."""
     return random.Random(" ".join(map(str, what)))
@@ -120,24 +124,24 @@ def probe_script(
     )
 
 
-def probe(home: Path, *models: str, **options: Any) -> Path:
-    """A run of the first engine; returns its folder."""
-    return bk.probe(*models, watcher=bk.Silent(), **{"jobs": list(JOBS), "out": home, **options}).path
+def probe(home: Path, *models: str, **options: Any) -> bk.ProbeResult:
+    """A run of the first engine."""
+    return bk.probe(*models, watcher=bk.Silent(), **{"jobs": list(JOBS), "out": home, **options})
 
 
-def exact(home: Path) -> Path:
+def exact(home: Path) -> Made:
     """Explicit and implicit prompts, six jobs, three templates each, a debiasing instruction."""
     instructions = [entry["text"] for entry in corpus("occugender/instructions.toml")["instruction"]]
     starts = [*(f"{text}\nQ: " for text in instructions[:3]), "Q: "]
     script = probe_script(home / "exact.jsonl", "exact", starts=starts)
     options = {"study": "occugender-debias", "templates": "1-3", "debiasing_prompts": "3"}
-    return probe(home / "exact", f"m={script}", **options)
+    return {"exact": probe(home / "exact", f"m={script}", **options)}
 
 
-def top_k(home: Path) -> Path:
+def top_k(home: Path) -> Made:
     """Bounds from the seven most probable tokens of a server."""
     with ApiServer(ToyModel(seed=5), Behaviour(top_k=20)) as server:
-        return probe(
+        made = probe(
             home / "top_k",
             f"m=api:toy@{server.url}",
             estimator="top-k",
@@ -146,9 +150,10 @@ def top_k(home: Path) -> Path:
             endpoint_name="toy",
             settings={"k": 7},
         )
+    return {"top_k": made}
 
 
-def sampling(home: Path) -> Path:
+def sampling(home: Path) -> Made:
     """Rounds of five draws, at most fifteen of a cell; some answers name nobody."""
     said = {
         "explicit": (
@@ -173,25 +178,53 @@ def sampling(home: Path) -> Path:
         lines.append({"contains": f"Q: {question}", "texts": [f" {text}" for text in texts]})
     script = write_lines(home / "sampling.jsonl", lines)
     options = {"templates": "1-4", "estimator": "sampling", "samples": 5, "max_samples_per_prompt": 15}
-    return probe(home / "sampling", f"m={script}", **options)
+    return {"sampling": probe(home / "sampling", f"m={script}", **options)}
 
 
-def two_models(home: Path) -> Path:
+def two_models(home: Path) -> Made:
     """Two models in one run."""
     models = [f"{name}={probe_script(home / f'{name}.jsonl', name)}" for name in ("ash", "birch")]
-    return probe(home / "two_models", *models, templates="1-3")
+    return {"two_models": probe(home / "two_models", *models, templates="1-3")}
 
 
-def compared(home: Path) -> Path:
+def compared(home: Path) -> Made:
     """The run of two models beside that of a third, of more jobs, whose intervals are resampled."""
     jobs = (*JOBS, *MORE_JOBS)
     third = f"cedar={probe_script(home / 'cedar.jsonl', 'cedar', jobs=jobs)}"
     settings = {"interval": "bootstrap", "bias_type": "implicit"}
     other = probe(home / "third", third, templates="1-4", jobs=list(jobs), settings=settings)
-    return bk.compare(two_models(home), other, out=home / "compared").path
+    made = two_models(home)
+    result = bk.compare(made["two_models"], other, out=home / "compared")
+    return {"compared": result, **made, "third": other}
 
 
-def dialogue(home: Path) -> Path:
+def clear(home: Path) -> Made:
+    """Two models whose jobs differ little within a group: clear differences, changes and equivalences.
+
+    An instruction moves ash, which leans more for women's jobs than for men's; birch leans nowhere.
+    """
+    jobs = (*JOBS, *MORE_JOBS)
+    instruction = corpus("occugender/instructions.toml")["instruction"][2]["text"]
+    leans = {"ash": {"": (2.6, -0.6), f"{instruction}\n": (1.0, -0.2)}, "birch": {"": (0.0, 0.0)}}
+    specs = []
+    for name, by_start in leans.items():
+        lines = []
+        for start, lean in by_start.items():
+            for bias_type, job, question in questions("occugender/templates.toml", jobs):
+                logit = lean[jobs.index(job) % 6 >= 3] + dice("clear", name, start, question).gauss(0, 0.05)
+                women = 0.9 / (1 + math.exp(-logit))
+                shares = {"female": women, "male": 0.9 - women, "diverse": 0.1}
+                said = {
+                    f" {WORDS[bias_type][group][0]}": math.log(0.5 * part) for group, part in shares.items()
+                }
+                lines.append({"contains": f"{start}Q: {question}", "log_probs": said, "else": -11.5})
+        lines.sort(key=lambda line: -len(line["contains"]))
+        specs.append(f"{name}={write_lines(home / f'{name}.jsonl', lines)}")
+    options = {"study": "occugender-debias", "templates": "1-4", "debiasing_prompts": "3"}
+    return {"clear": probe(home / "clear", *specs, jobs=list(jobs), **options)}
+
+
+def dialogue(home: Path) -> Made:
     """Mattern et al.: plain and in a conversation, with an instruction."""
     instructions = [entry["text"] for entry in corpus("mattern/instructions.toml")["instruction"]]
     talk = corpus("mattern/dialogue.toml")
@@ -205,7 +238,7 @@ def dialogue(home: Path) -> Path:
     script = probe_script(
         home / "dialogue.jsonl", "dialogue", templates="mattern/templates.toml", starts=starts
     )
-    return probe(
+    made = probe(
         home / "dialogue",
         f"m={script}",
         study="mattern",
@@ -213,6 +246,57 @@ def dialogue(home: Path) -> Path:
         bias_type="implicit",
         jobs=list(JOBS[1:5]),
     )
+    return {"dialogue": made}
+
+
+def pairs(home: Path) -> Made:
+    """Two models and sentences of twelve occupations in two languages: one of them without a direction."""
+    sentences = {
+        "en": ("The {} said she won.", "The {} said he won.", "The {} said they won."),
+        "es": ("La {} ganó.", "El {} ganó.", ""),
+    }
+    rows = []
+    for direction, jobs in (("female", (*JOBS[:3], *MORE_JOBS[:3])), ("male", (*JOBS[3:], *MORE_JOBS[3:]))):
+        for job in jobs:
+            for language, (female, male, diverse) in sentences.items():
+                row = {"item": f"{job}, {language}", "stereotype": job, "language": language}
+                row |= {"female": female.format(job), "male": male.format(job)}
+                row |= {"diverse": diverse.format(job)} if job in ("nurse", "pilot") else {}
+                rows.append(row | {"direction": "" if job == "maid" else direction})
+    specs = []
+    for name, lean in (("ash", 1.2), ("birch", 0.1)):
+        said = {}
+        for row in rows:
+            side = {"female": lean, "male": -lean, "": 0.0}[row["direction"]]
+            said[row["female"]] = -40 + side + dice("pair", name, row["female"]).gauss(0, 0.4)
+            said[row["male"]] = -40.0
+            if row.get("diverse"):
+                said[row["diverse"]] = -41.5
+        specs.append(f"{name}={write_lines(home / f'{name}.jsonl', [{'contains': '', 'log_probs': said}])}")
+    return {"pairs": bk.probe(*specs, pairs=rows, out=home / "pairs", watcher=bk.Silent())}
+
+
+def continued(home: Path) -> Made:
+    """Two models whose probabilities stand beside four texts of each prompt."""
+    said = {
+        "explicit": ("Female.", "Male", "I cannot say.", "Unknown", "He or she", "", "Some people"),
+        "implicit": ("She was", "He was", "They were", "I cannot say.", "He or she", "", "People"),
+    }
+    specs = []
+    for name in ("ash", "birch"):
+        lines = []
+        for bias_type, job, question in questions("occugender/templates.toml", JOBS):
+            chance = dice("continued", name, question)
+            weights = (5, 1, 2, 1, 1, 1, 1) if JOBS.index(job) < 3 else (1, 5, 1, 1, 1, 1, 2)
+            line = {
+                "contains": f"Q: {question}",
+                "log_probs": probabilities(name, bias_type, job, f"Q: {question}"),
+                "else": -11.5,
+                "texts": chance.choices(said[bias_type], weights, k=4),
+            }
+            lines.append(line)
+        specs.append(f"{name}={write_lines(home / f'{name}.jsonl', lines)}")
+    return {"continued": probe(home / "continued", *specs, templates="1-2", continuations=4)}
 
 
 # --- engine 2 -----------------------------------------------------------------------------------------
@@ -261,11 +345,11 @@ def write_vectors(path: Path) -> str:
     return f"pretrained:{path}"
 
 
-def personas(home: Path) -> Path:
+def personas(home: Path) -> Made:
     """Two models, four occupations, seven texts of each gender: who is represented and how."""
     models = [f"{name}={persona_script(home / f'texts-{name}.jsonl', name)}" for name in ("ash", "birch")]
     settings = {"vectors": write_vectors(home / "vectors.txt"), "permutations": 19, "batch": 16}
-    return bk.personas(
+    made = bk.personas(
         *models,
         study="gasp-pilot",
         occupations=list(OCCUPATIONS),
@@ -274,10 +358,11 @@ def personas(home: Path) -> Path:
         settings=settings,
         out=home / "personas",
         watcher=bk.Silent(),
-    ).path
+    )
+    return {"personas": made}
 
 
-def both_engines(home: Path) -> Path:
+def both_engines(home: Path) -> Made:
     """The personas beside a probe of the same occupations and models: gaps, tests, changes."""
     specs = [
         f"{name}={probe_script(home / f'jobs-{name}.jsonl', name, jobs=OCCUPATIONS)}"
@@ -291,10 +376,11 @@ def both_engines(home: Path) -> Path:
         templates="1-3",
         prompt_format="raw",
     )
-    return bk.compare(probed, personas(home), out=home / "both_engines").path
+    made = personas(home)
+    return {"both_engines": bk.compare(probed, made["personas"], out=home / "both_engines"), **made}
 
 
-def continuations(home: Path) -> Path:
+def continuations(home: Path) -> Made:
     """Mattern et al. §5.3: free texts with and without an instruction."""
     lines = [
         {
@@ -303,14 +389,15 @@ def continuations(home: Path) -> Path:
         }
         for text in ("Imagine a world", "Assume all genders", "")
     ]
-    return bk.personas(
+    made = bk.personas(
         f"m={write_lines(home / 'continuations.jsonl', lines)}",
         study="mattern-generation",
         occupations="1-3",
         settings={"batch": 6, "debiasing_prompts.select": "1,3", "permutations": 19},
         out=home / "continuations",
         watcher=bk.Silent(),
-    ).path
+    )
+    return {"continuations": made}
 
 
 def texts_at_hand(n: int) -> list[dict[str, str]]:
@@ -331,21 +418,22 @@ def texts_at_hand(n: int) -> list[dict[str, str]]:
     ]
 
 
-def imported(home: Path) -> Path:
+def imported(home: Path) -> Made:
     """Texts at hand with columns of genders and occupations, half held out."""
-    return bk.analyze_texts(
+    made = bk.analyze_texts(
         texts_at_hand(28),
         gender="gender",
         occupation="job",
         settings={"permutations": 19, "vectors": write_vectors(home / "vectors.txt"), "hold_out": 0.5},
         out=home / "imported",
         watcher=bk.Silent(),
-    ).path
+    )
+    return {"imported": made}
 
 
-def own_groups(home: Path) -> Path:
+def own_groups(home: Path) -> Made:
     """Texts at hand whose groups are compared, alone and crossed with gender."""
-    return bk.analyze_texts(
+    made = bk.analyze_texts(
         texts_at_hand(10),
         gender="gender",
         group_col="place",
@@ -353,22 +441,21 @@ def own_groups(home: Path) -> Path:
         settings={"permutations": 19, "vectors": write_vectors(home / "vectors.txt")},
         out=home / "own_groups",
         watcher=bk.Silent(),
-    ).path
+    )
+    return {"own_groups": made}
 
 
-RUNS: Mapping[str, Callable[[Path], Path]] = {
+RUNS: Mapping[str, Callable[[Path], Made]] = {
     "exact": exact,
     "top_k": top_k,
     "sampling": sampling,
     "compared": compared,  # makes two_models and third
+    "clear": clear,
     "dialogue": dialogue,
+    "pairs": pairs,
+    "continued": continued,
     "both_engines": both_engines,  # makes personas
     "continuations": continuations,
     "imported": imported,
     "own_groups": own_groups,
 }
-MADE_WITH: Mapping[str, tuple[str, ...]] = {
-    "compared": ("two_models", "third"),
-    "both_engines": ("personas",),
-}
-"""Runs that another makes on its way, each held to a folder of its own."""

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from biaskit.measures.personas.sampling.design import resolve_design
+from biaskit.measures.personas.design import resolve
 from biaskit.measures.personas.sampling.draws import draw_texts
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.progress import Silent
 from biaskit.records import Prompt
 from biaskit.runs.rows import row_line
 from biaskit.runs.session import Outcome, Session
-from biaskit.study.config import load_personas_study
+from biaskit.study.config import load_as
 
-RUN, ROWS = Path("run"), Path("run/generations.jsonl")
+RUN, ROWS = Path("run"), Path("run/personas.jsonl")
 
 
 class Renders(ScriptedGenerator):
@@ -46,7 +47,7 @@ def start(
     **keys: Any,
 ) -> Outcome:
     keys = {"per_gender": 2, "max_samples": 8, **keys, "occupations.select": occupations}
-    design = resolve_design(load_personas_study("gasp-pilot", keys))
+    design = resolve(load_as(PersonasStudy, "gasp-pilot", keys))
     session: Session[Any] = Session(run, models, opened, Silent(), dry_run=dry_run, reuse=reuse)
     return draw_texts(design, session)
 
@@ -62,7 +63,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def n_rows(run: Path = RUN) -> int:
-    return (run / "generations.jsonl").read_bytes().count(b"\n")
+    return (run / "personas.jsonl").read_bytes().count(b"\n")
 
 
 def renders_otherwise(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:

@@ -14,22 +14,17 @@ from typing import Any
 import pytest
 
 from biaskit.errors import ModelError
-from biaskit.measures.personas.sampling.design import (
-    PersonasDesign,
-    draw_keys,
-    form_for,
-    resolve_design,
-    seed_of,
-    series_of_design,
-)
+from biaskit.measures.personas.design import PersonasDesign, resolve
 from biaskit.measures.personas.sampling.draws import draw_texts
 from biaskit.measures.personas.sampling.rounds import Filling, RoundVerdict, Tally
+from biaskit.measures.personas.sampling.series import draw_keys, form_for, seed_of, series_of_design
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.models.scripted import ScriptedGenerator
 from biaskit.progress import ModelPlan, Silent
 from biaskit.records import Draw, DrawRequest, Failed, ModelIdentity, Plan
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import RowWriter, read_rows, rows_file
-from biaskit.study.config import load_personas_study
+from biaskit.study.config import load_as
 
 WOMAN = "She is well known and her friends like her."
 MAN = "He is well known and his friends like him."
@@ -204,8 +199,8 @@ class Plans(Silent):
 def questions_of(**keys: Any) -> PersonasDesign:
     occupations = keys.pop("occupations", tuple(DRAWN))
     settings = {"occupations.select": occupations, "templates.select": ("persona", "biography")}
-    return resolve_design(
-        load_personas_study("gasp-pilot", {**settings, "per_gender": 5, "max_samples": MOST, **keys})
+    return resolve(
+        load_as(PersonasStudy, "gasp-pilot", {**settings, "per_gender": 5, "max_samples": MOST, **keys})
     )
 
 
@@ -557,7 +552,7 @@ def test_a_plan_says_what_prompt_the_model_refuses(tmp_path: Path) -> None:
 
 
 def test_the_plan_names_the_form_that_the_models_tuning_asks_for() -> None:
-    study = load_personas_study("gasp-pilot", {})
+    study = load_as(PersonasStudy, "gasp-pilot", {})
     forms = {
         tuning: form_for(study, Unruly(tuning=tuning).identity) for tuning in ("base", "instruct", "unknown")
     }

@@ -34,8 +34,11 @@ from fakes.personas_runs import (
 
 import biaskit
 from biaskit.errors import StudyError
+from biaskit.measures.personas.command import PersonasResult, personas
+from biaskit.measures.personas.design import read
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
-from biaskit.measures.personas.sampling.stored_design import read_design
+from biaskit.measures.personas.own_texts import analyze_texts
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import associate_gender
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments, read_documents
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
@@ -43,11 +46,8 @@ from biaskit.records import GENDERS
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.rows import row_line
 from biaskit.runs.store import read_rows
-from biaskit.study.keys import VARIANTS
 from biaskit.tables.reasons import NOT_ENGLISH
 from biaskit.workflow.analyze import analyse, merge
-from biaskit.workflow.own_texts import analyze_texts
-from biaskit.workflow.personas import PersonasResult, personas
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -104,11 +104,11 @@ def analysis(run: Path) -> dict[str, Any]:
 
 
 def stored(run: Path) -> list[dict[str, Any]]:
-    return list(read_rows(run / "generations.jsonl"))
+    return list(read_rows(run / "personas.jsonl"))
 
 
 def store(run: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    (run / "generations.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), encoding="ascii")
+    (run / "personas.jsonl").write_text("".join(row_line(row) + "\n" for row in rows), encoding="ascii")
 
 
 def named_texts(n: int = 6, occupations: Sequence[str] = ("nurse", "cook")) -> list[dict[str, str]]:
@@ -283,8 +283,8 @@ def documents_of(
     run: Path, **overrides: Any
 ) -> tuple[TextDocuments, dict[tuple[str, str, str], TextComparison]]:
     manifest = read_manifest(run)
-    design = read_design(manifest["resolved"], overrides)
-    documents = read_documents(design, manifest["models"], read_rows(run / "generations.jsonl"))
+    design = read(manifest["resolved"], overrides)
+    documents = read_documents(design, manifest["models"], read_rows(run / "personas.jsonl"))
     return documents, {found.key: found for found in text_comparisons(documents, design.study)}
 
 
@@ -560,7 +560,7 @@ def test_the_released_variant_switches_its_keys_and_no_other(small: Path, quick:
     assert {"variant": "released", **SWITCHED} == {
         name: value for name, value in released.items() if value != before[name]
     }
-    assert dict(VARIANTS["released"]) == SWITCHED
+    assert dict(PersonasStudy.variants["released"]) == SWITCHED
     signature = analysis(small)["signature"]
     for name, value in {"variant": "released", **SWITCHED}.items():
         assert f"| {name}={value} |" in signature

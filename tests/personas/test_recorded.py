@@ -12,13 +12,13 @@ from places import GOLDEN, ROOT
 
 from biaskit.common.files import data_dir
 from biaskit.errors import RunError, UsageError
+from biaskit.measures.personas.label import label
+from biaskit.measures.personas.recordings import recorded_run
 from biaskit.progress import Silent
 from biaskit.report.render.text import render_text
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows
 from biaskit.workflow.analyze import analyse, load, result_of
-from biaskit.workflow.label import label
-from biaskit.workflow.recordings import recorded_run
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_shipped_files_are_small_and_hold_no_path() -> None:
-    packed = FOLDER / "generations.jsonl.gz"
+    packed = FOLDER / "personas.jsonl.gz"
     assert packed.stat().st_size < 2_000_000
     manifest = (FOLDER / "manifest.json").read_text(encoding="ascii")
     assert "/home" not in manifest
@@ -44,8 +44,8 @@ def test_the_shipped_files_are_small_and_hold_no_path() -> None:
 
 
 def test_rows_are_copied_as_they_are(run: Path) -> None:
-    copied = {row["key"]: row for row in read_rows(run / "generations.jsonl")}
-    shipped = {row["key"]: row for row in read_rows(FOLDER / "generations.jsonl.gz")}
+    copied = {row["key"]: row for row in read_rows(run / "personas.jsonl")}
+    shipped = {row["key"]: row for row in read_rows(FOLDER / "personas.jsonl.gz")}
     assert shipped == copied
     assert len(shipped) > 3000
     assert max(row["n_tokens"] for row in shipped.values()) <= 120

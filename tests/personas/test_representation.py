@@ -200,7 +200,7 @@ def test_rows_by_hand() -> None:
     assert pytest.approx(math.sqrt(0.6 * 0.4 / 4 + 1 / 3 * 2 / 3 / 2) / 2, abs=CLOSE) == both["se"]
     expected = mean_of_proportions([proportion(3, 5), proportion(1, 3)]).ci95
     assert expected == (both["ci_low"], both["ci_high"])
-    assert (0.868, 2024, None) == tuple(both.values())[-3:]
+    assert (0.868, 2024, None) == (both["labour_female_share"], both["labour_year"], both["reason"])
 
 
 def test_filling_until_both_are_there_does_not_move_the_share() -> None:

@@ -13,11 +13,12 @@ from scipy import stats
 from biaskit.common.files import data_dir
 from biaskit.corpora.loaders import load_items
 from biaskit.corpora.variance import TextVariance, load_text_variance
+from biaskit.measures.personas.design import resolve
 from biaskit.measures.personas.power import paired_design, plan_sentence
-from biaskit.measures.personas.sampling.design import resolve_design
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import associate_answer
 from biaskit.stats.power import smallest_difference
-from biaskit.study.config import load_personas_study
+from biaskit.study.config import load_as
 
 N_RUNS = 3_000
 BATCH = 300
@@ -43,14 +44,14 @@ def test_the_promised_difference_from_labour_statistics_is_found_in_four_runs_of
 
 
 def test_a_study_is_as_large_as_it_is_asked() -> None:
-    pilot = resolve_design(load_personas_study("gasp-pilot"))
+    pilot = resolve(load_as(PersonasStudy, "gasp-pilot"))
     assert 1 == plan_sentence(pilot).count("workforce: 24 points (8 occupations; variance: ")
-    one = resolve_design(load_personas_study("gasp-pilot", {"occupations.select": "nurse"}))
+    one = resolve(load_as(PersonasStudy, "gasp-pilot", {"occupations.select": "nurse"}))
     assert "cannot be estimated from another model's variance, fewer than 5 occup" in plan_sentence(one)
 
 
 def test_shipped_variances_of_texts_are_those_of_the_recorded_ones() -> None:
-    packed = data_dir("corpora") / "recorded" / "demo-base" / "generations.jsonl.gz"
+    packed = data_dir("corpora") / "recorded" / "demo-base" / "personas.jsonl.gz"
     genders: dict[tuple[str, str], list[str | None]] = {}
     for line in gzip.decompress(packed.read_bytes()).splitlines():
         row = json.loads(line)

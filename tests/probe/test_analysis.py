@@ -11,9 +11,9 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import RunError
+from biaskit.measures.probe.command import probe
 from biaskit.runs.rows import row_line
 from biaskit.workflow.analyze import analyse
-from biaskit.workflow.probe import probe
 
 Row = dict[str, Any]
 ASKED = {"jobs": ["nurse", "plumber"], "templates": "1-2"}

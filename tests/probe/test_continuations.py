@@ -12,11 +12,12 @@ import pytest
 
 import biaskit as bk
 from biaskit.measures.probe.answers import AnswersOfRun, outcome_rows
-from biaskit.measures.probe.design import ProbeDesign, resolve_design
+from biaskit.measures.probe.design import ProbeDesign, resolve
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import Cell
 from biaskit.runs.rows import row_line
 from biaskit.stats.proportions import wilson
-from biaskit.study.config import load_probe_study
+from biaskit.study.config import load_as
 from biaskit.tables.io import read_table_rows
 from biaskit.workflow.analyze import analyse
 
@@ -157,7 +158,7 @@ def test_what_a_server_withheld_declines(tmp_path: Path) -> None:
 
 def asked_of(n_jobs: int) -> ProbeDesign:
     jobs = {"jobs.select": f"1-{n_jobs},21-{20 + n_jobs}", "bias_type": "explicit"}
-    return resolve_design(load_probe_study("occugender", jobs))
+    return resolve(load_as(ProbeStudy, "occugender", jobs))
 
 
 def answers_of(design: ProbeDesign, rng: np.random.Generator, n: int = 5) -> AnswersOfRun:

@@ -13,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import ROOT
 
+from biaskit.corpora.prompts import fill
 from biaskit.errors import StudyError
-from biaskit.measures.probe.design import MOST_CELLS, ProbeDesign, cell_key, cells, fill, resolve_design
+from biaskit.measures.probe.design import MOST_CELLS, ProbeDesign, resolve
+from biaskit.measures.probe.prompts import cell_key, cells
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import Cell, Expression, Item, Prompt, PromptForm
-from biaskit.study.config import load_probe_study, load_study
+from biaskit.study.config import load_as, load_study
 
 FINGERPRINT = "0" * 64
 FORMS: tuple[PromptForm, ...] = ("raw", "chat-prefill", "chat-continue")
@@ -37,9 +40,7 @@ NO_BIAS = "Imagine a world with no bias regarding gender."
 
 def design(study: str = "occugender", **overrides: Any) -> ProbeDesign:
     """A resolved study; `__` stands for the dot of a key."""
-    return resolve_design(
-        load_study(study, {key.replace("__", "."): value for key, value in overrides.items()})
-    )
+    return resolve(load_study(study, {key.replace("__", "."): value for key, value in overrides.items()}))
 
 
 def prompt_of(
@@ -411,8 +412,8 @@ def test_two_sets_of_one_file_go_to_the_two_kinds_of_templates(tmp_path: Path) -
     """The example of howto/own-items."""
     text = (ROOT / "docs/howto/own-items.md").read_text("utf-8")
     (tmp_path / "sets.toml").write_text(text.partition("```toml\n")[2].partition("```")[0], "utf-8")
-    study = load_probe_study("occugender", {"target_words.source": str(tmp_path / "sets.toml")})
-    listed = resolve_design(study).expressions
+    study = load_as(ProbeStudy, "occugender", {"target_words.source": str(tmp_path / "sets.toml")})
+    listed = resolve(study).expressions
     assert {"Woman", "woman", "Female", "female", "Man", "man", "Male", "male"} == {
         e.text for e in listed["explicit", 1]
     }

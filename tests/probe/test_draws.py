@@ -14,15 +14,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from biaskit.measures.probe.analysis import analyse_probe_rows
-from biaskit.measures.probe.design import ProbeDesign, resolve_design
+from biaskit.measures.probe.analysis import tables
+from biaskit.measures.probe.design import ProbeDesign, resolve
 from biaskit.measures.probe.scoring import score_cells
 from biaskit.measures.probe.shares.cells import cell_shares
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.scripted import ScriptedScorer
 from biaskit.records import Cell, Estimator, LogProb, PromptForm, Scored, ScoreRequest
 from biaskit.runs.session import Session
 from biaskit.stats.proportions import se_of_mean
-from biaskit.study.config import load_probe_study
+from biaskit.study.config import load_as
 from biaskit.tables.io import read_table_rows
 
 CELL = Cell("api", "explicit", 1, "nurse", "female-dominated", None, 0, "plain", "raw")
@@ -152,14 +153,14 @@ SMALL |= {"max_samples_per_prompt": 10}  # one round, so that a cell has one mat
 
 def design(**more: Any) -> ProbeDesign:
     chosen = {name.replace("__", "."): value for name, value in more.items()}
-    return resolve_design(load_probe_study("occugender", {**SMALL, **chosen}))
+    return resolve(load_as(ProbeStudy, "occugender", {**SMALL, **chosen}))
 
 
 def run_of(folder: Path, *labels: str) -> tuple[Path, list[str]]:
     asked = design()
     models = {label: f"scripted:{label}" for label in labels}
     score_cells(asked, Session(folder, models, lambda label, *_: degraded(label)))
-    return folder, analyse_probe_rows(folder).write()
+    return folder, tables(folder).write()
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,13 @@ from biaskit.compare.probe import answers_of, pair_rows
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.corpora.loaders import load_templates
 from biaskit.measures.probe.answers import AnswersOfRun, outcome_rows
-from biaskit.measures.probe.design import product, resolve_design
+from biaskit.measures.probe.design import read, resolve
 from biaskit.measures.probe.effects import tables
-from biaskit.measures.probe.stored_design import describe_design, read_design
+from biaskit.measures.probe.prompts import product
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.records import Cell, CellShares
 from biaskit.stats.proportions import se_of_mean
-from biaskit.study.config import load_probe_study
+from biaskit.study.config import load_as
 
 GROUPS = ("male", "female", "diverse")
 JOBS = {f"w{i}": "female-dominated" for i in range(4)} | {f"m{i}": "male-dominated" for i in range(3)}
@@ -150,7 +151,7 @@ def test_models_are_compared_frame_by_frame() -> None:
 
 def test_answers_of_a_frame_add_up_and_its_shares_are_a_mean() -> None:
     keys = {"jobs.select": "1-2", "templates.select": "1-3,11", "bias_type": "explicit"}
-    design = resolve_design(load_probe_study("wording", keys))
+    design = resolve(load_as(ProbeStudy, "wording", keys))
     answers, cells = AnswersOfRun(design), [cell for cell, *_ in product(design, "m", "raw")]
     for cell in cells:
         n = {1: 1, 2: 2, 3: 4, 11: 1}[cell.template_id]
@@ -188,9 +189,9 @@ def test_each_shipped_frame_has_ten_wordings(bias_type: str) -> None:
 
 @pytest.mark.parametrize("study", ["framing", "wording", "mattern"])
 def test_a_stored_design_is_read_back_as_it_was(study: str) -> None:
-    design = resolve_design(load_probe_study(study))
-    stored = json.loads(json.dumps(describe_design(design)))
-    assert read_design(stored).frames == design.frames
-    assert [asdict(t) for t in read_design(stored).templates] == [asdict(t) for t in design.templates]
-    assert describe_design(read_design(stored))["digest"] == stored["digest"]
+    design = resolve(load_as(ProbeStudy, study))
+    stored = json.loads(json.dumps(design.describe()))
+    assert read(stored).frames == design.frames
+    assert [asdict(t) for t in read(stored).templates] == [asdict(t) for t in design.templates]
+    assert read(stored).describe()["digest"] == stored["digest"]
     assert ("frame" in stored["templates"][0]) == (study != "mattern")

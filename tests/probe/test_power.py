@@ -9,7 +9,7 @@ import pytest
 
 from biaskit.corpora.variance import load_cell_variance, load_text_variance
 from biaskit.errors import CorpusError
-from biaskit.measures.probe.design import resolve_design
+from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.power import (
     Shown,
     matched_draws,
@@ -17,7 +17,8 @@ from biaskit.measures.probe.power import (
     smallest_shown,
     variance_of_group,
 )
-from biaskit.study.config import load_probe_study
+from biaskit.measures.probe.study import ProbeStudy
+from biaskit.study.config import load_as
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_more_draws_bring_less_noise_and_few_that_match_no_verdict() -> None:
 def test_the_plan_says_what_a_design_shows(
     study: str, keys: dict[str, str], estimator: Any, said: str
 ) -> None:
-    design = resolve_design(load_probe_study(study, keys))
+    design = resolve(load_as(ProbeStudy, study, keys))
     draws = 10 if estimator == "sampling" else None
     assert said in plan_sentence(design, estimator, draws, of_demo=estimator == "exact")
 

@@ -20,7 +20,7 @@ import pytest
 from fakes.killed import LONGEST_S, Command, environment, tables
 from needs import missing, require_demo_base, require_torch
 
-from biaskit.measures.probe.design import resolve_design
+from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.models.options import LocalOptions
 from biaskit.models.spec import open_scorer
@@ -73,7 +73,7 @@ def planned_batches(command: Command) -> list[set[str]]:
     chosen = {names[option]: value for option, value in options.items() if option in names}
     with contextlib.chdir(command.folder):
         scorer = open_scorer(spec, label=label or spec, local=LocalOptions(batch_size=BATCH))
-        design = resolve_design(load_study("occugender", chosen))
+        design = resolve(load_study("occugender", chosen))
         asked = PlannedCells(design, label or spec, "raw", scorer.identity.fingerprint)
         return [{request.key for request in batch} for batch in scorer.plan_scores(asked.requests).batches]
 

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 import biaskit as bk
 from biaskit.common.sequences import Computed, cut
 from biaskit.measures.probe import requests
-from biaskit.measures.probe.design import build_prompt, cell_key, cells, resolve_design
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.prompts import build_prompt, cell_key, cells
 from biaskit.measures.probe.requests import PlannedCells
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.progress import ModelPlan
 from biaskit.records import as_record
-from biaskit.study.config import load_probe_study
+from biaskit.study.config import load_as
 
 STUDIES = {
     "occugender": {},
@@ -30,7 +32,7 @@ STUDIES = {
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_planned_cells_are_those_of_the_product_with_their_keys(name: str) -> None:
-    design = resolve_design(load_probe_study(name, STUDIES[name]))
+    design = resolve(load_as(ProbeStudy, name, STUDIES[name]))
     found = PlannedCells(design, "m", "chat-prefill", "f" * 64)
     expected = [
         (c, p, cell_key(c, p, e, "f" * 64, design.study)) for c, p, e in cells(design, "m", "chat-prefill")
@@ -53,7 +55,7 @@ def test_planned_cells_are_those_of_the_product_with_their_keys(name: str) -> No
     ],
 )
 def test_a_row_of_another_question_has_no_place(change: dict[str, Any]) -> None:
-    found = PlannedCells(resolve_design(load_probe_study("occugender")), "m", "chat-prefill", "f" * 64)
+    found = PlannedCells(resolve(load_as(ProbeStudy, "occugender")), "m", "chat-prefill", "f" * 64)
     row = as_record(found.cells[7])
     assert 7 == found.place_of(row)
     with pytest.raises(LookupError):

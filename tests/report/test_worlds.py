@@ -25,14 +25,15 @@ from fakes.worlds import (
 from places import BENCHMARKS, module_of
 
 import biaskit as bk
-from biaskit.measures.probe.design import resolve_design
+from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.requests import PlannedCells
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.counting import SampledScorer
 from biaskit.records import ScoreRequest
 from biaskit.report.findings import Finding
 from biaskit.runs.store import read_rows
 from biaskit.stats.verdict import is_judged
-from biaskit.study.config import load_probe_study
+from biaskit.study.config import load_as
 from biaskit.tables.io import read_table_rows
 from biaskit.tables.quantities import OUTCOME_SHARE
 from biaskit.tables.query import contrast_of
@@ -45,8 +46,8 @@ TINY = ProbeKind(jobs=2, templates=2)
 
 
 def requests_of(world: ProbeWorld, folder: Path) -> tuple[ScoreRequest, ...]:
-    study = load_probe_study(str(world.write(folder)), {})
-    return PlannedCells(resolve_design(study), "model0", "raw", "f").requests
+    study = load_as(ProbeStudy, str(world.write(folder)), {})
+    return PlannedCells(resolve(study), "model0", "raw", "f").requests
 
 
 # --- the worlds' models stand for real ones --------------------------------------------------------------

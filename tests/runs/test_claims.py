@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from places import ROOT
 
-from biaskit.measures.personas.sampling.design import resolve_design as resolve_texts
-from biaskit.measures.personas.sampling.stored_design import describe_design as describe_texts
-from biaskit.measures.probe.design import resolve_design
-from biaskit.measures.probe.stored_design import describe_design
+from biaskit.measures.personas.design import resolve as resolve_texts
+from biaskit.measures.personas.study import PersonasStudy
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.runs.claims import DEBIASING, GASP, MATTERN, OCCUGENDER, Claim, claims_of, papers_of, summary_of
-from biaskit.study.config import load_personas_study, load_probe_study
+from biaskit.study.config import load_as
 
 JOBS, TEMPLATES = ROOT / "corpora/occugender/jobs.csv", ROOT / "corpora/occugender/templates.toml"
 EXPLICIT, IMPLICIT = OCCUGENDER["explicit"], OCCUGENDER["implicit"]
@@ -25,15 +25,15 @@ Resolved = dict[str, Any]
 def asked(study: str, **keys: Any) -> Resolved:
     """What a manifest holds of a study of the probe; `__` stands for the dot of a key."""
     settings = {name.replace("__", "."): value for name, value in keys.items()}
-    design = resolve_design(load_probe_study(study, settings))
-    found: Resolved = json.loads(json.dumps(describe_design(design)))
+    design = resolve(load_as(ProbeStudy, study, settings))
+    found: Resolved = json.loads(json.dumps(design.describe()))
     return found
 
 
 def texts(study: str, **keys: Any) -> Resolved:
     settings = {name.replace("__", "."): value for name, value in keys.items()}
     found: Resolved = json.loads(
-        json.dumps(describe_texts(resolve_texts(load_personas_study(study, settings))))
+        json.dumps(resolve_texts(load_as(PersonasStudy, study, settings)).describe())
     )
     return found
 
@@ -85,7 +85,7 @@ def changed(path: Path, tmp_path: Path, change: Callable[[str], str]) -> str:
 
 
 def test_a_studys_line_is_said_of_the_whole_of_it_alone() -> None:
-    whole = str(load_probe_study("occugender").summary)
+    whole = str(load_as(ProbeStudy, "occugender").summary)
     assert whole == summary_of(asked("occugender"))
     assert "" == summary_of(asked("occugender", jobs__select="nurse"))
     assert "mine" == summary_of(asked("occugender", name="own", summary="mine"))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from biaskit.errors import RunError
+from biaskit.measures.probe.command import probe
 from biaskit.runs.collection import gather
 from biaskit.tables.io import read_table_rows
-from biaskit.workflow.probe import probe
 
 SMALL: dict[str, Any] = {"jobs": "nurse,mechanic,cook", "templates": "1-2", "study": "gasp-occupations"}
 

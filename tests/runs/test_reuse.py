@@ -23,7 +23,7 @@ import biaskit
 pytestmark = pytest.mark.reuse
 
 ENGINES = ("probe", "personas")
-ROWS = {"probe": "probe.jsonl", "personas": "generations.jsonl"}
+ROWS = {"probe": "probe.jsonl", "personas": "personas.jsonl"}
 ITEMS = {"probe": "--jobs", "personas": "--occupations"}
 QUICK = {
     "probe": ("--templates", "1-2"),

@@ -46,7 +46,7 @@ def render_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 ENGINES = [
     (probe, "probe.jsonl", "nurse", "explicit template 1, job 'nurse'"),
-    (personas, "generations.jsonl", "nurse", "nurse"),
+    (personas, "personas.jsonl", "nurse", "nurse"),
 ]
 
 

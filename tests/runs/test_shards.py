@@ -128,7 +128,7 @@ def test_a_shard_plans_asks_and_counts_its_own_cells(cli: Cli) -> None:
 def test_the_texts_of_an_occupation_stay_in_one_shard(cli: Cli) -> None:
     seen = []
     for folder in shards(cli, PERSONAS, 3):
-        seen.append({row["occupation"] for row in rows(folder, "generations.jsonl").values()})
+        seen.append({row["occupation"] for row in rows(folder, "personas.jsonl").values()})
         assert not Path(folder, "tables").exists()
     assert [1, 1, 2] == sorted(map(len, seen))
     assert {"nurse", "mechanic", "cook", "teacher"} == set.union(*seen)
@@ -158,7 +158,7 @@ def test_a_folder_holds_one_shard(cli: Cli, other: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "name", "n"), [(PROBE, "probe.jsonl", 4), (PERSONAS, "generations.jsonl", 3)]
+    ("command", "name", "n"), [(PROBE, "probe.jsonl", 4), (PERSONAS, "personas.jsonl", 3)]
 )
 def test_shards_together_are_the_unbroken_run(cli: Cli, command: Sequence[str], name: str, n: int) -> None:
     assert 0 == cli(*command, "--out", "unbroken").code
@@ -234,7 +234,7 @@ LONG_PROBE = ("probe", "m=scripted:m.jsonl", "--jobs", "1-20", "--batch-size", "
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("command", "name"),
-    [(LONG_PROBE, "probe.jsonl"), (PERSONAS, "generations.jsonl")],
+    [(LONG_PROBE, "probe.jsonl"), (PERSONAS, "personas.jsonl")],
     ids=["probe", "personas"],
 )
 def test_three_shards_each_killed_and_resumed_are_the_unbroken_run(

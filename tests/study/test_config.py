@@ -10,20 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
-from biaskit.measures.personas.sampling.design import n_series
-from biaskit.measures.personas.sampling.design import resolve_design as resolve_personas
-from biaskit.measures.probe.design import resolve_design
+from biaskit.measurement import measurement
+from biaskit.measures.personas.design import resolve as resolve_personas
+from biaskit.measures.personas.study import PersonasStudy
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.study import ProbeStudy
+from biaskit.runs.start import list_override
 from biaskit.study.config import (
     describe_keys,
     is_path,
-    load_personas_study,
+    load_as,
     load_study,
     parse_setting,
     select,
     study_names,
 )
-from biaskit.study.keys import ANALYSIS_KEYS, STUDIES, PersonasStudy, ProbeStudy
-from biaskit.workflow.calls import list_override
 
 # Jobs x templates x (instructions and none) x settings.
 N_CELLS = {
@@ -82,26 +83,26 @@ def test_these_studies_are_shipped() -> None:
 
 @pytest.mark.parametrize("name", N_SERIES)
 def test_a_shipped_study_draws_its_series(name: str) -> None:
-    assert N_SERIES[name] == n_series(resolve_personas(load_personas_study(name)))
+    assert N_SERIES[name] == resolve_personas(load_as(PersonasStudy, name)).n_series
 
 
 @pytest.mark.parametrize("name", N_CELLS)
 def test_a_shipped_study_asks_its_full_product(name: str) -> None:
-    assert N_CELLS[name] == resolve_design(load_study(name)).n_cells
+    assert N_CELLS[name] == resolve(load_study(name)).n_cells
 
 
 def test_only_debias_and_mattern_run_instructions_and_only_mattern_a_dialogue() -> None:
-    asked = {name: resolve_design(load_study(name)) for name in N_CELLS}
+    asked = {name: resolve(load_study(name)) for name in N_CELLS}
     assert {"occugender-debias", "mattern"} == {n for n, q in asked.items() if len(q.instructions) > 1}
     assert {"mattern"} == {n for n, q in asked.items() if "dialogue" in q.settings}
 
 
 def test_matterns_levels_are_pairs_of_instructions() -> None:
-    assert {"high": (1, 2), "medium": (3, 4), "low": (5, 6)} == resolve_design(load_study("mattern")).levels
+    assert {"high": (1, 2), "medium": (3, 4), "low": (5, 6)} == resolve(load_study("mattern")).levels
 
 
 def test_matterns_fourth_prompt_is_followed_by_object_pronouns() -> None:
-    asked = resolve_design(load_study("mattern"))
+    asked = resolve(load_study("mattern"))
     found = {key: {e.text for e in listed} for key, listed in asked.expressions.items()}
     assert {"He", "he", "She", "she", "They", "they"} == found["implicit", 1] == found["implicit", 2]
     assert {"him", "Him", "her", "Her", "them", "Them"} == found["implicit", 3]
@@ -196,7 +197,7 @@ def test_an_option_replaces_a_key_and_leaves_its_neighbours() -> None:
 
 def test_the_lists_of_a_study_file_lie_beside_it(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
-    asked = resolve_design(load_study(str(own)))
+    asked = resolve(load_study(str(own)))
     assert ["baker", "miller"] == [item.name for item in asked.items]
 
 
@@ -208,7 +209,7 @@ def test_a_path_on_the_command_line_is_relative_to_the_current_folder(
     (elsewhere / "mine.csv").write_text("item,group\nsmith,all\n", encoding="utf-8")
     monkeypatch.chdir(elsewhere)
     study = load_study(str(own), list_override("jobs", "mine.csv"))
-    assert ["smith"] == [item.name for item in resolve_design(study).items]
+    assert ["smith"] == [item.name for item in resolve(study).items]
 
 
 # --- --set ------------------------------------------------------------------------------------------
@@ -266,8 +267,8 @@ def test_every_key_has_a_description_and_can_be_set_to_its_default(study: str, m
 
 @pytest.mark.parametrize("engine", ["probe", "personas"])
 def test_the_analysis_keys_are_keys(engine: str) -> None:
-    known = {key.split(".")[0] for key, _, _ in describe_keys(STUDIES[engine])}
-    assert known >= ANALYSIS_KEYS[engine]
+    known = {key.split(".")[0] for key, _, _ in describe_keys(measurement(engine).study)}
+    assert known >= measurement(engine).study.analysis_keys
 
 
 # --- list options -----------------------------------------------------------------------------------
@@ -353,14 +354,14 @@ def test_names_choose_from_the_list() -> None:
 
 @pytest.mark.parametrize("name", ["fields-of-study", "gasp-occupations"])
 def test_a_study_without_instructions_can_be_asked_for_none(name: str) -> None:
-    asked = resolve_design(load_study(name, list_override("debiasing_prompts", "none")))
+    asked = resolve(load_study(name, list_override("debiasing_prompts", "none")))
     assert (None,) == asked.instructions
 
 
 def test_a_study_without_instructions_takes_a_file_of_them(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("Be fair.\n", encoding="utf-8")
-    asked = resolve_design(load_study("fields-of-study", list_override("debiasing_prompts", str(file))))
+    asked = resolve(load_study("fields-of-study", list_override("debiasing_prompts", str(file))))
     assert [None, "Be fair."] == [i and i.text for i in asked.instructions]
 
 
@@ -368,7 +369,7 @@ def test_a_study_without_instructions_takes_a_file_of_them(tmp_path: Path) -> No
 
 
 def resolved_with(**overrides: Any) -> None:
-    resolve_design(load_study("occugender", {key.replace("__", "."): v for key, v in overrides.items()}))
+    resolve(load_study("occugender", {key.replace("__", "."): v for key, v in overrides.items()}))
 
 
 def test_a_contrast_must_name_two_groups_of_the_study() -> None:
@@ -393,7 +394,7 @@ def test_a_study_of_nothing_is_an_error() -> None:
 def test_a_study_whose_set_lacks_female_or_male_contrasts_its_first_two_groups(tmp_path: Path) -> None:
     file = tmp_path / "faiths.toml"
     file.write_text('[groups]\nzen = ["Zen"]\nsufi = ["Sufi"]\nfemale = ["She"]\n', encoding="utf-8")
-    asked = resolve_design(load_study("occugender", {"target_words.source": str(file)}))
+    asked = resolve(load_study("occugender", {"target_words.source": str(file)}))
     assert (("zen", "sufi", "female"), ("zen", "sufi")) == (asked.groups, asked.contrast)
 
 

@@ -148,11 +148,11 @@ def test_texts_give_the_rows_and_tables_of_a_live_run(cli: Cli, server: ApiServe
     for _ in range(6):  # one round, or more where the toy model happens to write of people
         lines = written(cli, server, *how, engine="personas")
         # The key of the row itself.
-        assert {line["custom_id"] for line in lines} <= rows("live", "generations.jsonl").keys()
+        assert {line["custom_id"] for line in lines} <= rows("live", "personas.jsonl").keys()
         answers = write("a.jsonl", [answered(server, line) for line in lines])
         if "all requests are answered" in shown(cli("import", "batch", answers)).lower():
             break
-    assert rows("live", "generations.jsonl") == rows("batch", "generations.jsonl")
+    assert rows("live", "personas.jsonl") == rows("batch", "personas.jsonl")
     assert 0 == cli("analyze", "batch").code
     assert tables("live") == tables("batch")
 

@@ -13,9 +13,9 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import BiaskitError
+from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.workflow.analyze import analyse
-from biaskit.workflow.own_texts import analyze_texts
 
 RACES = {
     "White": "tall blue mild pale quick fair",

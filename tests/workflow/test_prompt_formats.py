@@ -17,11 +17,13 @@ from fakes.tiny_models import CHAT_TEMPLATE, Tiny
 
 import biaskit as bk
 from biaskit.exchange.card import card
-from biaskit.measures.probe.design import build_prompt, resolve_design
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.prompt_formats import INSTRUCTIONS, PromptFormatsResult, _places
+from biaskit.measures.probe.prompts import build_prompt
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.report.findings import cannot_show
 from biaskit.runs.manifest import read_manifest
-from biaskit.study.config import load_probe_study
-from biaskit.workflow.prompt_formats import INSTRUCTIONS, PromptFormatsResult, _places
+from biaskit.study.config import load_as
 from biaskit.workflow.report import stored_content
 
 Models = Callable[..., Tiny]
@@ -48,7 +50,7 @@ def test_every_way_is_asked_and_the_best_stands_first(chat: Tiny) -> None:
 
 def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
     found = bk.prompt_formats(f"hf:{chat.folder}", prompts=2)
-    design = resolve_design(load_probe_study("occugender", {}))
+    design = resolve(load_as(ProbeStudy, "occugender", {}))
     coverage = []
     for place in _places(design, 2):
         template, item = design.templates[place // len(design.items)], design.items[place % len(design.items)]
@@ -72,14 +74,14 @@ def test_coverage_is_that_of_plain_forwards(chat: Tiny) -> None:
 
 
 def test_cells_are_spread_over_templates_jobs_and_groups() -> None:
-    design = resolve_design(load_probe_study("occugender", {}))
+    design = resolve(load_as(ProbeStudy, "occugender", {}))
     n_jobs = len(design.items)
     chosen = _places(design, 20)
     assert 40 == len(chosen) == len(set(chosen))
     explicit = [p for p in chosen if design.templates[p // n_jobs].bias_type == "explicit"]
     assert 20 == len({p // n_jobs for p in explicit}) == len({p % n_jobs for p in explicit})
     assert {10} == set(Counter(design.items[p % n_jobs].group for p in explicit).values())
-    one = resolve_design(load_probe_study("occugender", {"jobs.select": "nurse", "templates.select": "1-2"}))
+    one = resolve(load_as(ProbeStudy, "occugender", {"jobs.select": "nurse", "templates.select": "1-2"}))
     assert 4 == len(_places(one, 20))
 
 
@@ -170,7 +172,7 @@ def test_a_chat_model_hears_of_a_better_form_for_each_bias_type(
         for form, value in held.items()
     ]
     monkeypatch.setattr(
-        import_module("biaskit.workflow.prompt_formats"), "coverage_by_form", lambda *_: iter(rows)
+        import_module("biaskit.measures.probe.prompt_formats"), "coverage_by_form", lambda *_: iter(rows)
     )
     watcher = Notes()
     asked: dict[str, Any] = {**SMALL, "out": tmp_path / "run"}

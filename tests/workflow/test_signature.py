@@ -15,13 +15,15 @@ import pytest
 
 from biaskit.corpora.loaders import load_items
 from biaskit.errors import RunError
+from biaskit.measures.personas.calibrate import calibrate
+from biaskit.measures.personas.command import personas
+from biaskit.measures.personas.own_texts import analyze_texts
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.vectors import training
-from biaskit.study.keys import DISPLAY_KEYS, PERSONAS_ANALYSIS_KEYS, PROBE_ANALYSIS_KEYS
+from biaskit.measures.probe.command import probe
+from biaskit.measures.probe.study import ProbeStudy
+from biaskit.study.keys import DISPLAY_KEYS
 from biaskit.workflow.analyze import analyse
-from biaskit.workflow.calibrate import calibrate
-from biaskit.workflow.own_texts import analyze_texts
-from biaskit.workflow.personas import personas
-from biaskit.workflow.probe import probe
 
 Made = tuple[dict[str, bytes], str]
 
@@ -94,7 +96,7 @@ def probed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_analysis_key_of_the_prober_is_looked_at() -> None:
-    assert PROBE_ANALYSIS_KEYS == {*PROBE, *STATED_ALWAYS, "skip_bad_lines"} | DISPLAY_KEYS
+    assert ProbeStudy.analysis_keys == {*PROBE, *STATED_ALWAYS, "skip_bad_lines"} | DISPLAY_KEYS
 
 
 @pytest.mark.parametrize("key", PROBE)
@@ -122,7 +124,7 @@ def test_titles_and_the_page_change_neither_a_table_nor_the_signature(probed: Pa
 
 
 def test_rows_that_were_left_out_are_in_the_signature(probed: Path, texts: Path, tmp_path: Path) -> None:
-    for run, name in ((probed, "probe.jsonl"), (texts, "generations.jsonl")):
+    for run, name in ((probed, "probe.jsonl"), (texts, "personas.jsonl")):
         torn = Path(shutil.copytree(run, tmp_path / name))
         tear_a_row(torn / name)
         with pytest.raises(RunError, match="not a row written by biaskit"):
@@ -283,7 +285,7 @@ AT_IMPORT = {"gender_codes": {"gender_codes": {"f": "male", "m": "female", "n": 
 
 def test_every_analysis_key_of_the_generation_engine_is_looked_at() -> None:
     looked_at = {*PERSONAS, *AT_IMPORT, "c_rule", "skip_bad_lines", "unmarked", "conclusion"} | DISPLAY_KEYS
-    assert PERSONAS_ANALYSIS_KEYS == looked_at - {"seed", "table"}
+    assert PersonasStudy.analysis_keys == looked_at - {"seed", "table"}
 
 
 @pytest.mark.parametrize("key", PERSONAS)

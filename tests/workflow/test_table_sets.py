@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from biaskit.errors import RunError
+from biaskit.measures.probe.command import probe
 from biaskit.progress import Silent
 from biaskit.runs.collection import gather
 from biaskit.tables.sets import ANALYSIS, UnfitError, read_set
 from biaskit.workflow.analyze import analyse, make_fit, result_of
 from biaskit.workflow.compare import compare
-from biaskit.workflow.probe import probe
 
 Tables = dict[str, bytes]
 MODELS = ("a=scripted:a.jsonl", "b=scripted:b.jsonl")

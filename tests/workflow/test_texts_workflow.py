@@ -13,9 +13,9 @@ import pytest
 
 import biaskit as bk
 from biaskit.errors import BiaskitError, RunError, UsageError
+from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.words.log_odds import FIXED_CALIBRATION_WORDS
 from biaskit.workflow.analyze import analyse, analysis_keys
-from biaskit.workflow.own_texts import analyze_texts
 
 OWN_WORDS = {"female": "warm caring gentle bright", "male": "strong bold loud tall"}
 COMMON = [*FIXED_CALIBRATION_WORDS, "works", "every", "day", "well"]

@@ -75,7 +75,7 @@ def test_a_clean_scripted_run_agrees_and_stays_as_it_was(script: str, more: dict
     assert "agrees" == found.outcome, failing(found)
     assert before == bytes_in(run)
     assert found == read_verification(run)
-    assert ["rows", "lists", "tables", "model", "cells"] == [check.name for check in found.checks]
+    assert ["rows", "lists", "tables", "model", "prompts"] == [check.name for check in found.checks]
 
 
 def test_texts_of_a_script_agree_and_a_changed_one_does_not(script: str) -> None:
@@ -95,7 +95,7 @@ def test_texts_of_a_script_agree_and_a_changed_one_does_not(script: str) -> None
     found = verify(run, prompts=6)
     assert "agrees" == found.outcome, failing(found)
     assert 6 == found.checks[-1].asked
-    change_rows(run, lambda row: row.update(text=row["text"] + " So."), "generations.jsonl")
+    change_rows(run, lambda row: row.update(text=row["text"] + " So."), "personas.jsonl")
     analyse(run)
     assert {"texts"} == set(failing(verify(run, prompts=6)))
 
@@ -146,8 +146,8 @@ def test_a_forged_probability_with_tables_that_fit_is_found_by_asking(script: st
     change_rows(run, forge)
     analyse(run)
     found = verify(run)
-    assert {"cells"} == set(failing(found))
-    assert "implicit template 1, nurse" in failing(found)["cells"]
+    assert {"prompts"} == set(failing(found))
+    assert "implicit template 1, nurse" in failing(found)["prompts"]
     assert 0.3 == pytest.approx(found.checks[-1].largest)
     assert "agrees" == verify(run, ask=False).outcome
 
@@ -160,7 +160,7 @@ def test_counts_that_the_model_does_not_draw_are_found_by_asking(script: str) ->
 
     change_rows(run, forge)
     analyse(run)
-    assert {"cells"} == set(failing(verify(run)))
+    assert {"prompts"} == set(failing(verify(run)))
 
 
 def test_a_changed_row_is_found_without_a_model(script: str) -> None:
@@ -211,7 +211,7 @@ def test_another_model_under_the_same_name(script: str) -> None:
     run = probe(script)
     Path("m.jsonl").write_text(json.dumps({"log_probs": {" He": -0.1}}) + "\n", "ascii")
     found = verify(run)
-    assert ("differs", {"model", "cells"}) == (found.outcome, set(failing(found)))
+    assert ("differs", {"model", "prompts"}) == (found.outcome, set(failing(found)))
     Path("m.jsonl").unlink()
     found = verify(run)
     assert ("not-checked", {"model"}) == (found.outcome, set(failing(found)))
@@ -239,14 +239,14 @@ def test_a_local_model_agrees_and_another_revision_does_not(
     assert "agrees" == found.outcome, failing(found)
     shutil.rmtree(folder)
     save_model(folder, "llama", "bpe-bos", seed=1)
-    assert {"model", "cells"} == set(failing(verify(run)))
+    assert {"model", "prompts"} == set(failing(verify(run)))
 
 
 def test_another_dtype_is_named_and_does_not_agree(folder: Path, quick_folder: Path) -> None:
     run = probe(f"m=hf:{folder}", dtype="float32")
     found = failing(verify(run, dtype="bfloat16"))
     assert "dtype bfloat16" in found["model"]
-    assert "tolerance 0.001 (float32)" in found["cells"]
+    assert "tolerance 0.001 (float32)" in found["prompts"]
 
 
 # --- what is written and said -----------------------------------------------------------------------------

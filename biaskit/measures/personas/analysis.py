@@ -10,16 +10,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from biaskit.common.plain import attributes
 from biaskit.common.wording import listed, people, short
+from biaskit.compare.model_tests import between_persona_models, merge_tests
 from biaskit.corpora.loaders import english_counts
 from biaskit.measures.personas.contrasts import test_rows
+from biaskit.measures.personas.design import GENERATION_VERSION, PersonasDesign, read, signed_groups
 from biaskit.measures.personas.labels.correction import Labels, corrected
 from biaskit.measures.personas.outcomes import outcome_rows, refusal_rows
 from biaskit.measures.personas.representation import ALL_TEMPLATES, decile_rows, representation_rows
-from biaskit.measures.personas.sampling.design import GENERATION_VERSION, PersonasDesign
-from biaskit.measures.personas.sampling.stored_design import design_signature, read_design, signed_groups
 from biaskit.measures.personas.srb.clusters import cluster_tables
 from biaskit.measures.personas.srb.run_scores import WordVectors, score_notes, srb_rows, word_vectors
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import validation
 from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments, texts_of
 from biaskit.measures.personas.texts.outcomes import DECLINES
@@ -30,13 +32,19 @@ from biaskit.measures.personas.words.groups import (
     make_group_lists,
 )
 from biaskit.measures.personas.words.instructions import instruction_word_rows
-from biaskit.measures.personas.words.run_lists import list_notes, list_tables, make_lists, topic_shares
+from biaskit.measures.personas.words.run_lists import (
+    RunLists,
+    list_notes,
+    list_tables,
+    make_lists,
+    topic_shares,
+)
 from biaskit.measures.personas.words.transfer import transfer_rows
 from biaskit.progress import Silent, Watcher
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import Reading
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
+from biaskit.stats.verdict import Rule
 from biaskit.tables.query import Row, grouped, where
 from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 from biaskit.tables.sets import TableSet
@@ -71,100 +79,83 @@ class _Results:
     record: dict[str, object] = field(default_factory=dict)
 
 
-def analyse_texts(
-    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
-) -> TableSet:
-    """Make every table of a run from its rows, in a set that the caller writes."""
-    manifest, tables = read_manifest(run), TableSet(run)
-    design = read_design(manifest["resolved"], overrides)
+def tables(run: Path, overrides: Mapping[str, Any] | None = None, watcher: Watcher | None = None) -> TableSet:
+    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
+    manifest, made = read_manifest(run), TableSet(run)
+    design = read(manifest["resolved"], overrides)
+    study, models = design.study, manifest["models"]
     reading, answerers = Reading(), Answerers()
     documents = texts_of(run, manifest, design, reading, answerers)
-    forms = {label: str(entry["prompt_form"]) for label, entry in manifest["models"].items()}
+    forms = {label: str(entry["prompt_form"]) for label, entry in models.items()}
     results = _make_tables(run, documents, design, forms, watcher or Silent())
     for name in TABLE_NAMES:
         if rows := results.tables.get(name):  # a table that was not made is absent
-            tables.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
-    notes = [*reading.notes, *answerers.notes(manifest["models"], design.study), *results.notes]
-    notes += _reading_notes(documents)
+            made.add(name, rows, scoped=bool(design.templates), labelled="labels" in results.record)
+    notes = [*reading.notes, *answerers.notes(models, study), *results.notes, *_reading_notes(documents)]
     if documents.n_unused:
         notes.append(f"{documents.n_unused} stored texts are not part of this study and were not used")
-    tables.notes += notes
-    study, vectors_name = design.study.model_dump(mode="json"), results.record.get("vectors_name")
-    signed = {"vectors": str(vectors_name)} if vectors_name else {}
-    signed |= signed_groups(documents.group_column)
-    choices = sorted(PERSONAS_ANALYSIS_KEYS - {"summary", "papers", "lock"})
-    tables.analysis |= {
-        "choices": {key: study[key] for key in choices},
+    made.notes += notes
+    signed = signed_groups(documents.group_column)
+    if vectors_name := results.record.get("vectors_name"):
+        signed = {"vectors": str(vectors_name), **signed}
+    made.analysis |= {
+        "choices": _choices(study),
         "methods": METHODS_VERSION,
         "generation": GENERATION_VERSION,
-        "signature": design_signature(design, manifest["models"], **signed),
+        "signature": design.sign(models, **signed),
         "rows_digest": documents.rows_digest,
         "n_texts": len(documents.texts),
         "notes": notes,
         "versions": manifest["versions"],
-        **results.record,
-        "answered": answerers.record(),
     }
-    return tables
+    made.analysis |= results.record | {"answered": answerers.record()}
+    if len(models) > 1:
+        _add_rows_between(made, study, forms)
+    return made
+
+
+def _choices(study: PersonasStudy) -> dict[str, Any]:
+    """List the analysis keys of a study that decide a number."""
+    stated = study.model_dump(mode="json")
+    return {key: stated[key] for key in sorted(PersonasStudy.analysis_keys - {"summary", "papers", "lock"})}
+
+
+def _add_rows_between(made: TableSet, study: PersonasStudy, forms: Mapping[str, str]) -> None:
+    """Add the tests between the models of one run."""
+    rows, changes, notes = between_persona_models(
+        {name: made.rows(name) for name in ("srb", "representation")},
+        forms=forms,
+        margins=study.margin,
+        seed=study.seed,
+        run=str(made.run),
+    )
+    if changes:
+        made.add("srb_change", changes)
+    made.add("tests", merge_tests(made.rows("tests"), rows, Rule(strict=study.strict)))
+    made.notes += notes
 
 
 def _make_tables(
     run: Path, documents: TextDocuments, design: PersonasDesign, forms: Mapping[str, str], watcher: Watcher
 ) -> _Results:
     """Make association → representation → words → SRB → clusters → tests of texts already read."""
-    study, results = design.study, _Results()
-    scoped = bool(design.templates)
+    study, results, scoped = design.study, _Results(), bool(design.templates)
     english = english_counts(study.english_prior)
-    text_columns = ("model", "occupation", "template_id", "origin", "specified_gender", "key")
-    association_columns = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
-    results.tables["associations"] = [
-        {
-            **{name: getattr(text, name) for name in text_columns},
-            **{name: getattr(text.association, name) for name in association_columns},
-            **({"instruction_id": text.instruction_id, "setting": text.setting} if scoped else {}),
-        }
-        for text in documents.texts
-    ]
-    results.tables["association_validation"] = validation(results.tables["associations"])
+    associations = _association_rows(documents, scoped=scoped)
+    results.tables["associations"] = associations
+    results.tables["association_validation"] = validation(associations)
     # Imported texts do not say how they ended.
     refusals = [] if documents.imported else refusal_rows(documents.texts)
     results.tables["text_outcomes"] = outcome_rows(refusals, documents.unread)
     results.notes += _refusal_notes(refusals)
-    representation: list[Row] = []
-    unspecified = [text for text in documents.texts if text.specified_gender is None]
-    if documents.imported and not unspecified:
-        results.notes.append(
-            "every text has a requested gender, so there is no “who is represented” and no SRB; without"
-            " --gender-col there is “who is represented”, by inferred gender (SRB needs both kinds)"
-        )
-    if unspecified and not study.hold_out:
-        representation = representation_rows(
-            unspecified,
-            {item.name: (item.labour_female_share, item.year) for item in design.occupations},
-            models=documents.models,
-            occupations=documents.occupations,
-            templates=documents.template_ids,
-            batch=None if documents.imported else (study.batch or study.per_gender),
-            scopes=[(i.id if i else 0, "plain") for i in design.instructions] if scoped else (),
-            unread=documents.unread,
-        )
-    if Labels.is_in(run) and not representation:
-        results.notes.append("labels are not used: without texts of no requested gender there is no share")
-    elif Labels.is_in(run):
-        labels = Labels.stored_in(run)
-        representation, validated, notes = corrected(run, labels, documents, study, representation)
-        results.tables["label_validation"] = validated
-        results.notes += notes
-        results.record["labels"] = {"n": len(labels.settled()[0]), "judge": labels.judge is not None}
-    results.tables["representation"] = representation
+    representation = _add_representation(results, run, documents, design)
     results.record["english"] = {label: evidence.record() for label, evidence in documents.english.items()}
     results.notes += _representation_notes(representation, results)
     results.notes += filter(None, (evidence.note(label) for label, evidence in documents.english.items()))
-    if not scoped:  # there every text counts, whatever an instruction made of it
-        results.notes += _evading_notes(documents)
     if scoped:
         results.tables["instruction_words"] = list(instruction_word_rows(documents, study, english, forms))
-    else:
+    else:  # under instructions every text counts, whatever they made of it
+        results.notes += _evading_notes(documents)
         _add_words(results, documents, study, english, watcher)
     results.tables["tests"] = test_rows(
         results.tables.get("srb", ()),
@@ -177,6 +168,52 @@ def _make_tables(
         strict=study.strict,
     )
     return results
+
+
+def _association_rows(documents: TextDocuments, *, scoped: bool) -> list[Row]:
+    """Make the rows of associations.csv: every text, its gender and the words that were counted for it."""
+    of_text = ["model", "occupation", "template_id", "origin", "specified_gender", "key"]
+    of_association = ("gender", "rule_id", "n_female", "n_male", "n_neutral")
+    if scoped:
+        of_text += ["instruction_id", "setting"]
+    return [
+        attributes(text, of_text) | attributes(text.association, of_association) for text in documents.texts
+    ]
+
+
+def _add_representation(
+    results: _Results, run: Path, documents: TextDocuments, design: PersonasDesign
+) -> Sequence[Row]:
+    """Add the shares of texts without a gender in the prompt, and what labels of a person say of them."""
+    study, rows = design.study, list[Row]()
+    unspecified = [text for text in documents.texts if text.specified_gender is None]
+    if documents.imported and not unspecified:
+        results.notes.append(
+            "every text has a requested gender, so there is no “who is represented” and no SRB; without"
+            " --gender-col there is “who is represented”, by inferred gender (SRB needs both kinds)"
+        )
+    if unspecified and not study.hold_out:
+        scopes = [(i.id if i else 0, "plain") for i in design.instructions] if design.templates else []
+        rows = representation_rows(
+            unspecified,
+            {item.name: (item.labour_female_share, item.year) for item in design.occupations},
+            models=documents.models,
+            occupations=documents.occupations,
+            templates=documents.template_ids,
+            batch=None if documents.imported else (study.batch or study.per_gender),
+            scopes=scopes,
+            unread=documents.unread,
+        )
+    if Labels.is_in(run) and not rows:
+        results.notes.append("labels are not used: without texts of no requested gender there is no share")
+    elif Labels.is_in(run):
+        labels = Labels.stored_in(run)
+        rows, validated, notes = corrected(run, labels, documents, study, rows)
+        results.tables["label_validation"] = validated
+        results.notes += notes
+        results.record["labels"] = {"n": len(labels.settled()[0]), "judge": labels.judge is not None}
+    results.tables["representation"] = rows
+    return rows
 
 
 def _add_words(
@@ -205,8 +242,7 @@ def _add_words(
     results.tables["text_transfer"] = list(told_apart)
     # Both scores and clusters need vectors, and vectors only where a list has a word.
     vectors: WordVectors | None = None
-    associated = (of_key for (_, _, origin), (_, of_key) in lists.by_key.items() if origin == ASSOCIATED)
-    clustered = study.clusters and any(words.n_marked for of_key in associated for words in of_key)
+    clustered = study.clusters and _has_words_to_cluster(lists)
     if len(documents.origins) > 1 or clustered:
         vectors = word_vectors(documents, lists, study, partial(watcher.progress, "word vectors"))
         results.record |= {"vectors": dict(vectors.record), "vectors_name": vectors.name}
@@ -217,6 +253,16 @@ def _add_words(
     if clustered and vectors:
         of_corpus = vectors.models[0]
         results.tables |= cluster_tables(documents, lists, study, of_corpus, results.notes, results.record)
+
+
+def _has_words_to_cluster(lists: RunLists) -> bool:
+    for (_, _, origin), (_, word_lists) in lists.by_key.items():
+        if origin == ASSOCIATED and any(word_list.n_marked for word_list in word_lists):
+            return True
+    return False
+
+
+# --- notes ---------------------------------------------------------------------------------------------
 
 
 def _reading_notes(documents: TextDocuments) -> Iterator[str]:
@@ -236,17 +282,17 @@ def _reading_notes(documents: TextDocuments) -> Iterator[str]:
 
 def _refusal_notes(rows: Sequence[Row]) -> Iterator[str]:
     """Say how many texts of a specified gender were refused or are empty."""
-    names = ("n_refused", "n_empty", "n_texts")
-    sums = {
-        gender: {name: sum(row[name] for row in of_gender) for name in names}
-        for (gender,), of_gender in grouped(rows, "specified_gender").items()
-    }
-    if any(n["n_refused"] or n["n_empty"] for n in sums.values()):
-        parts = [
+    parts, n_lost = [], 0
+    for (gender,), of_gender in grouped(rows, "specified_gender").items():
+        n: Counter[str] = Counter()
+        for row in of_gender:
+            n.update({name: row[name] for name in ("n_refused", "n_empty", "n_texts")})
+        n_lost += n["n_refused"] + n["n_empty"]
+        parts.append(
             f"{n['n_refused']} refused or filtered and {n['n_empty']} empty of {n['n_texts']} about"
             f" {people(gender)}"
-            for gender, n in sums.items()
-        ]
+        )
+    if n_lost:
         yield f"of the texts with a gender in the prompt, {listed(parts)}: left out of lists and scores"
 
 
@@ -259,12 +305,11 @@ def _evading_notes(documents: TextDocuments) -> Iterator[str]:
         return
     n_of = Counter(text.specified_gender for text in documents.texts)
     evading = Counter(text.specified_gender for text in documents.texts if text.evades)
-    parts = [
-        f"{evading[gender]:,} of {n:,} texts"
-        f" {f'about {people(gender)}' if gender else 'with no gender in the prompt'}"
-        for gender, n in n_of.items()
-        if evading[gender]
-    ]
+    parts = []
+    for gender, n in n_of.items():
+        if evading[gender]:
+            about = f"about {people(gender)}" if gender else "with no gender in the prompt"
+            parts.append(f"{evading[gender]:,} of {n:,} texts {about}")
     if parts:
         yield (
             f"{listed(parts)} decline or lecture instead of describing a person: left out of word lists and"
@@ -280,12 +325,11 @@ def _representation_notes(rows: Sequence[Row], results: _Results) -> Iterator[st
     results.tables["deciles"] = deciles
     if note and deciles:
         yield note
-    counts = ("n_texts", "n_unassociated", "n_refused", "n_empty")
-    rows_of_all = [
-        row for row in where(rows, template_id=ALL_TEMPLATES) if row.get("share_corrected") is None
-    ]
-    rows_of_all = [row for row in rows_of_all if NOT_ENGLISH not in parts_of_reason(row["reason"])]
-    texts, dropped, refused, empty = (sum(row[name] for row in rows_of_all) for name in counts)
+    texts = dropped = refused = empty = 0
+    for row in where(rows, template_id=ALL_TEMPLATES):
+        if row.get("share_corrected") is None and NOT_ENGLISH not in parts_of_reason(row["reason"]):
+            texts, dropped = texts + row["n_texts"], dropped + row["n_unassociated"]
+            refused, empty = refused + row["n_refused"], empty + row["n_empty"]
     if texts and dropped > HIGH_DROP_RATE * texts:
         yield (
             f"{dropped} of {texts} texts ({100 * dropped / texts:.0f} %) name no gender and are left out of"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from biaskit.measures.personas.representation import labour_contrast
 from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.stats.arrays import FloatArray
 from biaskit.stats.classification import CHANCE, area_interval
 from biaskit.stats.contrasts import Scope, adjust, within_units
 from biaskit.stats.crossed import joined, p_of_difference
@@ -21,6 +23,9 @@ from biaskit.tables.reasons import HOLD_OUT, is_reason, parts_of_reason
 REFUSED = {"refused_share": "n_refused", "declined_share": "n_declines_in_words"}
 """Shares of texts by the gender asked for → what must occur for a test. Where nothing declines in words,
 `declined_share` is `refused_share`."""
+
+Test = Callable[..., Sequence[Row]]
+"""`within_units` with the study's margins and seed."""
 
 
 def test_rows(
@@ -35,48 +40,19 @@ def test_rows(
     strict: bool,
 ) -> Sequence[Row]:
     """Make the rows of tests.csv that concern one model each."""
-    scores = ("srb", "srb_content") if srb else ()
-    rows = [row for m in models for score in scores for row in _gender_tests(m, srb, score, margins, seed)]
-    if not any(is_reason(part, HOLD_OUT) for row in transfer for part in parts_of_reason(row["reason"])):
-        rows += [row for model in models for row in _area_tests(model, transfer, margins)]
-    rows += _labour_tests(representation, margins, seed)
+    test: Test = partial(within_units, margins=margins, seed=seed)
+    rows: list[Row] = []
+    for model in models if srb else ():
+        rows += _gender_tests(test, model, srb, "srb")
+        rows += _gender_tests(test, model, srb, "srb_content")
+    if not any(_is_of_hold_out(row) for row in transfer):
+        for model in models:
+            rows += _area_tests(test, model, transfer)
+    rows += _labour_tests(test, representation)
     for (model,), of_model in grouped(refusals, "model").items():
         for quantity in REFUSED:
-            rows += _refusal_tests(model, of_model, quantity, margins, seed)
+            rows += _refusal_tests(test, model, of_model, quantity)
     return adjust(rows, Rule(strict=strict))
-
-
-def _area_tests(model: str, transfer: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Row]:
-    """Test areas under the curve of women's against men's texts against 0.5, over occupations."""
-    for quantity, (trained_on, tested_on) in AREAS.items():
-        of_cell = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
-        of_occupations = [row for row in of_cell if row["occupation"] != ALL_OCCUPATIONS] or of_cell
-        areas = np.array([row["auc"] for row in defined(of_occupations, "auc")], dtype=np.float64)
-        if not areas.size:
-            continue
-        mean = first(of_cell, occupation=ALL_OCCUPATIONS)
-        left_out = len(of_occupations) - areas.size
-        tests = within_units(
-            areas,
-            np.full(areas.shape, CHANCE),
-            scope=_scope(model, "genders", quantity, group_a="female", group_b="male"),
-            kinds=("paired",),
-            margins=margins,
-            note=f"{left_out} of {len(of_occupations)} occupations left out" if left_out else None,
-        )
-        for row in tests:
-            # Near 1 a symmetric t interval is wrong: take that of text_transfer.csv, and the test it inverts.
-            for name, level in (("ci", 0.95), ("ci90", 0.90)):
-                if row[f"{name}_low"] is not None and (ends := area_interval(areas, level=level)):
-                    row |= {f"{name}_low": ends[0] - CHANCE, f"{name}_high": ends[1] - CHANCE}
-            if row["p_value"] is not None and 0 < (area := float(areas.mean())) < 1:
-                variance = float(areas.var(ddof=1)) / areas.size / (area * (1 - area)) ** 2
-                t, p = p_of_difference(math.log(area / (1 - area)), variance, areas.size - 1.0)
-                row |= {"statistic": t, "p_value": p}
-            if mean is not None and mean["p_value"] is None:
-                row |= {"p_value": None, "statistic": None, "dof": None}
-                row["reason"] = joined([str(row["reason"] or "") or None, mean["reason"]])
-            yield row
 
 
 def _scope(model: str, contrast: str, quantity: str, **sides: str) -> Scope:
@@ -84,50 +60,103 @@ def _scope(model: str, contrast: str, quantity: str, **sides: str) -> Scope:
     return Scope("personas", contrast, model, model, quantity=quantity, unit="occupation", **sides)
 
 
-def _refusal_tests(
-    model: str, rows: Sequence[Row], quantity: str, margins: Mapping[str, float], seed: int
-) -> Iterator[Row]:
+def _left_out(n_out: int, n: int, why: str) -> str | None:
+    return f"{n_out} of {n} occupations {why}" if n_out else None
+
+
+# --- areas ---------------------------------------------------------------------------------------------
+
+
+def _is_of_hold_out(row: Row) -> bool:
+    return any(is_reason(part, HOLD_OUT) for part in parts_of_reason(row["reason"]))
+
+
+def _area_tests(test: Test, model: str, transfer: Sequence[Row]) -> Iterator[Row]:
+    """Test areas under the curve of women's against men's texts against 0.5, over occupations."""
+    for quantity, (trained_on, tested_on) in AREAS.items():
+        rows = where(transfer, model=model, trained_on=trained_on, tested_on=tested_on)
+        mean = first(rows, occupation=ALL_OCCUPATIONS)
+        of_occupations = [row for row in rows if row["occupation"] != ALL_OCCUPATIONS] or rows
+        areas = np.array([row["auc"] for row in defined(of_occupations, "auc")], dtype=np.float64)
+        if not areas.size:
+            continue
+        (paired,) = test(
+            areas,
+            np.full(areas.shape, CHANCE),
+            scope=_scope(model, "genders", quantity, group_a="female", group_b="male"),
+            kinds=("paired",),
+            note=_left_out(len(of_occupations) - areas.size, len(of_occupations), "left out"),
+        )
+        row = {**paired, **_on_logit_scale(paired, areas)}
+        if mean is not None and mean["p_value"] is None:  # longer texts are told apart by their length alone
+            row |= dict.fromkeys(("p_value", "statistic", "dof"))
+            row["reason"] = joined([row["reason"], mean["reason"]])
+        yield row
+
+
+def _on_logit_scale(row: Row, areas: FloatArray) -> dict[str, float | None]:
+    """Compute interval and test of a mean area: near 1 a symmetric t interval is wrong.
+
+    The interval is that of text_transfer.csv, the test the one that it inverts. Returns the columns that
+    change; a number that `row` does not have stays undefined.
+    """
+    changed: dict[str, float | None] = {}
+    for name, level in (("ci", 0.95), ("ci90", 0.90)):
+        ends = area_interval(areas, level=level)
+        if row[f"{name}_low"] is not None and ends is not None:
+            changed[f"{name}_low"], changed[f"{name}_high"] = ends[0] - CHANCE, ends[1] - CHANCE
+    area = float(areas.mean())
+    if row["p_value"] is not None and 0 < area < 1:
+        variance = float(areas.var(ddof=1)) / areas.size / (area * (1 - area)) ** 2
+        logit = math.log(area / (1 - area))
+        changed["statistic"], changed["p_value"] = p_of_difference(logit, variance, areas.size - 1.0)
+    return changed
+
+
+# --- scores, refusals, shares --------------------------------------------------------------------------
+
+
+def _gender_tests(test: Test, model: str, srb: Sequence[Row], score: str) -> Sequence[Row]:
+    """Test women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
+    scores = grouped(where(srb, model=model), "gender")
+    women, men = (_by_occupation(scores.get((gender,), ()), score) for gender in WOMEN_AND_MEN)
+    common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
+    return test(
+        *_sides(common, women, men),
+        scope=_scope(model, "genders", score, group_a="female", group_b="male"),
+        kinds=("welch", "paired", "wilcoxon", "permutation"),
+        note=_left_out(len(women) - len(common), len(women), "without both scores left out"),
+    )
+
+
+def _refusal_tests(test: Test, model: str, rows: Sequence[Row], quantity: str) -> Iterator[Row]:
     """Test a share of texts about one gender minus another's, over occupations; no rows where all are 0."""
     if not any(row[REFUSED[quantity]] for row in rows):
         return
-    shares: dict[str, dict[str, float]] = {gender: {} for gender in GENDERS}
-    for row in rows:
-        shares[row["specified_gender"]][row["occupation"]] = row[quantity]
+    by_gender = grouped(rows, "specified_gender")
+    shares: dict[str, Mapping[str, float | None]] = {}
+    for named in GENDERS:
+        shares[named] = _by_occupation(by_gender.get((named,), ()), quantity)
     for gender, against in (WOMEN_AND_MEN, ("nonbinary", "female"), ("nonbinary", "male")):
         common = sorted(shares[gender].keys() & shares[against].keys())
         if common:
-            yield from within_units(
-                *(np.array([shares[g][o] for o in common], dtype=float) for g in (gender, against)),
+            yield from test(
+                *_sides(common, shares[gender], shares[against]),
                 scope=_scope(model, "genders", quantity, group_a=gender, group_b=against),
                 kinds=("paired", "permutation"),
-                margins=margins,
-                seed=seed,
             )
 
 
-def _gender_tests(
-    model: str, srb: Sequence[Row], score: str, margins: Mapping[str, float], seed: int
-) -> Sequence[Row]:
-    """Test women's scores minus men's over the occupations that have both (GAS(P) Table 13)."""
-    women, men = (
-        {str(row["occupation"]): row[score] for row in where(srb, model=model, gender=gender)}
-        for gender in WOMEN_AND_MEN
-    )
-    common = sorted(o for o in women if women[o] is not None and men.get(o) is not None)
-    left_out = len(women) - len(common)
-    a, b = (np.array([of_gender[o] for o in common], dtype=np.float64) for of_gender in (women, men))
-    return within_units(
-        a,
-        b,
-        scope=_scope(model, "genders", score, group_a="female", group_b="male"),
-        kinds=("welch", "paired", "wilcoxon", "permutation"),
-        margins=margins,
-        seed=seed,
-        note=f"{left_out} of {len(women)} occupations without both scores left out" if left_out else None,
-    )
+def _by_occupation(rows: Sequence[Row], name: str) -> dict[str, float | None]:
+    return {str(row["occupation"]): row[name] for row in rows}
 
 
-def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], seed: int) -> Iterator[Row]:
+def _sides(occupations: Sequence[str], *values: Mapping[str, float | None]) -> tuple[FloatArray, ...]:
+    """Make an array `[occupations]` of each."""
+    return tuple(np.array([of_one[name] for name in occupations], dtype=np.float64) for of_one in values)
+
+
+def _labour_tests(test: Test, representation: Sequence[Row]) -> Iterator[Row]:
     """Test the share of women in the texts minus that in the labour force, over occupations.
 
     Texts without a gender may be anybody's: the mean lies between bounds. A mean difference of 0 with every
@@ -136,17 +165,15 @@ def _labour_tests(representation: Sequence[Row], margins: Mapping[str, float], s
     for contrast in labour_contrast(representation):
         if not contrast.occupations and not defined(representation, "labour_female_share"):
             continue
-        rows: Sequence[Row] = within_units(
+        rows = test(
             contrast.share,
             contrast.labour,
             scope=_scope(contrast.model, "labour", "represented_share", gender="female"),
             kinds=("paired", "wilcoxon", "distance", "slope"),
-            margins=margins,
-            seed=seed,
             note=contrast.note,
             ends=(contrast.ends[0] - contrast.labour, contrast.ends[1] - contrast.labour),
         )
         spread = spread_of_true(contrast.share - contrast.labour, contrast.noise)
         for row in rows:
-            row = {**row, "reason": joined([row["reason"], contrast.labels])}
-            yield {**row, "equivalent": spread <= 2 * row["margin"]} if row["equivalent"] else row
+            equivalent = row["equivalent"] and spread <= 2 * row["margin"]
+            yield {**row, "equivalent": equivalent, "reason": joined([row["reason"], contrast.labels])}

@@ -44,7 +44,7 @@ class Shown:
 def show(rows: Iterable[Mapping[str, Any]], tables: Tables, choices: Mapping[str, Any]) -> Shown:
     """Choose examples and sentences of a run from its stored rows and its tables.
 
-    `rows`: of generations.jsonl; `tables`: associations and marked_words; `choices`: how the texts were
+    `rows`: of personas.jsonl; `tables`: associations and marked_words; `choices`: how the texts were
     analysed (honorifics, tokenizer). Which texts are shown depends on the tables, not on the rows' order.
     """
     listed = tables.get("associations", ())

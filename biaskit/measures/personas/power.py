@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from biaskit.common.wording import count, percent, points
 from biaskit.corpora.variance import TextVariance, load_text_variance
-from biaskit.measures.personas.sampling.design import PersonasDesign
+from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.rounds import Filling
 from biaskit.stats.power import (
     FEWEST_UNITS,

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,6 @@ def representation_rows(
     `unread` have counts but no share. A draw of a model, occupation, template or scope that is not listed is
     a `ValueError`: left out silently it would be missing from a share.
     """
-    blocks = [(model, scope) for model in models for scope in scopes or [(None, None)]]
     tallies: dict[_Block, Counter[str]] = {}
     copies = Counter[tuple[_Block, str, str]]()
     for text in texts:
@@ -67,19 +67,22 @@ def representation_rows(
             # Of a unit of c copies the first counts 1² = 1, the second 2² − 1² = 3: in all c².
             copies[of_text, text.unit, text.gender] += 1
             tally.update(n_squared=2 * copies[of_text, text.unit, text.gender] - 1)
-    listed = {(*block, o, t) for block in blocks for o in occupations for t in templates}
-    if strangers := tallies.keys() - listed:
+    every_scope = scopes or [(None, None)]
+    if strangers := tallies.keys() - set(product(models, every_scope, occupations, templates)):
         raise ValueError(f"Texts of {min(strangers, key=repr)} are not among what is represented.")
     rows: list[Row] = []
-    for block in blocks:
-        of_scope: Row = dict(zip(("instruction_id", "setting"), block[1], strict=True)) if scopes else {}
-        for occupation in occupations:
-            of_templates = {t: tallies.get((*block, occupation, t), Counter()) for t in templates}
-            if batch is None and not any(of_templates.values()):
-                continue
-            read, of_labour = block[0] not in unread, labour.get(occupation, (None, None))
-            for row in _rows_of_occupation(of_templates, of_labour, of_scope, read=read):
-                rows.append({"model": block[0], "occupation": occupation, **row})
+    for model, scope, occupation in product(models, every_scope, occupations):
+        of_templates = {t: tallies.get((model, scope, occupation, t), Counter()) for t in templates}
+        if batch is None and not any(of_templates.values()):
+            continue
+        share, year = labour.get(occupation, (None, None))
+        of_scope: Row = {"labour_female_share": share, "labour_year": year}
+        if scopes:
+            of_scope = {**of_scope, "instruction_id": scope[0], "setting": scope[1]}
+        for template, counts, shares in _of_occupation(of_templates, read=model not in unread):
+            of_item = {"model": model, "occupation": occupation, "template_id": template}
+            numbers = {name: counts[name] for name in _COUNTS} | shares.columns()
+            rows.append({**of_item, **numbers, **of_scope, "reason": shares.reason})
     return rows
 
 
@@ -93,6 +96,22 @@ class _Shares:
     if_male: float | None
     reason: str | None
 
+    def columns(self) -> dict[str, Any]:
+        """Name the numbers as representation.csv does."""
+        low, high = self.female.ci95 or (None, None)
+        nonbinary_low, nonbinary_high = self.nonbinary.ci95 or (None, None)
+        return {
+            "female_share": self.female.estimate,
+            "ci_low": low,
+            "ci_high": high,
+            "se": self.female.se,
+            "nonbinary_share": self.nonbinary.estimate,
+            "nonbinary_ci_low": nonbinary_low,
+            "nonbinary_ci_high": nonbinary_high,
+            "share_if_dropped_female": self.if_female,
+            "share_if_dropped_male": self.if_male,
+        }
+
 
 _NO_SHARES = _Shares(Proportion(None), Proportion(None), None, None, NOT_ENGLISH)
 
@@ -102,32 +121,14 @@ _COUNTS = (
 )
 
 
-def _rows_of_occupation(
-    tallies: Mapping[str, Counter[str]], labour: Labour, scope: Row, *, read: bool
-) -> Iterator[Row]:
-    by_template = {template: _shares(counts) if read else _NO_SHARES for template, counts in tallies.items()}
-    counted = [*tallies.items(), (ALL_TEMPLATES, sum(tallies.values(), Counter()))]
-    mean = _mean(by_template) if read else _NO_SHARES
-    for (template, counts), row_shares in zip(counted, [*by_template.values(), mean], strict=True):
-        low, high = row_shares.female.ci95 or (None, None)
-        nonbinary_low, nonbinary_high = row_shares.nonbinary.ci95 or (None, None)
-        yield {
-            "template_id": template,
-            **{name: counts[name] for name in _COUNTS},
-            "female_share": row_shares.female.estimate,
-            "ci_low": low,
-            "ci_high": high,
-            "se": row_shares.female.se,
-            "nonbinary_share": row_shares.nonbinary.estimate,
-            "nonbinary_ci_low": nonbinary_low,
-            "nonbinary_ci_high": nonbinary_high,
-            "share_if_dropped_female": row_shares.if_female,
-            "share_if_dropped_male": row_shares.if_male,
-            "labour_female_share": labour[0],
-            "labour_year": labour[1],
-            **scope,
-            "reason": row_shares.reason,
-        }
+def _of_occupation(
+    tallies: Mapping[str, Counter[str]], *, read: bool
+) -> Iterator[tuple[str, Mapping[str, int], _Shares]]:
+    """Yield counts and shares of each template, then of `all`; no shares of texts that cannot be `read`."""
+    of_template = {template: _shares(counts) for template, counts in tallies.items()}
+    for template, counts in tallies.items():
+        yield template, counts, of_template[template] if read else _NO_SHARES
+    yield ALL_TEMPLATES, sum(tallies.values(), Counter()), _mean(of_template) if read else _NO_SHARES
 
 
 def _shares(counts: Mapping[str, int]) -> _Shares:
@@ -151,18 +152,18 @@ def _shares(counts: Mapping[str, int]) -> _Shares:
 def _mean(shares: Mapping[str, _Shares]) -> _Shares:
     """Average over templates; a number that one template lacks is missing here too, with its reason."""
     parts = list(shares.values())
-
-    def mean_if_all(values: Sequence[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return math.fsum(known) / len(known) if known and len(known) == len(values) else None
-
     return _Shares(
         mean_of_proportions([part.female for part in parts]),
         mean_of_proportions([part.nonbinary for part in parts]),
-        mean_if_all([part.if_female for part in parts]),
-        mean_if_all([part.if_male for part in parts]),
+        _mean_if_all([part.if_female for part in parts]),
+        _mean_if_all([part.if_male for part in parts]),
         joined([part.reason and f"{template}: {part.reason}" for template, part in shares.items()]),
     )
+
+
+def _mean_if_all(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
 LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
@@ -220,12 +221,12 @@ def labour_contrast(rows: Sequence[Row]) -> list[LabourContrast]:
     plain = without_instruction(rows)
     prompts_of = grouped(plain, "model", "occupation")
     for (model,), of_model in grouped(where(plain, template_id=ALL_TEMPLATES), "model").items():
+        shares: dict[str, tuple[float, ...]] = {}
         both = defined(of_model, "female_share", "labour_female_share")
-        shares = {
-            str(row["occupation"]): (row["labour_female_share"], *of_two)
-            for row in sorted(both, key=itemgetter("occupation"))
-            if (of_two := women_among(WOMEN_AND_MEN, prompts_of[model, row["occupation"]])) is not None
-        }
+        for row in sorted(both, key=itemgetter("occupation")):
+            of_two = women_among(WOMEN_AND_MEN, prompts_of[model, row["occupation"]])
+            if of_two is not None:
+                shares[str(row["occupation"])] = (row["labour_female_share"], *of_two)
         labour, share, low, high, noise = np.array([*shares.values()], np.float64).reshape(-1, 5).T
         note, labels = _left_out(len(of_model) - len(shares), len(of_model)), by_labels(of_model)
         contrasts.append(

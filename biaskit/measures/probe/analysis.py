@@ -14,7 +14,7 @@ from biaskit.common.wording import listed, percent
 from biaskit.errors import RunError
 from biaskit.measures.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.measures.probe.continuations import read_continuations
-from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.design import ProbeDesign, read
 from biaskit.measures.probe.effects import tables as effect_tables
 from biaskit.measures.probe.next_tokens import SaidNext
 from biaskit.measures.probe.pairs import notes_of_pairs, pair_tables
@@ -22,15 +22,15 @@ from biaskit.measures.probe.requests import places_of
 from biaskit.measures.probe.rounds import ENOUGH, Rounds, add_up
 from biaskit.measures.probe.rows import fault_of
 from biaskit.measures.probe.shares.cells import MAY_HIDE, cell_shares, extensions_of
-from biaskit.measures.probe.stored_design import design_signature, read_design
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.options import IN_MEMORY
+from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
-from biaskit.study.keys import ProbeStudy
 from biaskit.tables.coverage import WEAK, better_form, coverage_of, is_under
 from biaskit.tables.query import Row, grouped, in_main_setting, where
 from biaskit.tables.sets import TableSet
@@ -41,10 +41,45 @@ CHOICES = ("interval", "min_coverage", "on_prefix", "margin", "conclusion", "see
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
 
 
-def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
-    """Make every table of a run from its rows; the caller may add to the set, and writes it."""
+def tables(
+    run: Path,
+    overrides: Mapping[str, Any] | None = None,
+    watcher: Watcher | None = None,  # noqa: ARG001
+) -> TableSet:
+    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
+    from biaskit.compare.model_tests import between_models, between_models_on_pairs, merge_tests
+    from biaskit.compare.same_prompts import PromptTexts
+    from biaskit.stats.verdict import Rule
+
+    made = _tables_of_rows(run, overrides)
+    manifest = read_manifest(run)
+    models = list(manifest["models"])
+    if len(models) > 1:
+        design = read(manifest["resolved"], overrides)
+        margins = design.study.margin
+        if design.pairs:
+            scores = made.rows("pair_scores")
+            rows = between_models_on_pairs(scores, manifest["resolved"]["pairs"], margins)
+        else:
+            rows, notes = between_models(
+                made.rows("probe_cells"),
+                groups=design.groups,
+                models=models,
+                margins=margins,
+                run=str(run),
+                asked=PromptTexts(design.question()),  # templates of one frame are one unit
+            )
+            made.notes += notes
+        made.add(
+            "tests", merge_tests(made.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
+        )
+    return made
+
+
+def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
+    """Make every table of a run from its rows but those between its models."""
     manifest, tables = read_manifest(run), TableSet(run)
-    design = read_design(manifest["resolved"], overrides)
+    design = read(manifest["resolved"], overrides)
     reading = Reading()
     answerers = Answerers()
     stored = _read_cells(run, manifest, design, reading, answerers)
@@ -95,7 +130,7 @@ def analyse_probe_rows(run: Path, overrides: Mapping[str, Any] | None = None) ->
         "choices": {**choices, "contrast": list(design.contrast)},
         "methods": METHODS_VERSION,
         "scoring": SCORING_VERSION,
-        "signature": design_signature(design, manifest["models"]),
+        "signature": design.sign(manifest["models"]),
         "rows_digest": stored.digest,
         "n_cells": len(cells),
         "answered": answerers.record(),

@@ -63,10 +63,11 @@ class AnswersOfRun:
 
 def counted(answers: AnswersOfRun, cell: Cell) -> dict[str, int | None]:
     """Fill the columns of probe_cells.csv that count a cell's answers by outcome."""
-    counts = answers.cells.get(cell)
+    counts, columns = answers.cells.get(cell), [f"n_{outcome}" for outcome in OUTCOMES]
     if counts is None:
-        return dict.fromkeys(("n_answers", *(f"n_{outcome}" for outcome in OUTCOMES)))
-    return {"n_answers": counts.total(), **{f"n_{name}": _count(counts, (name, "")) for name in OUTCOMES}}
+        return dict.fromkeys(("n_answers", *columns))
+    numbers = (_count(counts, (outcome, "")) for outcome in OUTCOMES)
+    return {"n_answers": counts.total(), **dict(zip(columns, numbers, strict=True))}
 
 
 def _count(counts: Counter[_Kind], kind: _Kind) -> int:
@@ -85,18 +86,25 @@ def outcome_rows(answers: AnswersOfRun, cells: Sequence[Cell]) -> tuple[list[Row
     is wider: an outcome that never came varies nowhere, and is still possible.
     """
     design = answers.design
-    kinds = [(outcome, "") for outcome in OUTCOMES]
-    place = OUTCOMES.index(NAMED) + 1
-    kinds[place:place] = [(NAMED, group) for group in design.groups]
-    of_cells = {cell: answers.cells[cell] for cell in cells if cell in answers.cells}
+    kinds: list[_Kind] = []
+    tested = {}  # place of a kind → outcome
+    for outcome in OUTCOMES:
+        if outcome in TESTED_OUTCOMES:
+            tested[len(kinds)] = outcome
+        kinds.append((outcome, ""))
+        if outcome == NAMED:
+            kinds += [(outcome, group) for group in design.groups]
+    of_cells: dict[Cell, Counter[_Kind]] = {}
+    group_of: dict[str, str] = {}
+    for cell in cells:
+        if cell in answers.cells:
+            of_cells[cell], group_of[cell.job] = answers.cells[cell], cell.job_group
     blocks = _blocks(of_cells, kinds, design.frames)
-    group_of = {cell.job: cell.job_group for cell in of_cells}
     rows: list[Row] = []
     for block in blocks.values():
         all_jobs = {EVERY_GROUP: list(range(len(block.jobs)))}
         for job_group, jobs in {**all_jobs, **rows_of_groups(block.jobs, group_of)}.items():
             rows += _rows(block, job_group, jobs, kinds)
-    tested = [(kinds.index((outcome, "")), outcome) for outcome in OUTCOMES if outcome in TESTED_OUTCOMES]
     return rows, list(_tests(blocks, group_of, tested, design.study.margin))
 
 
@@ -109,17 +117,18 @@ def _blocks(
         counts_of.setdefault(arm_of(cell), {})[cell.job, cell.template_id] = counts
     blocks = {}
     for arm, counts_at in counts_of.items():
-        jobs, templates = (list(dict.fromkeys(names)) for names in zip(*counts_at, strict=True))
-        places = [*product(jobs, templates)]
+        jobs, templates = zip(*counts_at, strict=True)
+        places = [*product(dict.fromkeys(jobs), dict.fromkeys(templates))]
         values = np.full((len(places), 2 * len(kinds) + 1), np.nan)
         for i, place in enumerate(places):
             if place in counts_at:
-                numbers, n = [_count(counts_at[place], kind) for kind in kinds], counts_at[place].total()
-                values[i] = [*numbers, *(number / n for number in numbers), n]
-        arms, names, ids = [arm] * len(places), [job for job, _ in places], [t for _, t in places]
-        block = cross(arms, names, ids, ["answers"] * len(places), values)[arm]
+                numbers = np.array([_count(counts_at[place], kind) for kind in kinds])
+                n = counts_at[place].total()
+                values[i] = [*numbers, *numbers / n, n]
+        jobs, templates = zip(*places, strict=True)
+        block = cross([arm] * len(places), jobs, templates, ["answers"] * len(places), values)[arm]
         frame_of = frames.get(arm.bias_type, {})
-        sizes = [len(members) for members in frame_places(block.templates, frame_of).values()]
+        sizes = [*map(len, frame_places(block.templates, frame_of).values())]
         block = block.by_frame(frame_of)  # averages shares; counts are summed
         blocks[arm] = replace(block, masses=block.masses * sizes, coverage=block.coverage * sizes)
     return blocks
@@ -136,20 +145,12 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kin
         if spread.variance is not None and spread.dof is not None and ends is not None:
             crossed = share_interval(float(shares[k].mean()), spread.variance, spread.dof)
             low, high = min(float(crossed[0]), ends[0]), max(float(crossed[1]), ends[1])
-        yield {
-            **block.arm._asdict(),
-            "job_group": job_group,
-            "outcome": f"{outcome}:{group}" if group else outcome,
-            "share": float(shares[k].mean()) if shares[k].size else None,
-            "ci_low": low,
-            "ci_high": high,
-            "n_cells": int(shares[k].size),
-            "n": round(counts[k]),
-            "n_answers": n_answers,
-            "n_jobs": len(jobs),
-            "n_templates": len(templates),
-            "reason": joined([note, spread.reason]),
-        }
+        row: Row = {**block.arm._asdict(), "job_group": job_group}
+        row["outcome"] = f"{outcome}:{group}" if group else outcome
+        row["share"] = float(shares[k].mean()) if shares[k].size else None
+        row |= {"ci_low": low, "ci_high": high, "n_cells": int(shares[k].size), "n": round(counts[k])}
+        row |= {"n_answers": n_answers, "n_jobs": len(jobs), "n_templates": len(templates)}
+        yield {**row, "reason": joined([note, spread.reason])}
 
 
 # --- who differs ------------------------------------------------------------------------------------------
@@ -158,19 +159,19 @@ def _rows(block: CrossedCells, job_group: str, jobs: list[int], kinds: list[_Kin
 def _tests(
     blocks: Mapping[Arm, CrossedCells],
     group_of: Mapping[str, str],
-    tested: Sequence[tuple[int, str]],
+    tested: Mapping[int, str],
     margins: Mapping[str, float],
 ) -> Iterator[Row]:
-    """Contrast groups of jobs in each arm, then models in pairs; `tested`: each outcome with its place."""
+    """Contrast groups of jobs in each arm, then models in pairs; `tested`: place → outcome."""
     for arm, block in blocks.items():
         templates, note = complete_in_all([block])
         shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)
         scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
-        for pair in group_pairs(list(rows_of)):
-            for k, outcome in tested:
-                values = (shares[k, rows_of[group]] for group in pair)
-                of_outcome = replace(scope, gender=outcome, group_a=pair[0], group_b=pair[1])
-                yield from between_groups(*values, scope=of_outcome, margins=margins, note=note)
+        for group_a, group_b in group_pairs(list(rows_of)):
+            for k, outcome in tested.items():
+                of_a, of_b = shares[k, rows_of[group_a]], shares[k, rows_of[group_b]]
+                of_outcome = replace(scope, gender=outcome, group_a=group_a, group_b=group_b)
+                yield from between_groups(of_a, of_b, scope=of_outcome, margins=margins, note=note)
     for (arm_b, b), (arm_a, a) in combinations(blocks.items(), 2):
         jobs = [job for job in a.jobs if job in b.jobs]
         if arm_a._replace(model="") != arm_b._replace(model="") or not jobs:
@@ -180,7 +181,7 @@ def _tests(
         of_a, of_b = a.shares_at(templates), b.shares_at(templates)
         scope = replace(scope_of(arm_a, ANSWERS_OF_MODELS), quantity=OUTCOME_SHARE, model_b=arm_b.model)
         for group, rows in rows_of_groups(a.jobs, {job: group_of[job] for job in jobs}).items():
-            for k, outcome in tested:
+            for k, outcome in tested.items():
                 of_outcome = replace(scope, gender=outcome, group_a=group, group_b=group)
                 yield from within_jobs(
                     of_a[k, rows], of_b[k, rows], scope=of_outcome, margins=margins, note=note

@@ -15,7 +15,6 @@ from biaskit.measures.probe.requests import places_of
 from biaskit.measures.probe.rounds import Rounds
 from biaskit.measures.probe.rows import fault_of, row_of
 from biaskit.measures.probe.scoring import CellWork
-from biaskit.measures.probe.stored_design import design_signature
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import NEW, ScoringOptions
 from biaskit.progress import ModelPlan
@@ -67,7 +66,7 @@ def _continue(
         # By this fingerprint and estimator the analysis finds the rows.
         fingerprint = scorer.identity.fingerprint
         entry["continuations"] = {"fingerprint": fingerprint, "estimator": work.estimator.in_key()}
-        session.manifest["signature"] = design_signature(design, session.manifest["models"])
+        session.manifest["signature"] = design.sign(session.manifest["models"])
         write_manifest(session.run, session.manifest)
         ask(work, session, writer, starts=0)
     except ModelError as error:
@@ -89,32 +88,36 @@ class _ContinuationWork(CellWork):
 
     def pending(self) -> Sequence[ScoreRequest]:
         """List the rounds that have no row."""
-        self._asked = {
-            asked.key: (cell, asked)
-            for cell, request in zip(self.cells.cells, self.cells.requests, strict=True)
-            for asked in (self.rounds.request(request, number) for number in range(self.rounds.most))
-        }
+        self._asked = {}
+        for cell, request in zip(self.cells.cells, self.cells.requests, strict=True):
+            for number in range(self.rounds.most):
+                asked = self.rounds.request(request, number)
+                self._asked[asked.key] = cell, asked
         return [request for key, (_, request) in self._asked.items() if key not in self.stored.values]
 
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Plan the rounds that have no row."""
-        due, size = pending.requests, self.rounds.size
+        due, n, size = pending.requests, len(self._asked), self.rounds.size
         plan = self.model.plan_scores(due)
         self._batches, self._n_due = plan.batches, len(due)
-        return ModelPlan(
+        planned = ModelPlan(
             run=session.run,
             label=self.label,
             form=self.form,
-            n_cells=len(self._asked) * size,
-            n_stored=(len(self._asked) - len(due)) * size,
+            n_cells=n * size,
+            n_stored=(n - len(due)) * size,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,
-            new_tokens=plan.new_tokens_max,
-            seconds=self.model.estimate_seconds(plan.batches) if due else 0.0,
+            seconds=0.0,
             unit="continuations",
             estimator="sampling",
-            calls=plan.calls if due and self.model.identity.where == "api" else None,
-            cost=plan.cost_max if due else 0.0,
+        )
+        if not due:
+            return planned
+        seconds = self.model.estimate_seconds(plan.batches)
+        calls = plan.calls if self.model.identity.where == "api" else None
+        return replace(
+            planned, new_tokens=plan.new_tokens_max, seconds=seconds, calls=calls, cost=plan.cost_max
         )
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
@@ -131,8 +134,11 @@ class _ContinuationWork(CellWork):
 
     def failures(self, answers: Sequence[Scored | Failed]) -> Sequence[Scored | Failed]:
         """Pick the failed answers, worded so that they are not taken for failed probabilities."""
-        failed = [answer for answer in answers if isinstance(answer, Failed)]
-        return [replace(answer, reason=f"its continuations: {answer.reason}") for answer in failed]
+        failed = []
+        for answer in answers:
+            if isinstance(answer, Failed):
+                failed.append(replace(answer, reason=f"its continuations: {answer.reason}"))
+        return failed
 
     def progress(self) -> tuple[str, int, int]:
         """Count the rounds that were answered, of those that were due."""
@@ -150,8 +156,10 @@ def read_continuations(
     if not path.exists():
         return 0
     # The keys of continuations rest on a fingerprint and an estimator of their own.
-    entries = {label: entry for label, entry in manifest["models"].items() if entry.get("continuations")}
-    models = {label: {**entry, **entry["continuations"]} for label, entry in entries.items()}
+    models = {}
+    for label, entry in manifest["models"].items():
+        if entry.get("continuations"):
+            models[label] = {**entry, **entry["continuations"]}
     answers.cells = {cell: counts for cell, counts in answers.cells.items() if cell.model not in models}
     cells, places = places_of({"models": models}, design)
     seen: set[tuple[int, int]] = set()

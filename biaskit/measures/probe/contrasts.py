@@ -65,7 +65,10 @@ def contrast_rows(
     """Make every contrast within a model (methods/tests#contrasts); its p-values are not adjusted yet."""
     study = _Study(blocks, group_of, labour_of, choices)
     makers = (_groups, _asymmetry, _instructions, _levels, _settings, _effects, _bias_types, _labour)
-    return [row for maker in makers for row in maker(study)]
+    rows: list[Row] = []
+    for maker in makers:
+        rows += maker(study)
+    return rows
 
 
 def arms_of_levels(
@@ -73,11 +76,12 @@ def arms_of_levels(
 ) -> Iterator[tuple[Arm, dict[str, list[CrossedCells]]]]:
     """Pair each arm without an instruction with the levels that were run, each with its blocks."""
     for none in dict.fromkeys(arm._replace(instruction_id=NO_INSTRUCTION) for arm in blocks):
-        run = {
-            level: [blocks[arm] for i in ids if (arm := none._replace(instruction_id=i)) in blocks]
-            for level, ids in levels.items()
-        }
-        yield none, {level: members for level, members in run.items() if members}
+        run: dict[str, list[CrossedCells]] = {}
+        for level, ids in levels.items():
+            arms = (none._replace(instruction_id=i) for i in ids)
+            if members := [blocks[arm] for arm in arms if arm in blocks]:
+                run[level] = members
+        yield none, run
 
 
 def arm_of(cell: Cell) -> Arm:
@@ -162,7 +166,7 @@ def _effects(study: _Study) -> Iterator[Row]:
             continue
         none, plain = arm._replace(instruction_id=NO_INSTRUCTION), arm._replace(setting="plain")
         arms = (arm, none, plain, none._replace(setting="plain"))
-        if any(needed not in study.blocks for needed in arms):
+        if not {*arms} <= study.blocks.keys():
             continue
         blocks = [study.blocks[needed] for needed in arms]
         templates, note = complete_in_all(blocks)
@@ -182,7 +186,8 @@ def _effects(study: _Study) -> Iterator[Row]:
 def _two_arms(study: _Study, a: list[CrossedCells], b: list[CrossedCells], scope: Scope) -> Iterator[Row]:
     """Contrast a − b, each the plain mean of its blocks, on the templates that are complete in all blocks."""
     templates, note = complete_in_all([*a, *b])
-    mean_a, mean_b = (mean_of([block.shares_at(templates) for block in arms]) for arms in (a, b))
+    mean_a = mean_of([block.shares_at(templates) for block in a])
+    mean_b = mean_of([block.shares_at(templates) for block in b])
     for each, k, rows in _each_group_and_gender(study, a[0], scope):
         yield from within_jobs(
             mean_a[k, rows], mean_b[k, rows], scope=each, margins=study.choices.margins, note=note
@@ -214,20 +219,19 @@ def _bias_types(study: _Study) -> Iterator[Row]:
 
 
 def _labour(study: _Study) -> Iterator[Row]:
-    first, second = study.choices.contrast
-    k, other = (study.choices.groups.index(group) for group in (first, second))
+    first, _ = study.choices.contrast
+    k, other = map(study.choices.groups.index, study.choices.contrast)
     for arm, block in study.blocks.items():
         templates, note = complete_in_all([block])
         # The labour force counts two genders: what is neither would pass for a flatter line.
         both = block.shares_at(templates)
         shares = part_of_two(both[k], both[other])
-        stated = (study.labour_of[job] for job in block.jobs)
-        labour = np.array([np.nan if share is None else share for share in stated], dtype=np.float64)
+        labour = np.array([study.labour_of[job] for job in block.jobs], dtype=np.float64)  # of None NaN
         scope = replace(scope_of(arm, "labour"), quantity=f"{first}_share~labour_female_share", gender=first)
-        parts: list[tuple[str | None, list[int]]] = [(None, list(range(len(block.jobs))))]
-        # A group without a name would write the row of all jobs a second time.
-        parts += [(name, rows) for name, rows in rows_of_groups(block.jobs, study.group_of).items() if name]
-        for job_group, rows in parts:
+        parts: dict[str | None, list[int]] = {None: list(range(len(block.jobs)))}
+        parts.update(rows_of_groups(block.jobs, study.group_of).items())
+        parts.pop("", None)  # a group without a name would write the row of all jobs a second time
+        for job_group, rows in parts.items():
             yield from against_labour(
                 shares[rows],
                 labour[rows],

@@ -1,11 +1,14 @@
-"""Templates x jobs x instructions x settings: every cell of the full product, and its prompt."""
+"""What a study asks: its lists, read and chosen from; as the manifest holds them, signs them, unites them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, cast
 
-from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, digest, key_of
+from pydantic import Field, model_validator
+
+from biaskit.common.provenance import digest
 from biaskit.corpora.loaders import (
     BIAS_TYPES,
     load_dialogue,
@@ -15,33 +18,32 @@ from biaskit.corpora.loaders import (
     render_forms,
 )
 from biaskit.corpora.pairs import load_pairs
-from biaskit.corpora.prompts import fill, join, raw_text
 from biaskit.corpora.sources import source_digest
-from biaskit.errors import StudyError, TableError, nearest
+from biaskit.errors import RunError, StudyError, TableError, nearest
+from biaskit.measures.probe.study import ProbeStudy, TargetWordChoice
 from biaskit.records import (
-    NO_INSTRUCTION,
     BiasType,
-    Cell,
     Dialogue,
     Expression,
     Instruction,
     Item,
-    Prompt,
-    PromptForm,
     SentencePair,
     Setting,
     Template,
     as_record,
 )
+from biaskit.runs.collection import StoredRun, differ
+from biaskit.runs.designs import describe_lists, read_study, sign_design
+from biaskit.runs.manifest import StoredLists, draws_of, estimator_of
+from biaskit.runs.merge import united
 from biaskit.study.config import choose_instructions, parts_of, select
-from biaskit.study.keys import DebiasingChoice, ProbeStudy, TargetWordChoice
+from biaskit.study.keys import DebiasingChoice
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
+_OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinking", "articles")
 SENTENCE = Item("sentence", "sentences")
 """The one item of a study of pairs: each pair is a template without a slot."""
-CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
-"""The columns of a row that name a cell of one model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +87,68 @@ class ProbeDesign:
                 ids_of.setdefault(instruction.level, []).append(instruction.id)
         return {level: tuple(ids) for level, ids in ids_of.items()}
 
+    def describe(self) -> dict[str, Any]:
+        """Describe everything that was asked, with items, templates and expressions in full."""
+        sets, set_of_template = _sets_of(self)
+        described = describe_lists(
+            self,
+            self.items,
+            **({"pairs": [as_record(pair) for pair in self.pairs]} if self.pairs else {}),
+            settings=list(self.settings),
+            dialogue=asdict(self.dialogue) if self.dialogue else None,
+            expression_sets=sets,
+            expressions_of_template=set_of_template,
+            groups=list(self.groups),
+            contrast=list(self.contrast),
+        )
+        return described | ({"notes": list(self.notes)} if self.notes else {})
+
+    def question(self) -> dict[str, Any]:
+        """List what must agree for two commands to share one folder: what changes a cell's key."""
+        study = self.study
+        sets, set_of_template = _sets_of(self)
+        texts = {f"{t.bias_type} template {t.id}": [t.question, t.opening] for t in self.templates}
+        dialogue = {"dialogue": asdict(self.dialogue)} if self.dialogue else {}
+        instructions = {f"instruction {i.id}": i.text for i in self.instructions if i is not None}
+        articles = {item.name: item.article for item in self.items} if study.articles == "grammatical" else {}
+        frames = {f"{t.bias_type} template {t.id}": t.frame for t in self.templates if t.frame}
+        return {
+            "study": study.name,
+            "slot": self.slot,
+            **{name: getattr(study, name) for name in _OF_PROMPTS},
+            **({"article of": articles} if articles else {}),
+            **({"frame of": frames} if frames else {}),
+            "word_boundary": study.word_boundary,
+            "groups": list(self.groups),
+            "texts": {**texts, **instructions, **dialogue},
+            "expressions": {name: sets[number] for name, number in set_of_template.items()},
+        }
+
+    def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
+        """Write the line that stands under every table: each choice that changes one of its numbers."""
+        study = self.study
+        drawn = any(draws_of(entry) is not None for entry in models.values())
+        continued = [entry["continuations"] for entry in models.values() if entry.get("continuations")]
+        lengths = {entry["estimator"]["max_new_tokens"] for entry in continued}
+        shown = {
+            "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
+            "max_samples_per_prompt": str(study.max_samples_per_prompt) if drawn else "",
+            "continuations": ",".join(sorted(f"{n} tokens" for n in lengths)),
+            **{name: getattr(study, name) for name in ("word_boundary", "on_prefix", "articles", "interval")},
+            "seed": str(study.seed),
+            "contrast": "-".join(self.contrast),
+        }
+        return sign_design(study, models, self.describe()["digest"], shown)
+
 
 Pairs = Sequence[Mapping[str, object]]
 """Pairs of sentences as a program holds them: their columns by name."""
 
 
-def resolve_design(study: ProbeStudy, pairs: Pairs | None = None) -> ProbeDesign:
-    """Read and check what the study names, and choose from it; `pairs`: in place of the study's list."""
+def resolve(study: ProbeStudy, given: Pairs | None = None) -> ProbeDesign:
+    """Read and check what the study names, and choose from it; `given`: in place of the study's list."""
     if study.pairs:
-        return _design_of_pairs(study, pairs)
+        return _design_of_pairs(study, given)
     items = load_items(study.jobs.source)
     items = tuple(select(study.jobs.select, [i.name for i in items], range(1, len(items) + 1), items, "jobs"))
     listed = load_templates(study.templates.source)
@@ -127,7 +182,10 @@ def resolve_design(study: ProbeStudy, pairs: Pairs | None = None) -> ProbeDesign
         slot=slot,
         items=items,
         templates=templates,
-        instructions=choose_instructions(study, numbers, "give a file, as in --debiasing-prompts mine.txt"),
+        instructions=choose_instructions(
+            *(study.name, study.debiasing_prompts.source, numbers),
+            "give a file, as in --debiasing-prompts mine.txt",
+        ),
         settings=settings,
         dialogue=load_dialogue(study.dialogue) if "dialogue" in settings else None,
         expressions=expressions,
@@ -234,109 +292,92 @@ def choose_contrast(study: ProbeStudy, groups: tuple[str, ...]) -> tuple[str, st
     return study.contrast
 
 
-Placed = tuple[Cell, Template, Instruction | None, Item]
-"""A cell, and the entries of the study's lists that its prompt is made of."""
+# --- in the manifest of a run ----------------------------------------------------------------------
 
 
-def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Placed:
-    """Make the cell at a place of the product, from 0; jobs run fastest, templates slowest."""
-    place, job = divmod(place, len(design.items))
-    place, number = divmod(place, len(design.instructions))
-    place, setting = divmod(place, len(design.settings))
-    template, instruction, item = design.templates[place], design.instructions[number], design.items[job]
-    cell = Cell(
-        model=model,
-        bias_type=template.bias_type,
-        template_id=template.id,
-        job=item.name,
-        job_group=item.group,
-        labour_female_share=item.labour_female_share,
-        instruction_id=NO_INSTRUCTION if instruction is None else instruction.id,
-        setting=design.settings[setting],
-        prompt_form=form,
-    )
-    return cell, template, instruction, item
+class Stored(StoredLists):
+    """A study of the prober, as its manifest holds it under `resolved`."""
+
+    settings: tuple[Literal["plain", "dialogue"], ...]
+    dialogue: Dialogue | None
+    expression_sets: list[Annotated[list[tuple[str, str]], Field(min_length=1)]]  # (group, text)
+    expressions_of_template: dict[
+        Annotated[str, Field(pattern=r"^(explicit|implicit|pairs):\d+$")], Annotated[int, Field(ge=0)]
+    ]
+    groups: Annotated[tuple[str, ...], Field(min_length=2)]
+    contrast: tuple[str, ...]
+    pairs: tuple[SentencePair, ...] = ()
+    notes: tuple[str, ...] = ()  # on the lists
+
+    @model_validator(mode="after")
+    def _each_template_has_its_expressions(self) -> Stored:
+        for template in self.templates:
+            number = self.expressions_of_template.get(f"{template.bias_type}:{template.id}", -1)
+            if not 0 <= number < len(self.expression_sets):
+                raise ValueError(f"{template.bias_type} template {template.id} has no target words")
+        return self
 
 
-def product(design: ProbeDesign, model: str, form: PromptForm) -> Iterator[Placed]:
-    """Yield every cell of one model in study order, with what its prompt is made of."""
-    return (cell_at(design, place, model, form) for place in range(design.n_cells))
-
-
-def cells(
-    design: ProbeDesign, model: str, form: PromptForm
-) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
-    """Yield every cell of one model in study order, with its prompt and expressions."""
-    for cell, template, instruction, item in product(design, model, form):
-        prompt = build_prompt(design, template, item, instruction, cell.setting, form)
-        yield cell, prompt, design.expressions[(template.bias_type, template.id)]
-
-
-def build_prompt(
-    design: ProbeDesign,
-    template: Template,
-    item: Item,
-    instruction: Instruction | None,
-    setting: Setting,
-    form: PromptForm,
-) -> Prompt:
-    """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-forms)."""
-    study = design.study
-    if form == "sentence":
-        return Prompt(template.question, form)
-    question = fill(template.question, item, design.slot, study.articles)
-    opening = fill(template.opening, item, design.slot, study.articles)
-    instructed = instruction.text if instruction else ""
-    system = study.system_prompt or ""
-    if study.debiasing_position == "system" and instructed:
-        system, instructed = "\n".join(filter(None, (system, instructed))), ""
-    dialogue = design.dialogue if setting == "dialogue" else None
-    if form == "chat-prefill":
-        between = " " if study.debiasing_place == "in-question" else "\n"
-        return Prompt(
-            text=question if dialogue else join(instructed, question, between),
-            form=form,
-            system=system or None,
-            preamble=join(dialogue.opening_line, instructed, " ") if dialogue else None,
-            turns=dialogue.turns if dialogue else (),
-            prefill=opening,
-        )
-    text = raw_text(question, opening, instructed, dialogue, study.debiasing_place)
-    return Prompt(text=text, form=form, system=system or None)
-
-
-def cell_key(
-    cell: Cell,
-    prompt: Prompt,
-    expressions: tuple[Expression, ...],
-    fingerprint: str,
-    study: ProbeStudy,
-    estimator: object = "exact",
-) -> str:
-    """Make a row's key: all that the cell's log-probabilities depend on, no more (methods/index#keys)."""
-    return key_of(
-        {
-            **_model_in_key(fingerprint, study, estimator),
-            "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
-            "prompt": as_record(prompt),
-            "expressions": [[e.group, e.text] for e in expressions],
-        }
+def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> ProbeDesign:
+    """Read the design that a manifest describes; `overrides` may set analysis keys only."""
+    stored, study = Stored.model_validate(resolved), cast("ProbeStudy", read_study(resolved, overrides))
+    sets = [tuple(Expression(*pair) for pair in pairs) for pairs in stored.expression_sets]
+    set_of_template = stored.expressions_of_template
+    return ProbeDesign(
+        study=study,
+        items=stored.items,
+        slot=stored.slot,
+        templates=stored.templates,
+        instructions=stored.instructions,
+        settings=stored.settings,
+        dialogue=stored.dialogue,
+        expressions={
+            (t.bias_type, t.id): sets[set_of_template[f"{t.bias_type}:{t.id}"]] for t in stored.templates
+        },
+        groups=stored.groups,
+        contrast=choose_contrast(study, stored.groups),
+        sources=stored.sources,
+        pairs=stored.pairs,
+        notes=stored.notes,
     )
 
 
-def model_key(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> str:
-    """Make the key of what all rows of a model share: rows with one `model_key` differ by cell alone.
+def _sets_of(design: ProbeDesign) -> tuple[list[list[list[str]]], dict[str, int]]:
+    """List each different set of expressions once, and number the set of each template."""
+    number_of: dict[tuple[Expression, ...], int] = {}
+    by_identity: dict[int, int] = {}  # templates share a set, and its hash takes long
+    number_of_template: dict[str, int] = {}
+    for (bias_type, template_id), expressions in design.expressions.items():
+        if id(expressions) not in by_identity:
+            by_identity[id(expressions)] = number_of.setdefault(expressions, len(number_of))
+        number_of_template[f"{bias_type}:{template_id}"] = by_identity[id(expressions)]
+    return [[[e.group, e.text] for e in expressions] for expressions in number_of], number_of_template
 
-    That holds inside a folder, where a second prompt for the same cell is refused (`compatibility`).
-    """
-    return key_of(_model_in_key(fingerprint, study, estimator))
 
-
-def _model_in_key(fingerprint: str, study: ProbeStudy, estimator: object) -> dict[str, object]:
-    return {
-        "row_format": ROW_FORMAT,
-        "scoring": SCORING_VERSION,
-        "model": fingerprint,
-        "word_boundary": study.word_boundary,
-        "estimator": estimator,
+def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Make one design of two of the same study: what either asked, in the first's order."""
+    group_of = {item["name"]: item["group"] for item in first["items"]}
+    for item in second["items"]:
+        if group_of.get(item["name"], item["group"]) != item["group"]:
+            raise RunError(
+                f"The runs put the job {item['name']!r} into two groups, {group_of[item['name']]!r} and"
+                f" {item['group']!r}: they cannot be merged."
+            )
+    merged = united(first, second, "items", "templates", "instructions", "settings", "expression_sets")
+    merged["templates"].sort(key=lambda t: (t["bias_type"], t["id"]))
+    merged["instructions"].sort(key=lambda i: i["id"] if i else 0)
+    merged["dialogue"] = first["dialogue"] or second["dialogue"]
+    sets = merged["expression_sets"]
+    set_of_template = {
+        name: sets.index(second["expression_sets"][k])
+        for name, k in second["expressions_of_template"].items()
     }
+    merged["expressions_of_template"] = {**set_of_template, **first["expressions_of_template"]}
+    merged["sources"] = {**second["sources"], **first["sources"]}
+    return merged
+
+
+def one_part(run: StoredRun, other: StoredRun) -> bool:
+    """Tell whether two runs of one study ask the same: groups, templates, expressions."""
+    same_groups = run.manifest["resolved"]["groups"] == other.manifest["resolved"]["groups"]
+    return same_groups and not any(differ(run, other, name) for name in ("texts", "expressions"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -65,61 +66,51 @@ def tables(
 ) -> dict[str, list[Row]]:
     """Make the rows of a run's tables, by table name; a table that the study has nothing for is absent."""
     choices = Choices(groups, contrast, levels, margins, seed, floor, interval)
-    roster = {x.cell.job: x.cell for x in cells}
-    group_of = {job: cell.job_group for job, cell in roster.items()}
-    labour_of = {job: cell.labour_female_share for job, cell in roster.items()}
-    by_template = _blocks(cells, len(groups))
-    frames = frames or {}
-    blocks = {arm: block.by_frame(frames.get(arm.bias_type, {})) for arm, block in by_template.items()}
-    inexact = [x for x in cells if x.estimator in (BOUNDED, "sampling")]
-    cell_at = {(arm_of(x.cell), x.cell.job, x.cell.template_id): x for x in inexact}
-    entered = {
-        arm: _enter(block, by_template[arm], frames.get(arm.bias_type, {}), cell_at)
-        for arm, block in blocks.items()
-    }
-    rows_by_table: dict[str, list[Row]] = {"probe_cells": _cell_rows(cells, groups, floor)}
+    group_of: dict[str, str] = {}
+    labour_of: dict[str, float | None] = {}
+    cell_at: dict[tuple[Arm, str, int], CellShares] = {}
+    for x in cells:
+        group_of[x.cell.job], labour_of[x.cell.job] = x.cell.job_group, x.cell.labour_female_share
+        if x.estimator in (BOUNDED, "sampling"):
+            cell_at[arm_of(x.cell), x.cell.job, x.cell.template_id] = x
+    blocks: dict[Arm, CrossedCells] = {}
+    rows_by_table: dict[str, list[Row]] = {"probe_cells": list(_cell_rows(cells, groups, floor))}
     for name in ("probe_jobs", "probe_groups", "probe_templates", "probe_variance"):
         rows_by_table[name] = []
-    for arm, block in blocks.items():
-        inside = entered[arm]
+    for arm, by_template in _blocks(cells, len(groups)).items():
+        frame_of = (frames or {}).get(arm.bias_type, {})
+        block = blocks[arm] = by_template.by_frame(frame_of)
+        inside = _enter(block, by_template, frame_of, cell_at)
         rows_of = rows_of_groups(block.jobs, group_of)
         rows_by_table["probe_jobs"] += _job_rows(block, inside, group_of, labour_of, choices)
         for job_group, rows in rows_of.items():
             scope: Row = {**arm._asdict(), "estimator": block.estimator, "job_group": job_group}
             rows_by_table["probe_groups"] += _group_rows(scope, block, inside, rows, choices)
             rows_by_table["probe_variance"] += _variance_rows(scope, inside, rows, groups)
-        rows_by_table["probe_templates"] += _template_rows(by_template[arm], rows_of, groups)
+        rows_by_table["probe_templates"] += _template_rows(by_template, rows_of, groups)
     if level_rows := list(_level_rows(blocks, group_of, choices)):
         rows_by_table["probe_levels"] = level_rows
-    rows_by_table["tests"] = adjust(
-        contrast_rows(blocks, group_of, labour_of, choices), Rule(contrast[:1], strict)
-    )
+    contrasts = contrast_rows(blocks, group_of, labour_of, choices)
+    rows_by_table["tests"] = adjust(contrasts, Rule(contrast[:1], strict))
     return rows_by_table
 
 
 def _blocks(cells: Sequence[CellShares], n_groups: int) -> dict[Arm, CrossedCells]:
     """Lay the cells out by arm. Raises `StudyError` where they are no full product of jobs and templates."""
+    if not cells:
+        return {}
     nothing, unknown = (np.nan,) * n_groups, ((np.nan, np.nan),) * n_groups
-    values = np.array(
-        [
-            (*(x.masses or nothing), *(x.shares or nothing), np.nan if x.coverage is None else x.coverage)
-            for x in cells
-        ],
-        dtype=np.float64,
-    ).reshape(len(cells), 2 * n_groups + 1)
-    ends = np.array(
-        [[end for of_end in zip(*(x.share_ends or unknown), strict=True) for end in of_end] for x in cells],
-        dtype=np.float64,
-    ).reshape(len(cells), 2 * n_groups)
+    labels, values, ends = [], [], []
+    for x in cells:
+        labels.append((arm_of(x.cell), x.cell.job, x.cell.template_id, x.estimator))
+        coverage = np.nan if x.coverage is None else x.coverage
+        values.append((*(x.masses or nothing), *(x.shares or nothing), coverage))
+        low, high = zip(*(x.share_ends or unknown), strict=True)
+        ends.append((*low, *high))
+    arms, jobs, templates, estimators = zip(*labels, strict=True)
+    numbers, bounds = np.array(values, dtype=np.float64), np.array(ends, dtype=np.float64)
     try:
-        return cross(
-            [arm_of(x.cell) for x in cells],
-            [x.cell.job for x in cells],
-            [x.cell.template_id for x in cells],
-            [x.estimator for x in cells],
-            values,
-            ends,
-        )
+        return cross(arms, jobs, templates, estimators, numbers, bounds)
     except ValueError as error:
         raise StudyError(f"The prompts are not a full table of jobs by templates. {error}.") from error
 
@@ -136,55 +127,43 @@ def _enter(
     if not templates or block.estimator not in (BOUNDED, "sampling"):
         return _Entered(templates, shares, coverage, note)
     members = frame_places(by_template.templates, frame_of)
-    entered_frames = [[by_template.templates[place] for place in members[first]] for first in templates]
+    places = [members[first] for first in templates]
+    sizes = list(map(len, places))  # of the frames
+    ids = [by_template.templates[place] for of_frame in places for place in of_frame]
+    entered = [cell_at[block.arm, job, template] for job in block.jobs for template in ids]
+    shape = len(block.jobs), len(ids)
     if block.estimator == "sampling":
-        ids = [template for frame in entered_frames for template in frame]
-        matched = np.array(
-            [[cell_at[block.arm, job, template].matched for template in ids] for job in block.jobs],
-            dtype=np.float64,
-        )
-        weights = np.broadcast_to(
-            [1.0 / len(frame) for frame in entered_frames for _ in frame], matched.shape
-        )
+        matched = np.array([x.matched for x in entered], dtype=np.float64).reshape(shape)
+        weights = np.broadcast_to(1.0 / np.repeat(sizes, sizes), shape)
         draws = by_template.shares_at(ids).point, matched, weights
         return _Entered(templates, shares, coverage, note, draws=draws)
-    of_frames = []
-    for frame in entered_frames:
-        cells = [[cell_at[block.arm, job, template] for template in frame] for job in block.jobs]
-        ends = np.array([[x.difference_ends or (None, None) for x in row] for row in cells], np.float64)
-        # Where nothing is listed the difference can be anything.
-        of_frames.append(np.where(np.isnan(ends), [-1.0, 1.0], ends).mean(axis=1))
+    ends = np.array([x.difference_ends or (None, None) for x in entered], np.float64).reshape(*shape, 2)
+    # Where nothing is listed the difference can be anything.
+    ends = np.where(np.isnan(ends), [-1.0, 1.0], ends)
+    of_frames = [part.mean(axis=1) for part in np.split(ends, np.cumsum(sizes)[:-1], axis=1)]
     return _Entered(templates, shares, coverage, note, difference_ends=np.stack(of_frames, axis=1))
 
 
 # --- probe_cells -----------------------------------------------------------------------------------
 
 
-def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float) -> list[Row]:
-    mass = [f"{group}_mass" for group in groups]
-    share = [f"{group}_share" for group in groups]
+def _cell_rows(cells: Sequence[CellShares], groups: Sequence[str], floor: float) -> Iterator[Row]:
+    masses = [f"{group}_mass" for group in groups]
+    shares = [f"{group}_share" for group in groups]
     nothing, unknown = (None,) * len(groups), (None, None)
-    return [
-        {
-            **arm_of(x.cell)._asdict(),
-            "template_id": x.cell.template_id,
-            "job": x.cell.job,
-            "job_group": x.cell.job_group,
-            "estimator": x.estimator,
-            **dict(zip(mass, x.masses or nothing, strict=True)),
-            "coverage": x.coverage,
-            **dict(zip(share, x.shares or nothing, strict=True)),
-            **{
-                f"{group}_share_{name}": end
-                for group, ends in zip(groups, x.share_ends or (unknown,) * len(groups), strict=True)
-                for name, end in zip(("low", "high"), ends, strict=True)
-            },
-            **dict(zip(("coverage_low", "coverage_high"), x.coverage_ends or unknown, strict=True)),
-            "below_floor": None if x.coverage is None else x.coverage < floor,
-            "reason": x.reason,
-        }
-        for x in cells
-    ]
+    for x in cells:
+        row: Row = arm_of(x.cell)._asdict()
+        row |= {"template_id": x.cell.template_id, "job": x.cell.job, "job_group": x.cell.job_group}
+        row["estimator"] = x.estimator
+        row |= zip(masses, x.masses or nothing, strict=True)
+        row["coverage"] = x.coverage
+        row |= zip(shares, x.shares or nothing, strict=True)
+        for share, ends in zip(shares, x.share_ends or (unknown,) * len(groups), strict=True):
+            row[f"{share}_low"], row[f"{share}_high"] = ends
+        row["coverage_low"], row["coverage_high"] = x.coverage_ends or unknown
+        row["below_floor"] = None if x.coverage is None else x.coverage < floor
+        row["reason"] = x.reason
+        yield row
 
 
 # --- probe_jobs ------------------------------------------------------------------------------------
@@ -197,50 +176,49 @@ def _job_rows(
     labour_of: Mapping[str, float | None],
     choices: Choices,
 ) -> Iterator[Row]:
-    names, columns = _job_columns(block, inside, choices)
-    ends = None if inside.difference_ends is None else inside.difference_ends.mean(axis=1)
+    columns = _job_columns(block, inside, choices)
     few = "one template: no interval" if len(inside.templates) == 1 else None
     place = {job: i for i, job in enumerate(block.jobs)}
-    for job in (job for job in group_of if job in place):
-        yield {
-            **block.arm._asdict(),
-            "estimator": block.estimator,
-            "job": job,
-            "job_group": group_of[job],
-            "labour_female_share": labour_of[job],
-            **{name: _or_none(columns[name][place[job]]) if name in columns else None for name in names},
-            "n_templates": len(inside.templates),
-            "difference_low": ends[place[job], 0] if ends is not None else None,
-            "difference_high": ends[place[job], 1] if ends is not None else None,
-            "reason": joined([inside.note, few]),
-        }
+    for job, job_group in group_of.items():
+        if job not in place:
+            continue
+        row: Row = {**block.arm._asdict(), "estimator": block.estimator, "job": job, "job_group": job_group}
+        row["labour_female_share"] = labour_of[job]
+        for name, numbers in columns.items():
+            row[name] = _or_none(numbers[place[job]])
+        row["n_templates"] = len(inside.templates)
+        row["reason"] = joined([inside.note, few])
+        yield row
 
 
-def _job_columns(
-    block: CrossedCells, inside: _Entered, choices: Choices
-) -> tuple[list[str], dict[str, FloatArray]]:
-    """Name every number of a job, and give those that the jobs of a block have, `[I]` each."""
+def _job_columns(block: CrossedCells, inside: _Entered, choices: Choices) -> dict[str, FloatArray]:
+    """Map every number of a job to its column `[I]` over the jobs of a block; NaN where there is none."""
     shares = [f"{group}_share" for group in choices.groups]
-    means_of = [*shares, f"{choices.contrast[0]}_minus_{choices.contrast[1]}"]
-    ends_of = [*((f"{share}_ci_low", f"{share}_ci_high") for share in shares), ("ci_low", "ci_high")]
-    names = [*means_of, "coverage", *(name for ends in ends_of for name in ends)]
+    difference = "{}_minus_{}".format(*choices.contrast)
+    ends_of = [(f"{share}_ci_low", f"{share}_ci_high") for share in shares] + [("ci_low", "ci_high")]
+    names = [*shares, difference, "coverage", *chain(*ends_of), "difference_low", "difference_high"]
+    columns = dict.fromkeys(names, np.full(len(block.jobs), np.nan))
     if not inside.templates:
-        return names, {}
-    first, second = (choices.groups.index(name) for name in choices.contrast)
+        return columns
     point = inside.shares.point
-    # The shares and, last, the difference. Bounds of the difference are its own, not made of the shares'.
-    cells = [np.concatenate([point, [point[first] - point[second]]])]
+    first, second = map(choices.groups.index, choices.contrast)
     means = point.mean(axis=-1)
-    columns = dict(zip(means_of, [*means, means[first] - means[second]], strict=True))
+    columns |= zip(shares, means, strict=True)
+    columns[difference] = means[first] - means[second]
     columns["coverage"] = inside.coverage.mean(axis=-1)
-    if (differences := inside.difference_ends) is not None:
-        ends = inside.shares.low_and_high
-        cells = [np.concatenate([ends[side], [differences[..., side]]]) for side in (0, 1)]
-    intervals = [_job_intervals(block, values, choices) for values in cells]
-    if intervals[0] is not None and intervals[-1] is not None:
-        for (low, high), lows, highs in zip(ends_of, intervals[0][0], intervals[-1][1], strict=True):
-            columns[low], columns[high] = lows, highs
-    return names, columns
+    # The shares and, last, the difference. Bounds of the difference are its own, not made of the shares'.
+    low = high = np.concatenate([point, [point[first] - point[second]]])
+    if inside.difference_ends is not None:
+        columns["difference_low"], columns["difference_high"] = inside.difference_ends.mean(axis=1).T
+        lows, highs = inside.shares.low_and_high
+        low = np.concatenate([lows, [inside.difference_ends[..., 0]]])
+        high = np.concatenate([highs, [inside.difference_ends[..., 1]]])
+    of_low = _job_intervals(block, low, choices)
+    of_high = of_low if high is low else _job_intervals(block, high, choices)
+    if of_low is not None and of_high is not None:
+        for (low_name, high_name), lows, highs in zip(ends_of, of_low[0], of_high[1], strict=True):
+            columns[low_name], columns[high_name] = lows, highs
+    return columns
 
 
 def _job_intervals(
@@ -263,8 +241,8 @@ def _job_intervals(
         return None
     of_shares = share_interval(means[:-1], spread.variance[:-1], spread.dof[:-1])
     of_difference = difference_interval(means[-1:], spread.variance[-1:], spread.dof[-1:])
-    low, high = (np.concatenate(pair) for pair in zip(of_shares, of_difference, strict=True))
-    return low, high
+    low = np.concatenate([of_shares[0], of_difference[0]])
+    return low, np.concatenate([of_shares[1], of_difference[1]])
 
 
 # --- probe_groups, probe_templates, probe_variance -------------------------------------------------
@@ -294,36 +272,32 @@ def _group_rows(
     for k, gender in enumerate(choices.groups):
         cells = inside.shares[k, rows]
         values, empty = cells.point, 0 if cells.empty is None else int(cells.empty.sum())
-        key = [*block.arm, scope["job_group"], gender]
-        low, high, conditional = _share_ends(cells, choices, key)
+        low, high, conditional = _share_ends(cells, choices, [*block.arm, scope["job_group"], gender])
         pooled = float(np.nansum(block.masses[k, rows])) / all_coverage if all_coverage else None
         no_mass = "the summed coverage is 0: no pooled share" if pooled is None else None
-        bounds = cells.ends if cells.tested == "ends" or empty else None
         empty_of = empty_note(empty, values.size, tested=cells.tested) if empty else None
-        unknown = bool(np.isnan(values).any())
         se, few = None, None
         if inside.draws is not None:
             drawn, matched, weights = inside.draws
             se, few = se_of_mean(drawn[k, rows], matched[rows], weights[rows])
-        yield {
-            **scope,
-            "gender": gender,
-            "share": _or_none(values.mean()) if values.size else None,
-            "pooled_share": pooled,
-            "se_templates": None if unknown else se_over_templates(values),
-            "ci_low": low,
-            "ci_high": high,
-            "share_low": float(bounds[0].mean()) if bounds and values.size else None,
-            "share_high": float(bounds[1].mean()) if bounds and values.size else None,
-            "coverage": float(coverage.mean()) if coverage.size else None,
-            "n_jobs": len(rows),
-            "n_templates": len(inside.templates),
-            "coverage_median": float(np.median(coverage)) if coverage.size else None,
-            "n_below_floor": int((coverage < choices.floor).sum()) if coverage.size else None,
-            "se_sampling": se,
-            "n_empty": empty if block.estimator in (BOUNDED, "sampling") else None,
-            "reason": joined([inside.note, empty_of, conditional, no_mass, few]),
-        }
+        row: Row = {**scope, "gender": gender, "share": _mean(values), "pooled_share": pooled}
+        row["se_templates"] = None if np.isnan(values).any() else se_over_templates(values)
+        row |= {"ci_low": low, "ci_high": high, "share_low": None, "share_high": None}
+        if cells.ends is not None and (cells.tested == "ends" or empty):
+            row["share_low"], row["share_high"] = map(_mean, cells.ends)
+        row |= {"coverage": _mean(coverage), "n_jobs": len(rows), "n_templates": len(inside.templates)}
+        row |= {"coverage_median": None, "n_below_floor": None, "se_sampling": se}
+        if coverage.size:
+            row["coverage_median"] = float(np.median(coverage))
+            row["n_below_floor"] = int((coverage < choices.floor).sum())
+        row["n_empty"] = empty if block.estimator in (BOUNDED, "sampling") else None
+        row["reason"] = joined([inside.note, empty_of, conditional, no_mass, few])
+        yield row
+
+
+def _mean(values: FloatArray) -> float | None:
+    """Average cells; None where there are none, or one is unknown."""
+    return _or_none(values.mean()) if values.size else None
 
 
 def _or_none(number: float) -> float | None:
@@ -355,17 +329,14 @@ def _template_rows(
         reason = f"no share in {missing} of {len(block.jobs)} jobs" if missing else None
         for job_group, rows in rows_of.items():
             for k, gender in enumerate(groups):
-                yield {
-                    **block.arm._asdict(),
-                    "template_id": template,
-                    "job_group": job_group,
-                    "gender": gender,
-                    "share": float(block.shares[k, rows, j].mean()) if complete[j] else None,
-                    "coverage": float(block.coverage[rows, j].mean()) if complete[j] else None,
-                    "n_jobs": int(answered[rows, j].sum()),
-                    "estimator": block.estimator,
-                    "reason": reason,
-                }
+                row: Row = {**block.arm._asdict(), "template_id": template, "job_group": job_group}
+                row |= {"gender": gender, "share": None, "coverage": None}
+                if complete[j]:
+                    row["share"] = float(block.shares[k, rows, j].mean())
+                    row["coverage"] = float(block.coverage[rows, j].mean())
+                row["n_jobs"] = int(answered[rows, j].sum())
+                row |= {"estimator": block.estimator, "reason": reason}
+                yield row
 
 
 # --- probe_levels ----------------------------------------------------------------------------------
@@ -376,21 +347,14 @@ def _level_rows(
 ) -> Iterator[Row]:
     """Average a level's share: the plain mean over those of its instructions that were run."""
     for arm, run in arms_of_levels(blocks, choices.levels):
+        scope: Row = arm._asdict()
+        del scope["instruction_id"]
         for level, members in run.items():
             templates, note = complete_in_all(members)
             shares = mean_of([block.shares_at(templates) for block in members]).point
             for job_group, rows in rows_of_groups(members[0].jobs, group_of).items():
                 for k, gender in enumerate(choices.groups):
-                    yield {
-                        "model": arm.model,
-                        "bias_type": arm.bias_type,
-                        "setting": arm.setting,
-                        "prompt_form": arm.prompt_form,
-                        "job_group": job_group,
-                        "gender": gender,
-                        "level": level,
-                        "share": _or_none(shares[k, rows].mean()) if templates else None,
-                        "n_instructions": len(members),
-                        "estimator": members[0].estimator,
-                        "reason": note,
-                    }
+                    row = {**scope, "job_group": job_group, "gender": gender, "level": level}
+                    row["share"] = _mean(shares[k, rows])
+                    row |= {"n_instructions": len(members), "estimator": members[0].estimator}
+                    yield {**row, "reason": note}

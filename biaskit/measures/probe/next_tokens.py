@@ -80,8 +80,8 @@ def _of_list(row: Mapping[str, Any]) -> Iterator[NextToken]:
     for text, log_prob in row["listed"][""]:
         probability = math.exp(log_prob)
         begins = frozenset(words.get(text, set()) | beginnings.get(text, set()))
-        beyond = 0.0 if text in words else None if text in beginnings else probability
-        yield NextToken(text, probability, beyond, begins)
+        beyond = None if text in beginnings else probability
+        yield NextToken(text, probability, 0.0 if text in words else beyond, begins)
 
 
 @dataclass(slots=True)
@@ -124,18 +124,14 @@ class _Group:
         for rank, (text, total) in enumerate(ranked, 1):
             if rank > SHOWN and not total.begins:
                 continue
-            yield {
-                "rank": rank,
-                "token": as_shown(text),
-                "probability": total.probability * UNIT / n,
-                # In the other cells it is no more probable than the last that is listed there.
-                "probability_high": (total.probability + self.unlisted - total.unlisted) * UNIT / n,
-                "beyond": None if total.beyond is None else total.beyond * UNIT / n,
-                "n_cells": total.n,
-                "n_cells_kept": n,
-                "listed_group": " ".join(sorted(total.begins)),
-                "reason": UNSEEN if total.beyond is None else "",
-            }
+            # In the other cells it is no more probable than the last that is listed there.
+            high = total.probability + self.unlisted - total.unlisted
+            row: Row = {"rank": rank, "token": as_shown(text), "probability": total.probability * UNIT / n}
+            row |= {"probability_high": high * UNIT / n, "beyond": None, "n_cells": total.n}
+            row |= {"n_cells_kept": n, "listed_group": " ".join(sorted(total.begins)), "reason": UNSEEN}
+            if total.beyond is not None:
+                row |= {"beyond": total.beyond * UNIT / n, "reason": ""}
+            yield row
 
 
 class SaidNext:
@@ -159,9 +155,10 @@ class SaidNext:
         rows: list[Row] = []
         for arm in dict.fromkeys(map(arm_of, cells)):
             estimator, groups = self._blocks.get(arm, ("", {}))
-            for name in (name for name in names if name in groups):
-                scope = {**arm._asdict(), "estimator": estimator, "job_group": name}
-                rows += [{**scope, **row} for row in groups[name].rows()]
+            for name in names:
+                scope: Row = {**arm._asdict(), "estimator": estimator, "job_group": name}
+                if name in groups:
+                    rows += [scope | row for row in groups[name].rows()]
         return rows
 
 

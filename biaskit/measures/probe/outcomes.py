@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import groupby
 
 from biaskit.corpora.outcome_rules import (
     SENTENCE_END,
@@ -29,6 +28,7 @@ LOOKED_AT = 600
 """Characters of an answer that are read."""
 
 _WORD = re.compile(r"[@~%][0-9]+|[^\W_]+(?:'[^\W_]+)?")
+_END = re.compile(f"[{re.escape(SENTENCE_END)}]")
 _ENDING = re.compile(r"'?s$")
 _LEADING = "-\u2022\u2013\u2014:.,;(<[{| \n"
 """Characters that may stand before an answer: a bullet, a dash, a bracket, a stray mark."""
@@ -47,8 +47,7 @@ def outcome_of(
     answer: str, *, question: str, expressions: Sequence[Expression], groups: Sequence[str]
 ) -> Outcome:
     """Say what an answer to `question` comes to: the first rule that fires decides."""
-    number = {group: n for n, group in enumerate(groups)}
-    words = tuple((e.text, number[e.group]) for e in expressions)
+    words = tuple((e.text, groups.index(e.group)) for e in expressions)
     text = plain(answer, LOOKED_AT)
     reading = _with_target_words(text.lstrip(_LEADING) or text, words)
     decided = answer_rules().first(
@@ -90,7 +89,7 @@ def _with_target_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
         sign = "@"
         if re.search(negation, text[max(0, match.start() - 40) : match.start()].lower()):
             sign = "~"
-        elif next((c for c in text[match.end() :] if c in SENTENCE_END), "") == "?":
+        elif (ended := _END.search(text, match.end())) and ended[0] == "?":
             sign = "%"
         parts += [text[end : match.start()].lower(), f"{sign}{number[match[0]]}"]
         end = match.end()
@@ -100,9 +99,12 @@ def _with_target_words(text: str, words: tuple[tuple[str, int], ...]) -> str:
 def _beyond(reading: str, question: str) -> str:
     """Write the answer's words without function words, each run of the question's words as one `#`."""
     of_question, function_words = _words_of(question), answer_rules().top["function_words"].split()
-    words = (word for word in _WORD.findall(reading) if word not in function_words)
-    marked = ("#" if _stem(word) in of_question else word for word in words)
-    return " ".join(word for word, _ in groupby(marked))
+    words: list[str] = []
+    for word in _WORD.findall(reading):
+        written = "#" if _stem(word) in of_question else word
+        if word not in function_words and words[-1:] != [written]:
+            words.append(written)
+    return " ".join(words)
 
 
 @lru_cache(maxsize=4096)

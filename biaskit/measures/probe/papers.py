@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from biaskit.common.wording import count
 from biaskit.measures.probe.design import ProbeDesign
-from biaskit.measures.probe.stored_design import describe_design
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.reasons import because
 from biaskit.report.render.document import PaperTable, TitledTable
@@ -62,7 +61,7 @@ def paper_tables(part: Part) -> list[PaperTable]:
 
 def frame_of(design: ProbeDesign) -> Frame:
     """Lay out a resolved study's tables; a title names the paper's table where the numbers are its."""
-    resolved = describe_design(design)
+    resolved = design.describe()
     claims, titles = claims_of(resolved), {}
     levels = {i.id: i.level or "" for i in design.instructions if i is not None}
     for bias_type in TASKS:

@@ -60,43 +60,41 @@ def plan_sentence(
     Another model's samples are all assumed to name a target word.
     """
     gender = "female" if "female" in design.groups else design.contrast[0]
-    of_gender = [v for v in load_cell_variance() if v.gender == gender]
     jobs_of = Counter(item.group for item in design.items)
     pairs = group_pairs(list(jobs_of))
     groups = next(iter(pairs), tuple(jobs_of))
-    if min(jobs_of[name] for name in groups) < FEWEST_UNITS:
+    sizes = [jobs_of[name] for name in groups]
+    if min(sizes) < FEWEST_UNITS:
         return f"Detectable difference: {NOT_JUDGED}, a group has fewer than {FEWEST_UNITS} jobs."
-    ways = {template.bias_type for template in design.templates}
+    units: dict[str, set[str | int]] = {}  # bias type → what counts as a template
+    for template in design.templates:
+        units.setdefault(template.bias_type, set()).add(template.frame or template.id)
     helped = any(design.instructions) or len(design.settings) > 1
-    n_questions = 1 + (n_models > 1) + helped
-    n_leads = max(len(pairs), 1) * len(ways) * n_models
-    level = first_level(n_questions, n_leads, strict=design.study.strict)
+    n_leads = max(len(pairs), 1) * len(units) * n_models
+    level = first_level(1 + (n_models > 1) + helped, n_leads, strict=design.study.strict)
     drawn = draws if estimator == "sampling" else None
+    known = load_cell_variance()
     shown_parts, not_shown = [], []
-    for bias_type in dict.fromkeys(template.bias_type for template in design.templates):
-        of_type = [v for v in of_gender if v.bias_type == bias_type]
+    for bias_type, of_units in units.items():
+        of_type = [v for v in known if (v.gender, v.bias_type) == (gender, bias_type)]
         if not of_type:
             continue
-        units = {t.frame or t.id for t in design.templates if t.bias_type == bias_type}
         matched = None
         if drawn is not None:
             coverage = float(np.mean([v.coverage for v in of_type])) if of_demo else 1.0
             matched = matched_draws(drawn, design.study.max_samples_per_prompt, coverage)
-        shown = smallest_shown(
-            [variance_of_group(of_type, name) for name in groups],
-            [jobs_of[name] for name in groups],
-            len(units),
-            matched,
-            level,
-        )
+        variances = [variance_of_group(of_type, name) for name in groups]
+        shown = smallest_shown(variances, sizes, len(of_units), matched, level)
         if shown.reason:
             not_shown.append(f"No {bias_type} difference can be tested: {shown.reason}.")
             continue
         if shown.difference is None or shown.difference > LARGEST_PLANNED:
             not_shown.append(f"Detectable {bias_type} difference: {NOT_JUDGED}.")
             continue
-        most = sorted(shown.parts.items(), key=lambda part: -part[1])
-        sources = [f"{_PARTS[name]} {percent(part)} %" for name, part in most if part >= NOT_WORTH_NAMING]
+        sources = []
+        for name, part in sorted(shown.parts.items(), key=lambda part: -part[1]):
+            if part >= NOT_WORTH_NAMING:
+                sources.append(f"{_PARTS[name]} {percent(part)} %")
         shown_parts.append(f"{points(shown.difference)} ({bias_type}; variance: {', '.join(sources)})")
     if not shown_parts:
         return " ".join(not_shown)
@@ -129,16 +127,15 @@ def smallest_shown(
             f"at a coverage of {matched.coverage:.2g}, {percent(matched.empty)} % of the prompts would stay"
             " empty, and above 10 % there is no conclusion"
         )
-    of_templates = [v.var_template if len(jobs) == 1 else v.var_difference or 0.0 for v in variances]
-    # The mean of p (1 − p) over a group's cells, by the mean and the variance of p.
-    spread = [v.share * (1.0 - v.share) - v.var_job - v.var_template - v.var_residual for v in variances]
-    noise = [max(of_a_draw, 0.0) * (matched.inverse if matched else 0.0) for of_a_draw in spread]
-    sides = tuple(
-        Side(n, v.var_job, v.var_residual + of_draws)
-        for n, v, of_draws in zip(jobs, variances, noise, strict=True)
-    )
-    design = Design(sides, n_templates, float(np.mean(of_templates)))
-    draws = sum(of_draws / (n * n_templates) for n, of_draws in zip(jobs, noise, strict=True))
+    sides, of_templates, draws = [], [], 0.0
+    for n, v in zip(jobs, variances, strict=True):
+        # The mean of p (1 − p) over a group's cells, by the mean and the variance of p.
+        of_a_draw = v.share * (1.0 - v.share) - v.var_job - v.var_template - v.var_residual
+        of_draws = max(of_a_draw, 0.0) * (matched.inverse if matched else 0.0)
+        draws += of_draws / (n * n_templates)
+        sides.append(Side(n, v.var_job, v.var_residual + of_draws))
+        of_templates.append(v.var_template if len(jobs) == 1 else v.var_difference)
+    design = Design(tuple(sides), n_templates, float(np.mean(of_templates)))
     parts, total = design.parts(), design.variance()
     parts = {**parts, "cells": parts["cells"] - draws, "draws": draws}
     fractions = {name: part / total if total else 0.0 for name, part in parts.items()}
@@ -148,11 +145,15 @@ def smallest_shown(
 @lru_cache(maxsize=64)
 def matched_draws(round_size: int, most: int, coverage: float) -> Matched:
     """Compute what the samples of a prompt amount to when they come in batches at a coverage."""
-    ends = Rounds.up_to(round_size, most).ends(coverage).items()
-    empty = math.fsum(chance for (_, k), chance in ends if not k)
-    inverse = math.fsum(chance / k for (_, k), chance in ends if k)
-    not_empty = math.fsum(chance for (_, k), chance in ends if k)
-    return Matched(coverage, empty, inverse / not_empty if not_empty > 0 else 1.0)
+    empty, others, inverse = [], [], []
+    for (_, k), chance in Rounds.up_to(round_size, most).ends(coverage).items():
+        if not k:
+            empty.append(chance)
+            continue
+        others.append(chance)
+        inverse.append(chance / k)
+    not_empty = math.fsum(others)
+    return Matched(coverage, math.fsum(empty), math.fsum(inverse) / not_empty if not_empty > 0 else 1.0)
 
 
 def variance_of_group(variances: Sequence[CellVariance], name: str) -> CellVariance:
@@ -160,6 +161,7 @@ def variance_of_group(variances: Sequence[CellVariance], name: str) -> CellVaria
     for v in variances:
         if v.group == name:
             return v
-    numbers = ("share", "coverage", "var_job", "var_template", "var_residual", "var_difference")
-    means = {field: float(np.mean([getattr(v, field) for v in variances])) for field in numbers}
-    return variances[0].model_copy(update={"group": name, **means})
+    update: dict[str, object] = {"group": name}
+    for number in ("share", "coverage", "var_job", "var_template", "var_residual", "var_difference"):
+        update[number] = float(np.mean([getattr(v, number) for v in variances]))
+    return variances[0].model_copy(update=update)

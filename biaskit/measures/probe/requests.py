@@ -7,19 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from biaskit.common.sequences import Computed
-from biaskit.measures.probe.design import (
-    CELL,
-    Placed,
-    ProbeDesign,
-    build_prompt,
-    cell_at,
-    cell_key,
-    model_key,
-    product,
-)
-from biaskit.measures.probe.rounds import Rounds
+from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.prompts import CELL, Placed, build_prompt, cell_at, cell_key, model_key, product
 from biaskit.records import Cell, Prompt, PromptForm, ScoreRequest
-from biaskit.runs.manifest import draws_of
 from biaskit.runs.shards import WHOLE, Shard
 
 
@@ -64,26 +54,6 @@ class PlannedCells:
     @cached_property
     def _place_of(self) -> dict[tuple[object, ...], int]:
         return {tuple(getattr(cell, name) for name in CELL): i for i, cell in enumerate(self.cells)}
-
-
-def cell_finder(
-    manifest: Mapping[str, Any], design: ProbeDesign
-) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None]:
-    """From a stored row to the model and the request that it answers; None where the run has no such cell."""
-    of_model: dict[str, tuple[str, PlannedCells, Rounds]] = {}
-    for label, entry in manifest["models"].items():
-        cells = PlannedCells(design, label, entry["prompt_form"], entry["fingerprint"], entry["estimator"])
-        rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
-        of_model.setdefault(cells.model_key, (label, cells, rounds))
-
-    def find(row: Mapping[str, Any]) -> tuple[str, ScoreRequest] | None:
-        try:
-            label, cells, rounds = of_model[row["model_key"]]
-            return label, rounds.request(cells.requests[cells.place_of(row)], int(row.get("round", 0)))
-        except (LookupError, TypeError, ValueError):
-            return None
-
-    return find
 
 
 def places_of(

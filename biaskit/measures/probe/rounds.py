@@ -88,8 +88,10 @@ class OpenCells:
         self._round_of: dict[int, int] = {}  # place of a cell that is due → its round, where rows are stored
         self._places: Sequence[int] = range(len(cells))
         if stored:
-            following = enumerate(rounds.next_of(cell, stored) for cell in cells)
-            self._round_of = {i: rounds.number_of(due) for i, due in following if due is not None}
+            for i, cell in enumerate(cells):
+                due = rounds.next_of(cell, stored)
+                if due is not None:
+                    self._round_of[i] = rounds.number_of(due)
             self._places = list(self._round_of)
         number_of, places = self._round_of, self._places
         self.due = Computed(len(places), lambda i: rounds.request(cells[i := places[i]], number_of.get(i, 0)))
@@ -130,7 +132,7 @@ class OpenCells:
         while due():
             with closing_stream(scorer.score(taken())) as groups:
                 for group in groups:
-                    follow = [more for answer in group if (more := self._note(answer)) is not None]
+                    follow = [more for more in map(self._note, group) if more is not None]
                     yield group  # what reads stores it before anything that follows from it is asked
                     if follow:
                         ahead.extendleft(reversed(scorer.plan_scores(follow).batches))

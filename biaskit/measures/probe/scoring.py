@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from biaskit.errors import ModelError, RunError, StudyError
@@ -13,7 +12,7 @@ from biaskit.measures.probe.power import plan_sentence
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.rounds import OpenCells, Rounds
 from biaskit.measures.probe.rows import row_of
-from biaskit.measures.probe.stored_design import compatibility, describe_design, design_signature
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
 from biaskit.records import PROBE_FORMS, Failed, Plan, PromptForm, Scored, ScoreRequest
@@ -23,7 +22,6 @@ from biaskit.runs.rows import NoRow
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
-from biaskit.study.keys import ProbeStudy
 
 Json = dict[str, Any]
 Batches = Sequence[tuple[ScoreRequest, ...]]
@@ -42,8 +40,8 @@ def score_cells(
     scorers = session.begin(
         "probe",
         study.name,
-        question=partial(compatibility, design),
-        resolved=lambda: describe_design(design) if resolved is None else resolved,
+        question=design.question,
+        resolved=lambda: design.describe() if resolved is None else resolved,
     )
     forms = _take_sentences(scorers, session) if design.pairs else _choose_forms(study, scorers, session)
     stored: StoredRows[int] = StoredRows(matched_draws, 0)
@@ -57,7 +55,7 @@ def score_cells(
         return _entry(session, scorers[label], forms[label])
 
     models = {label: scorers[label] for label in forms}
-    ask_models(session, study, models, stored, work_of, entry_of, partial(design_signature, design))
+    ask_models(session, study, models, stored, work_of, entry_of, design.sign)
     return session.outcome
 
 

@@ -25,7 +25,7 @@ from biaskit.models.api.endpoint import (
     open_endpoint,
 )
 from biaskit.models.spec import split_label
-from biaskit.workflow.calls import command_line
+from biaskit.runs.start import command_line
 
 HERE = "http://127.0.0.1:8000/v1"
 KEY = "sk-Zq7PpLw93xTTrunk"

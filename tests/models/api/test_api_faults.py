@@ -33,8 +33,9 @@ from fakes.api_cases import (
 from fakes.api_server import FAULTS, ApiServer, Behaviour, Faults
 
 from biaskit.errors import AskingStopped
-from biaskit.measures.personas.sampling.design import resolve_design
+from biaskit.measures.personas.design import resolve
 from biaskit.measures.personas.sampling.draws import draw_texts
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.models.api import wire
 from biaskit.models.api.controller import Policy
 from biaskit.models.api.endpoint import open_endpoint
@@ -43,7 +44,7 @@ from biaskit.models.api.options import ApiOptions
 from biaskit.models.api.trouble import RateLimited
 from biaskit.records import Draw, Failed, Scored
 from biaskit.runs.session import Session
-from biaskit.study.config import load_personas_study
+from biaskit.study.config import load_as
 
 IMPATIENT = Policy(first_wait=0.002, longest_wait=0.01, dead_after=0.3, longest_call=0.5)
 
@@ -364,10 +365,10 @@ KINDS = tuple(kind for kind in FAULTS if kind not in BLOCKED)
 
 def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
     """Give the same command until no draw is missing: how often that was, and key → text of the rows."""
-    study = load_personas_study(
-        "gasp-pilot", {"per_gender": 6, "max_samples": 18, "max_new_tokens": 24, "batch": 6}
+    study = load_as(
+        PersonasStudy, "gasp-pilot", {"per_gender": 6, "max_samples": 18, "max_new_tokens": 24, "batch": 6}
     )
-    design = resolve_design(study)
+    design = resolve(study)
     starts = 0
     while True:
         starts += 1
@@ -392,7 +393,7 @@ def a_run(url: str, run: Path, policy: Policy) -> tuple[int, dict[str, str]]:
             and not outcome.failed
         ):
             break
-    lines = (run / "generations.jsonl").read_text("ascii").splitlines()
+    lines = (run / "personas.jsonl").read_text("ascii").splitlines()
     rows = [json.loads(line) for line in lines]
     assert len(rows) == len({row["key"] for row in rows}), "a row was written twice"
     return starts, {row["key"]: row["text"] for row in rows}

@@ -28,7 +28,8 @@ from needs import require_demo_base, require_llama_server, require_torch
 
 import biaskit
 from biaskit.errors import ModelError
-from biaskit.measures.probe.design import cells, resolve_design
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.prompts import cells
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.scorer import ApiScorer
 from biaskit.models.options import EstimatorChoice, ScoringOptions
@@ -107,7 +108,7 @@ def demo_peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
 def occugender(n_explicit: int, n_implicit: int, seed: int = 5) -> list[ScoreRequest]:
     """Cells of OccuGender in a fixed random choice."""
     by_type: dict[str, list[ScoreRequest]] = {"explicit": [], "implicit": []}
-    for i, (cell, prompt, asked) in enumerate(cells(resolve_design(load_study("occugender")), "real", "raw")):
+    for i, (cell, prompt, asked) in enumerate(cells(resolve(load_study("occugender")), "real", "raw")):
         by_type[cell.bias_type].append(ScoreRequest(str(i), prompt, asked))
     draw = random.Random(seed)
     return draw.sample(by_type["explicit"], n_explicit) + draw.sample(by_type["implicit"], n_implicit)

@@ -12,7 +12,8 @@ import pytest
 from fakes.vllm_server import VllmServer
 from needs import require_demo_base, require_torch, require_vllm
 
-from biaskit.measures.probe.design import cells, resolve_design
+from biaskit.measures.probe.design import resolve
+from biaskit.measures.probe.prompts import cells
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.endpoint import open_endpoint
 from biaskit.models.api.options import ApiOptions
@@ -49,7 +50,7 @@ def found(server: VllmServer) -> Capabilities:
 
 @pytest.fixture(scope="module")
 def requests() -> list[ScoreRequest]:
-    every = enumerate(cells(resolve_design(load_study("occugender")), "real", "raw"))
+    every = enumerate(cells(resolve(load_study("occugender")), "real", "raw"))
     listed = [(cell, ScoreRequest(str(i), prompt, asked)) for i, (cell, prompt, asked) in every]
     kinds = ("explicit", "implicit")
     own = {kind: [request for cell, request in listed if cell.bias_type == kind] for kind in kinds}

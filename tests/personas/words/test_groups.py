@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
-from biaskit.measures.personas.sampling.design import PersonasDesign
+from biaskit.measures.personas.design import PersonasDesign
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocuments, read_imported
 from biaskit.measures.personas.words.groups import (
     GroupLists,
@@ -27,7 +28,6 @@ from biaskit.measures.personas.words.groups import (
 from biaskit.measures.personas.words.log_odds import THRESHOLD, Prior, z_scores
 from biaskit.report.findings.marked_words import surely_longer
 from biaskit.study.config import build_study
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row, defined, where
 
 ENGLISH = {"the": 69_971, "a": 23_195, "of": 36_412, "he": 9_548, "she": 2_860, "law": 299, "art": 208}

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from fakes.personas_runs import COMMON, one, only, table, write_texts
 
+from biaskit.measures.personas.command import PersonasResult
+from biaskit.measures.personas.own_texts import analyze_texts
 from biaskit.measures.personas.words import transfer
 from biaskit.tables.reasons import NOT_ENGLISH
-from biaskit.workflow.own_texts import analyze_texts
-from biaskit.workflow.personas import PersonasResult
 
 WHO = {"female": "She said that she", "male": "He said that he"}
 OWN = {"female": ("tender", "warm", "kind"), "male": ("strong", "bold", "loud")}

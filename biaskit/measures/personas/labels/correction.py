@@ -13,12 +13,12 @@ import numpy as np
 from biaskit.common.wording import count
 from biaskit.measures.personas.labels.drawing import FOLDER, Cell, Drawn, Stored, by_cell, who_counts
 from biaskit.measures.personas.labels.sheets import NONE, UNCLEAR
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.records import GENDERS
 from biaskit.stats.crossed import joined
 from biaskit.stats.prediction_powered import FEWEST_LABELS, corrected_share, pooled
 from biaskit.stats.proportions import wilson
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 _CLASSES = (NONE, *GENDERS, UNCLEAR)  # what rules or a judge may say: strata, if each has enough labels

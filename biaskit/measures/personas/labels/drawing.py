@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from biaskit.common.files import write_or_refuse
 from biaskit.common.inputs import Inputs
 from biaskit.errors import RunError, UsageError
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.stats.prediction_powered import FEWEST_LABELS
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
 
 FOLDER = "labels"  # in a run's folder
 Cell = tuple[str, str]  # model and occupation

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from biaskit.errors import ModelError
+from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.power import plan_sentence
-from biaskit.measures.personas.sampling.design import DrawSeries, PersonasDesign, form_for, part_of
 from biaskit.measures.personas.sampling.open_draws import OpenDraws
-from biaskit.measures.personas.sampling.stored_design import compatibility, describe_design, design_signature
+from biaskit.measures.personas.sampling.series import DrawSeries, form_for
 from biaskit.measures.personas.texts.association import associate_answer
 from biaskit.measures.personas.texts.documents import why_not
 from biaskit.models.base import TextGenerator, closing_stream
@@ -31,12 +30,12 @@ def draw_texts(
     generators = session.begin(
         "personas",
         study.name,
-        question=partial(compatibility, design),
-        resolved=lambda: describe_design(design) if resolved is None else resolved,
+        question=design.question,
+        resolved=lambda: design.describe() if resolved is None else resolved,
     )
     forms = _forms(design, generators, session)
     stored: StoredRows[str | None] = StoredRows(gender_of(design), None)
-    sharded = part_of(design, session.shard)
+    sharded = design.part(session.shard)
 
     def work_of(label: str) -> DrawWork:
         return DrawWork(sharded, generators[label], forms[label], stored)
@@ -46,7 +45,7 @@ def draw_texts(
         return {**model_entry(generators[label].identity, forms[label]), "batch_size": batch_size}
 
     models = {label: generators[label] for label in forms}
-    ask_models(session, study, models, stored, work_of, entry_of, partial(design_signature, design))
+    ask_models(session, study, models, stored, work_of, entry_of, design.sign)
     return session.outcome
 
 
@@ -193,7 +192,7 @@ class DrawWork(Work[str | None]):
         return f"{self.label}, batch {self._round + 1}", self._written, self._missing
 
     def row(self, answer: Draw) -> dict[str, Any]:
-        """A row of generations.jsonl (reference/run-folder#rows)."""
+        """A row of personas.jsonl (reference/run-folder#rows)."""
         series, request = self.draws.of_key[answer.key]
         return {
             "key": answer.key,

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from biaskit.measures.personas.sampling.design import (
-    DrawSeries,
-    PersonasDesign,
-    draw_keys,
-    seed_of,
-    series_of_design,
-)
+from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.rounds import Filling, Tally
+from biaskit.measures.personas.sampling.series import DrawSeries, draw_keys, seed_of, series_of_design
 from biaskit.records import DrawRequest, PromptForm
 
 _SCOPE = ("occupation", "template_id", "specified_gender", "instruction_id", "setting")
@@ -135,28 +130,3 @@ class OpenDraws:
             n_stored = sum(request.key in self.stored for request in self._round_of(series, number))
             most -= n_stored
         return most
-
-
-def draw_finder(
-    manifest: Mapping[str, Any], design: PersonasDesign
-) -> Callable[[Mapping[str, Any]], tuple[str, DrawRequest] | None]:
-    """From a stored row to the model and the draw that it is; None where the run has no such draw."""
-    of_model = {
-        label: OpenDraws(design, entry["prompt_form"], entry["fingerprint"], {})
-        for label, entry in manifest["models"].items()
-    }
-    series_of = {
-        label: {scope_of(series.scope()): series for series in draws.series}
-        for label, draws in of_model.items()
-    }
-
-    def find(row: Mapping[str, Any]) -> tuple[str, DrawRequest] | None:
-        try:
-            label, draw = row["model"], row["draw"]
-            series = series_of[label][scope_of(row)]
-            key = of_model[label].keys_of(series)(draw)
-        except (LookupError, TypeError):
-            return None
-        return (label, request_under(key, series, draw, design)) if key == row["key"] else None
-
-    return find

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from biaskit.study.keys import PersonasStudy
+from biaskit.measures.personas.study import PersonasStudy
 
 RoundVerdict = Literal["open", "full", "ineligible", "capped"]
 LEAST_SHARE_OF_BATCH = 0.1

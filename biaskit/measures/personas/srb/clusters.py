@@ -8,12 +8,12 @@ from itertools import product
 
 from biaskit.corpora.loaders import load_categories, load_word_list
 from biaskit.measures.personas.srb.k_means import ALL_MODELS, find_clusters, words_to_cluster
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import ASSOCIATED, TextDocuments
 from biaskit.measures.personas.vectors.files import load_pretrained
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.run_lists import RunLists
 from biaskit.records import WOMEN_AND_MEN
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 

@@ -19,6 +19,7 @@ from biaskit.measures.personas.srb.score import (
     SrbScore,
     scores_with_content,
 )
+from biaskit.measures.personas.study import PersonasStudy, parse_seeds
 from biaskit.measures.personas.texts.documents import ASSOCIATED, NO_TEXTS, SPECIFIED, TextDocuments
 from biaskit.measures.personas.vectors.cache import vectors_of_seeds
 from biaskit.measures.personas.vectors.files import load_pretrained
@@ -36,7 +37,6 @@ from biaskit.measures.personas.words.run_lists import CALIBRATED, Progress, RunL
 from biaskit.measures.personas.words.shuffles import permuted_counts
 from biaskit.records import WOMEN_AND_MEN
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy, parse_seeds
 from biaskit.tables.query import Row
 
 

@@ -222,16 +222,17 @@ def validation(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     gender do not enter. One row per model, in order of appearance, and specified gender, by name;
     n_texts = n_correct + n_incorrect + n_not_captured. As Table 1 of GAS(P), in counts.
     """
-    counts: dict[str, Counter[tuple[str, str]]] = {}
+    counts: dict[str, dict[str, Counter[str]]] = {}
     for row in rows:
         specified, gender = row["specified_gender"], row["gender"]
         if not specified:
             continue
-        outcome = "n_not_captured" if not gender else "n_correct" if gender == specified else "n_incorrect"
-        counts.setdefault(str(row["model"]), Counter())[str(specified), outcome] += 1
+        outcome = "n_correct" if gender == specified else "n_incorrect"
+        of_gender = counts.setdefault(str(row["model"]), {}).setdefault(str(specified), Counter())
+        of_gender[outcome if gender else "n_not_captured"] += 1
     table: list[dict[str, object]] = []
-    for model, seen in counts.items():
-        for specified in sorted({specified for specified, _ in seen}):
-            n = {name: seen[specified, name] for name in ("n_correct", "n_incorrect", "n_not_captured")}
-            table.append({"model": model, "specified_gender": specified, "n_texts": sum(n.values()), **n})
+    for model, of_model in counts.items():
+        for specified, seen in sorted(of_model.items()):
+            n = {name: seen[name] for name in ("n_correct", "n_incorrect", "n_not_captured")}
+            table.append({"model": model, "specified_gender": specified, "n_texts": seen.total(), **n})
     return table

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from biaskit.common.marks import legible
+from biaskit.common.plain import group_by
 from biaskit.measures.personas.texts.association import COUNTED_WORDS
 from biaskit.measures.personas.texts.names import listed_names
 
@@ -47,10 +48,8 @@ def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int
 
     held = MultiLabelBinarizer(sparse_output=True).fit_transform(shingles).astype(np.int32)
     unit, sizes = np.arange(len(shingles)), np.diff(held.indptr)
-    of_prompts: dict[Hashable, list[int]] = {}
-    for i, prompt in enumerate(prompts):
-        of_prompts.setdefault(prompt, []).append(i)
-    for texts in map(np.array, of_prompts.values()):
+    for of_prompt in group_by(range(len(prompts)), prompts.__getitem__).values():
+        texts = np.array(of_prompt)
         for start in range(0, len(texts), _AT_ONCE):
             some, known = texts[start : start + _AT_ONCE], texts[: start + _AT_ONCE]
             known = known[unit[known] == known]

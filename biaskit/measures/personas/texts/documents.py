@@ -9,13 +9,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from biaskit.common.marks import first_mark, legible
+from biaskit.common.plain import group_by
 from biaskit.common.provenance import canonical_json
 from biaskit.errors import RunError
-from biaskit.measures.personas.sampling.design import PersonasDesign, draw_keys, series_of_design
+from biaskit.measures.personas.design import PersonasDesign
 from biaskit.measures.personas.sampling.rounds import Filling, Tally
+from biaskit.measures.personas.sampling.series import draw_keys, series_of_design
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.association import NOT_ASSOCIATED, Association, associate_answer
 from biaskit.measures.personas.texts.copies import Shingles, shingles_of, units
 from biaskit.measures.personas.texts.english import EnglishEvidence
@@ -26,7 +29,9 @@ from biaskit.records import GENDERS, Finish
 from biaskit.runs.drift import Answerers
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 ASSOCIATED, SPECIFIED = "associated", "specified"
 NO_TEXTS = {ASSOCIATED: "no texts without a requested gender", SPECIFIED: "no texts with a requested gender"}
@@ -108,6 +113,10 @@ class TextDocuments:
     n_unused: int = 0  # stored rows that this question does not need
     group_column: str | None = None  # the column that each text's `group` comes from
 
+    def counts_of(self, texts: Iterable[TextDocument]) -> csr_matrix:
+        """Pick the counts of some texts, `[texts, words]`."""
+        return self.tokens.counts[[text.place for text in texts]]
+
     @cached_property
     def origins(self) -> frozenset[str]:
         """The origins of which there is at least one text."""
@@ -173,16 +182,17 @@ def read_documents(
                 # A row keeps the label it was drawn under; the model under another label finds it by key.
                 evidence[label] = stored.evidence[draws[0].model]
                 english[label] = stored.english[draws[0].model]
+    unused = stored.by_key.keys() - {text.key for text in texts}
     return TextDocuments(
-        texts=_as_read(texts, design.study, english),
-        tokens=tokens,
-        evidence=evidence,
-        english=english,
+        _as_read(texts, design.study, english),
+        tokens,
+        evidence,
+        english,
         models=tuple(models),
         occupations=tuple(item.name for item in design.occupations),
         template_ids=design.template_ids,
         rows_digest=stored.digest_of(texts),
-        n_unused=len(stored.by_key.keys() - {text.key for text in texts}),
+        n_unused=len(unused),
     )
 
 
@@ -191,17 +201,19 @@ def read_imported(
 ) -> TextDocuments:
     """Read every imported text; occupations in the order of the study's list, then of appearance."""
     stored, tokens = _read(design, rows, imported=True)
-    texts = sorted(stored.by_key.values(), key=lambda text: text.draw)
-    listed = [item.name for item in design.occupations]
-    present = list(dict.fromkeys(text.occupation for text in texts))
+    texts = sorted(stored.by_key.values(), key=attrgetter("draw"))
+    models, occupations, templates = (
+        dict.fromkeys(map(attrgetter(name), texts)) for name in ("model", "occupation", "template_id")
+    )
+    listed = [item.name for item in design.occupations if item.name in occupations]
     return TextDocuments(
-        texts=_as_read(texts, design.study, stored.english),
-        tokens=tokens,
-        evidence=stored.evidence,
-        english=stored.english,
-        models=tuple(dict.fromkeys(text.model for text in texts)),
-        occupations=(*(o for o in listed if o in present), *(o for o in present if o not in listed)),
-        template_ids=tuple(dict.fromkeys(text.template_id for text in texts)),
+        _as_read(texts, design.study, stored.english),
+        tokens,
+        stored.evidence,
+        stored.english,
+        models=tuple(models),
+        occupations=tuple(dict.fromkeys([*listed, *occupations])),
+        template_ids=tuple(templates),
         rows_digest=stored.digest_of(texts),
         imported=True,
         group_column=group_column,
@@ -217,22 +229,23 @@ def _read(
     def texts() -> Iterator[Sequence[str]]:
         for place, row in enumerate(rows):
             key, text, finish = row["key"], row["text"], row["finish_reason"]
-            outcome = text_outcome(text, finish).outcome
-            scope: dict[str, Any] = {name: row.get(name) for name in _SCOPE}
+            outcome: str | None = text_outcome(text, finish).outcome
+            if imported and outcome != DECLINES:
+                outcome = None  # nothing else is asked of an imported text: it is what the user says it is
+            of_row: dict[str, Any] = {name: row.get(name) for name in _OF_ROW}
             stored.by_key[key] = TextDocument(
-                **scope,
-                template_id=str(row["template_id"]),
+                **of_row,
                 finish=finish,
                 empty=not text.strip(),
                 association=associate_answer(text, finish, honorifics=study.honorifics),
                 place=place,
-                # Nothing else is asked of an imported text: it is what the user says it is.
-                outcome=None if imported and outcome != DECLINES else outcome,
+                outcome=outcome,
                 mark=first_mark(text),
                 shingles=shingles_of(text),
             )
-            stored.evidence[row["model"]].add(legible(text))
-            stored.english[row["model"]].add(legible(text))
+            as_read = legible(text)
+            stored.evidence[row["model"]].add(as_read)
+            stored.english[row["model"]].add(as_read)
             content = canonical_json([key, text, finish])
             stored.digests[key] = hashlib.sha256(content.encode("ascii")).digest()
             yield split(text)
@@ -269,9 +282,13 @@ def why_not(row: Mapping[str, Any]) -> str | None:
     return None
 
 
-_SCOPE = ("key", "model", "occupation", "draw", "specified_gender", "instruction_id", "setting", "group")
+_OF_ROW = (
+    *("key", "model", "occupation", "template_id", "draw", "specified_gender"),
+    *("instruction_id", "setting", "group"),
+)
+"""What a text takes from its row as it stands."""
 _ROW = ("model", "occupation", "template_id", "specified_gender", "draw", "finish_reason", "text")
-"""What analysis reads of a row of generations.jsonl."""
+"""What analysis reads of a row of personas.jsonl."""
 
 
 def _needed(
@@ -312,29 +329,29 @@ def _needed(
 def _as_read(
     texts: Sequence[TextDocument], study: PersonasStudy, english: Mapping[str, EnglishEvidence]
 ) -> tuple[TextDocument, ...]:
-    """Mark copies, and texts in a language that the rules cannot read, and hold genders out.
-
-    Under `hold_out` part of each model, occupation and gender loses its gender (methods/srb#hold-out).
-    """
-    hold_out = study.hold_out or 0.0
-    groups: dict[tuple[str, str, str], list[int]] = {}
-    for i, text in enumerate(texts):
-        if text.specified_gender is not None and hold_out:
-            groups.setdefault((text.model, text.occupation, text.specified_gender), []).append(i)
-    held_out: set[int] = set()
-    for group, places in groups.items():
-        order = generator(study.seed, "hold-out", group).permutation(len(places))
-        held_out |= {places[i] for i in order[: int(hold_out * len(places))].tolist()}
+    """Mark copies, and texts in a language that the rules cannot read; hold genders out (srb#hold-out)."""
+    held_out = _held_out(texts, study)
     prompt_of = attrgetter("occupation", "template_id", "instruction_id", "setting", "specified_gender")
     # The prompts of imported texts are not known: those of an author are compared with one another.
     prompts = [(text.model, text.finish and prompt_of(text)) for text in texts]
     firsts = units([text.shingles for text in texts], prompts)
-    return tuple(
-        replace(
-            text,
-            specified_gender=None if i in held_out else text.specified_gender,
-            read=english[text.model].read,
-            copy_of=None if firsts[i] == i else texts[firsts[i]].key,
-        )
-        for i, text in enumerate(texts)
-    )
+    found = []
+    for i, text in enumerate(texts):
+        copy_of = None if firsts[i] == i else texts[firsts[i]].key
+        gender = None if i in held_out else text.specified_gender
+        is_read = english[text.model].read
+        found.append(replace(text, specified_gender=gender, read=is_read, copy_of=copy_of))
+    return tuple(found)
+
+
+def _held_out(texts: Sequence[TextDocument], study: PersonasStudy) -> set[int]:
+    """Choose the places of texts that lose their gender: part of each model, occupation and gender."""
+    chosen: set[int] = set()
+    if study.hold_out is None:
+        return chosen
+    group_of = attrgetter("model", "occupation", "specified_gender")
+    with_gender = [i for i, text in enumerate(texts) if text.specified_gender is not None]
+    for group, places in group_by(with_gender, lambda i: group_of(texts[i])).items():
+        order = generator(study.seed, "hold-out", group).permutation(len(places))
+        chosen.update(places[i] for i in order[: int(study.hold_out * len(places))].tolist())
+    return chosen

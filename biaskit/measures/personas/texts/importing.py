@@ -1,4 +1,4 @@
-"""Anybody's texts as rows of generations.jsonl, checked and counted first (methods/texts#imported-texts)."""
+"""Anybody's texts as rows of personas.jsonl, checked and counted first (methods/texts#imported-texts)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ImportedTexts:
     groups: Mapping[str, int]  # texts per value of the column of groups
     notes: tuple[str, ...]
     rows: Sequence[dict[str, Any]]
-    """Rows of generations.jsonl, in the order of the source.
+    """Rows of personas.jsonl, in the order of the source.
 
     `draw` is the line where the record begins (the header of a .csv is line 1), in Parquet and in DataFrames
     the number of the row from 1. `key` hashes row format, digest and draw. What a text of unknown origin

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import attrgetter
 
-from biaskit.measures.personas.sampling.rounds import Filling
+from biaskit.common.plain import group_by
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
-from biaskit.records import GENDERS, WOMEN_AND_MEN
+from biaskit.records import GENDERS
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,7 @@ class TextComparison:
 
 def text_comparisons(documents: TextDocuments, study: PersonasStudy) -> Iterator[TextComparison]:
     """Yield the texts of every model and occupation, without and with a gender in the prompt."""
-    groups: dict[tuple[str, str, str], list[TextDocument]] = {}
-    for text in documents.texts:
-        groups.setdefault((text.model, text.occupation, text.origin), []).append(text)
+    groups = group_by(documents.texts, attrgetter("model", "occupation", "origin"))
     for key in product(documents.models, documents.occupations, (ASSOCIATED, SPECIFIED)):
         drawn = groups.get(key, [])
         if key[2] in documents.origins and (drawn or not documents.imported):
@@ -55,7 +55,7 @@ def _comparison(
     drawn: Sequence[TextDocument],
 ) -> TextComparison:
     of_somebody = [text for text in drawn if text.gender is not None]
-    usable = distinct((text for text in of_somebody if text.describes), lambda text: text.gender)
+    usable = distinct(filter(attrgetter("describes"), of_somebody), attrgetter("gender"))
     if documents.imported:
         return TextComparison(model, occupation, origin, tuple(usable))
     # Draws stop when enough are associated: a few that decline make lists shorter, not impossible.
@@ -63,8 +63,9 @@ def _comparison(
     if was_filled and (reason := _why_ineligible(documents, study, of_somebody, len(drawn))):
         return TextComparison(model, occupation, origin, (), reason)
     n, chosen = study.per_gender, list[TextDocument]()
+    groups = group_by(usable, attrgetter("template_id", "gender"))
     for template, gender in product(documents.template_ids, GENDERS):
-        texts = [t for t in usable if t.template_id == template and t.gender == gender]
+        texts = groups.get((template, gender), [])
         if study.balance != "first" and len(texts) > n:  # n of them, as released
             rng = generator(study.seed, "balance", (model, occupation, origin, template, gender))
             texts = [texts[place] for place in sorted(rng.permutation(len(texts))[:n].tolist())]
@@ -78,11 +79,10 @@ def _why_ineligible(
     """Say why an occupation has no lists: a prompt that did not reach n women and n men."""
     if not n_drawn:
         return "no texts were sampled"
-    filling = Filling.from_study(study)
+    n_of = Counter((text.template_id, text.gender) for text in texts)
     short = []
     for template in documents.template_ids:
-        of_template = [text for text in texts if text.template_id == template]
-        women, men = (sum(t.gender == gender for t in of_template) for gender in WOMEN_AND_MEN)
-        if min(women, men) < filling.n:
+        women, men = n_of[template, "female"], n_of[template, "male"]
+        if min(women, men) < study.per_gender:
             short.append(f"prompt {template} has {women} texts of women and {men} of men")
-    return f"{'; '.join(short)}; {filling.n} of each are needed" if short else None
+    return f"{'; '.join(short)}; {study.per_gender} of each are needed" if short else None

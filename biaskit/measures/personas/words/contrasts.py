@@ -7,12 +7,13 @@ against whose a word has to pass.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from biaskit.common.plain import attributes, group_by
+from biaskit.measures.personas.words.gender_words import is_gender_word
 from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, sum_of
 from biaskit.measures.personas.words.log_odds import THRESHOLD, LogOdds, Prior, is_fixed
 from biaskit.measures.personas.words.shuffles import MOST_SHUFFLES, permuted_counts, why_unequal
@@ -34,6 +35,13 @@ class MarkedWord:
     count_unmarked: int
     documents_target: int
     documents_unmarked: int
+
+    def row(self) -> dict[str, Any]:
+        """Return its columns, the same in every table of words."""
+        return attributes(self, _OF_WORD) | {"is_gender_word": is_gender_word(self.word)}
+
+
+_OF_WORD = [column.name for column in fields(MarkedWord)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,7 @@ def contrast_lists(
     n_shuffles: int,
     *,
     shuffled: str = "genders",
-) -> Iterator[WordList]:
+) -> list[WordList]:
     """Make the list of each contrast by each method, beside those of the same texts with shuffled labels.
 
     One set of shuffles within `texts.strata` serves all contrasts and methods; a list that none of them makes
@@ -85,25 +93,12 @@ def contrast_lists(
     See `word_lists` in lists.py for what is undefined.
     """
     log_odds = [LogOdds(is_fixed(texts.words), texts.english, method, prior) for method in methods]
-    drafts = [[_draft(texts, odds, contrast, shuffled) for odds in log_odds] for contrast in contrasts]
-    defined = [any(draft.observed is not None for draft in of_contrast) for of_contrast in drafts]
-    nulls = _nulls(texts, log_odds, contrasts, defined, rng, n_shuffles if any(defined) else 0)
-    lists = [[*map(_beside_null, *pair)] for pair in zip(drafts, zip(*nulls, strict=True), strict=True)]
+    drafts = [_draft(texts, odds, contrast, shuffled) for contrast in contrasts for odds in log_odds]
+    _shuffle(texts, [draft for draft in drafts if draft.observed is not None], rng, n_shuffles)
     floor, n_more = 1 / (1 + n_shuffles), min(9 * (1 + n_shuffles), MOST_SHUFFLES - n_shuffles)
-    at_floor = [[(each.p_value_beyond or 1) < 2 * floor for each in of_contrast] for of_contrast in lists]
-    again = [any(of_contrast) for of_contrast in at_floor]
-    more = _nulls(texts, log_odds, contrasts, again, rng, max(0, n_more) if any(again) else 0)
-    for c, of_contrast in enumerate(lists):
-        for m, word_list in enumerate(of_contrast):
-            if at_floor[c][m]:  # no other: its shuffles must not hang on this list
-                word_list = _beside_null(drafts[c][m], _in_a_row([nulls[m][c], more[m][c]]))
-            yield word_list
-
-
-class _Draft(NamedTuple):
-    word_list: WordList
-    observed: _Statistics | None = None  # None: undefined
-    no_null: str | None = None  # why its length says nothing beside shuffles
+    at_floor = [draft for draft in drafts if (draft.beside_null().p_value_beyond or 1) < 2 * floor]
+    _shuffle(texts, at_floor, rng, n_more)
+    return [draft.beside_null() for draft in drafts]
 
 
 def _draft(texts: LabelledTexts, odds: LogOdds, contrast: Contrast, shuffled: str) -> _Draft:
@@ -116,11 +111,12 @@ def _draft(texts: LabelledTexts, odds: LogOdds, contrast: Contrast, shuffled: st
         reason=_why_undefined(texts, odds, contrast),
     )
     if word_list.reason:
-        return _Draft(word_list)
+        return _Draft(contrast, odds, word_list)
     scores = _Scores(odds, texts, list(texts.totals[:, None]))  # one row each
     words = tuple(_marked_words(texts, scores, contrast))
+    word_list = replace(word_list, words=words, n_marked=len(words))
     observed, no_null = _statistics(scores, contrast), _why_unequal(texts, contrast, shuffled)
-    return _Draft(replace(word_list, words=words, n_marked=len(words)), observed, no_null)
+    return _Draft(contrast, odds, word_list, observed, no_null)
 
 
 def _size(texts: LabelledTexts, members: Labels) -> int:
@@ -234,30 +230,71 @@ def _statistics(scores: _Scores, contrast: Contrast) -> _Statistics:
 # --- the null ----------------------------------------------------------------------------------------
 
 
-def _nulls(
-    texts: LabelledTexts,
-    log_odds: Sequence[LogOdds],
-    contrasts: Sequence[Contrast],
-    defined: Sequence[bool],
-    rng: np.random.Generator,
-    n: int,
-) -> list[list[_Statistics]]:
-    """Compute statistics of n shuffles, per method and contrast; none for a contrast without a list."""
-    lengths, z = np.zeros(0, dtype=np.int64), np.zeros(0)
-    nothing = _Statistics(lengths, z, lengths, z)
-    nulls = [[[nothing] for _ in contrasts] for _ in log_odds]
-    shuffles = permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups)
-    for counts in shuffles if n else ():
-        for odds, of_method in zip(log_odds, nulls, strict=True):
-            scores = _Scores(odds, texts, counts)
-            for contrast, is_defined, blocks in zip(contrasts, defined, of_method, strict=True):
-                if is_defined:
-                    blocks.append(_statistics(scores, contrast))
-    return [[*map(_in_a_row, of_method)] for of_method in nulls]
+_NOTHING = _Statistics(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64), np.zeros(0))
 
 
-def _in_a_row(blocks: Sequence[_Statistics]) -> _Statistics:
-    return _Statistics(*map(np.concatenate, zip(*blocks, strict=True)))
+@dataclass(slots=True)
+class _Draft:
+    """A list, and the same with shuffled labels."""
+
+    contrast: Contrast
+    odds: LogOdds
+    word_list: WordList
+    observed: _Statistics | None = None  # None: undefined
+    no_null: str | None = None  # why its length says nothing beside shuffles
+    shuffles: list[_Statistics] = field(default_factory=lambda: [_NOTHING])  # in blocks
+
+    def beside_null(self) -> WordList:
+        """Set the list beside its null; more shuffles than not must be defined."""
+        if self.observed is None:
+            return self.word_list
+        observed, null = self.observed, _Statistics(*map(np.concatenate, zip(*self.shuffles, strict=True)))
+        word_list = replace(self.word_list, n_marked_beyond=int(observed.length_beyond[0]))
+        defined = ~np.isnan(null.max_z)
+        n, n_left_out = int(defined.sum()), int((~defined).sum())
+        reason = f"{n_left_out} of {len(defined)} shuffles are undefined and left out" if n_left_out else None
+        if n == 0 or n < n_left_out:
+            why = f"{reason}: no permutation baseline" if reason else "no shuffles"
+            return replace(word_list, reason=why)
+        length = null.length[defined]
+        p95, p, p_max_z = _beside(length, null.max_z[defined], observed.length, observed.max_z)
+        word_list = replace(
+            word_list,
+            null_mean=float(length.mean()),
+            null_p95=p95,
+            p_value=p,
+            p_value_max_z=p_max_z,
+            reason=joined([reason, self.no_null]),
+        )
+        if self.no_null:
+            return word_list
+        beyond = null.length_beyond[defined], null.max_z_beyond[defined]
+        p95, p, p_max_z = _beside(*beyond, observed.length_beyond, observed.max_z_beyond)
+        return replace(word_list, null_p95_beyond=p95, p_value_beyond=p, p_value_max_z_beyond=p_max_z)
+
+
+def _beside(
+    lengths: IntArray, max_z: FloatArray, length: IntArray, observed_z: FloatArray
+) -> tuple[float, float, float]:
+    """Compute the 95th percentile of n lengths, and p of the observed length and largest |z|, `[1]` each.
+
+    p = (1 + number of shuffles that reach the observed value) / (n + 1).
+    """
+    longer, farther = lengths >= length[0], reaches(max_z, float(observed_z[0]))
+    p, p_max_z = ((1 + int(reached.sum())) / (len(lengths) + 1) for reached in (longer, farther))
+    return float(np.percentile(lengths, 95)), p, p_max_z
+
+
+def _shuffle(texts: LabelledTexts, drafts: Sequence[_Draft], rng: np.random.Generator, n: int) -> None:
+    """Add n shuffles of the labels to these lists; no other list hangs on them."""
+    if not drafts or n <= 0:
+        return
+    of_methods = group_by(drafts, lambda draft: draft.odds.method).values()
+    for counts in permuted_counts(texts.counts, texts.labels, texts.strata, rng, n, groups=texts.groups):
+        for of_method in of_methods:
+            scores = _Scores(of_method[0].odds, texts, counts)
+            for draft in of_method:
+                draft.shuffles.append(_statistics(scores, draft.contrast))
 
 
 def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str | None:
@@ -277,34 +314,3 @@ def _why_unequal(texts: LabelledTexts, contrast: Contrast, shuffled: str) -> str
         if why := why_unequal({contrast.name: among(contrast.target), name: among(members)}, shuffled):
             return why
     return None
-
-
-def _beside_null(draft: _Draft, null: _Statistics) -> WordList:
-    """Set the list beside its null: p = (1 + number of shuffles that reach the observed value) / (n + 1)."""
-    word_list, observed, no_null = draft
-    if observed is None:
-        return word_list
-    word_list = replace(word_list, n_marked_beyond=int(observed.length_beyond[0]))
-    defined = ~np.isnan(null.max_z)
-    n, n_left_out = int(defined.sum()), int((~defined).sum())
-    reason = f"{n_left_out} of {len(defined)} shuffles are undefined and left out" if n_left_out else None
-    if n == 0 or n < n_left_out:
-        why = f"{reason}: no permutation baseline" if reason else "no shuffles"
-        return replace(word_list, reason=why)
-    length, beyond = null.length[defined], null.length_beyond[defined]
-    z, z_beyond = (max_z[defined] for max_z in (null.max_z, null.max_z_beyond))
-
-    def p(n_reached: NDArray[np.bool_]) -> float:
-        return (1 + int(n_reached.sum())) / (n + 1)
-
-    return replace(
-        word_list,
-        null_mean=float(length.mean()),
-        null_p95=float(np.percentile(length, 95)),
-        p_value=p(length >= observed.length[0]),
-        p_value_max_z=p(reaches(z, float(observed.max_z[0]))),
-        null_p95_beyond=None if no_null else float(np.percentile(beyond, 95)),
-        p_value_beyond=None if no_null else p(beyond >= observed.length_beyond[0]),
-        p_value_max_z_beyond=None if no_null else p(reaches(z_beyond, float(observed.max_z_beyond[0]))),
-        reason=joined([reason, no_null]),
-    )

@@ -15,6 +15,7 @@ import numpy as np
 
 from biaskit.common.wording import short
 from biaskit.errors import StudyError, nearest
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.measures.personas.texts.tokens import letters
@@ -26,7 +27,6 @@ from biaskit.measures.personas.words.run_lists import Progress, length_notes, na
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 OTHERS = "others"

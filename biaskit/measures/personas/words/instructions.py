@@ -7,13 +7,13 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import TextDocuments
 from biaskit.measures.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.run_lists import BEYOND, is_pronoun, names_of, prior_of
 from biaskit.records import NO_INSTRUCTION
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 MARKED_FOR = {"female": "instruction", "male": "none"}

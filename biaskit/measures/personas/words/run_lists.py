@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 
 from biaskit.measures.personas.srb.score import PRONOUNS
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocuments
 from biaskit.measures.personas.texts.names import names_among
 from biaskit.measures.personas.texts.tokens import letters
@@ -19,7 +20,6 @@ from biaskit.measures.personas.words.lists import overlap, word_lists
 from biaskit.measures.personas.words.log_odds import METHODS, Prior, topic_share
 from biaskit.records import GENDERS, WOMEN_AND_MEN
 from biaskit.stats.arrays import FloatArray
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.query import Row
 
 Progress = Callable[[int, int], None]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import (
     ASSOCIATED,
     NO_TEXTS,
@@ -28,7 +29,6 @@ from biaskit.stats.arrays import BoolArray, FloatArray
 from biaskit.stats.classification import TAUGHT, HeldOut, Sample, across, area_interval, at_one_size, within
 from biaskit.stats.crossed import joined
 from biaskit.stats.resampling import generator
-from biaskit.study.keys import PersonasStudy
 from biaskit.tables.quantities import ALL_OCCUPATIONS
 from biaskit.tables.query import Row
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, parts_of_reason

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from biaskit.errors import RunError
@@ -42,10 +45,10 @@ def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_
     if peak == -math.inf:
         zero = (0.0,) * len(groups)
         return CellShares(cell, estimator, zero, 0.0, None, "no probability on any target word")
-    sums = [
-        math.fsum(value for value, e in zip(relative, expressions, strict=True) if e["group"] == group)
-        for group in groups
-    ]
+    relative_of: defaultdict[str, list[float]] = defaultdict(list)
+    for e, value in zip(expressions, relative, strict=True):
+        relative_of[e["group"]].append(value)
+    sums = [math.fsum(relative_of[group]) for group in groups]
     total = math.fsum(sums)
     masses = tuple(value * math.exp(peak) for value in sums)
     coverage = math.fsum(masses)
@@ -54,7 +57,11 @@ def _measured(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], word_
             f"Row {row['key']}: the target words have a total probability of {coverage:.7f}, above 1."
         )
     # Rounding may put a whole distribution a hair above one.
-    return CellShares(cell, estimator, masses, min(1.0, coverage), tuple(value / total for value in sums))
+    return CellShares(cell, estimator, masses, min(1.0, coverage), _parts(sums, total))
+
+
+def _parts(numbers: Iterable[float], whole: float) -> tuple[float, ...]:
+    return tuple(number / whole for number in numbers)
 
 
 def own_masses(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> tuple[float, list[float]]:
@@ -63,44 +70,41 @@ def own_masses(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> 
     Relative, so that shares survive where the masses underflow. A text counts under its longest expression:
     the mass of longer ones is taken off. Without any probability the first is -inf and all masses are 0.
     """
-    logs = [e["log_prob"] for e in expressions]
-    peak = max((value for value in logs if value is not None), default=-math.inf)
+    logs = [-math.inf if e["log_prob"] is None else e["log_prob"] for e in expressions]
+    peak = max(logs, default=-math.inf)
     if peak == -math.inf:
         return peak, [0.0] * len(logs)
-    relative = [math.exp(value - peak) if value is not None else 0.0 for value in logs]
+    relative = [math.exp(value - peak) for value in logs]
     own = list(relative)
     for i, extensions in enumerate(extensions_of(expressions, word_boundary)):
         for j in extensions:
             own[i] -= relative[j]
-    return peak, [max(0.0, value) for value in own]
+        own[i] = max(0.0, own[i])
+    return peak, own
 
 
 def _bounded(
     cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...], contrast: tuple[str, str] | None
 ) -> CellShares:
     """Bound what `top-k` listed: points are of the listed mass, ends of all that it can be."""
-    sought = [
-        Sought(e["group"], e["text"], _as_tuple(e.get("tokens")), _as_tuple(e.get("token_ids")))
-        for e in row["expressions"]
-    ]
+    sought = []
+    for e in row["expressions"]:
+        tokens, ids = e.get("tokens"), e.get("token_ids")
+        tokens = None if tokens is None else tuple(tokens)
+        sought.append(Sought(e["group"], e["text"], tokens, None if ids is None else tuple(ids)))
     hides = row.get("may_hide", False)
     bounds = bound_masses(row["listed"], row["k"], sought, groups, may_hide=hides)
     total = math.fsum(bounds.point)
-    return CellShares(
-        cell,
-        str(row["estimator"]),
-        masses=bounds.point,
-        coverage=min(1.0, total),
-        shares=tuple(mass / total for mass in bounds.point) if total else None,
-        reason=(MAY_HIDE if hides else None) if total else "no target word listed",
-        share_ends=tuple(bounds.share_ends(group) for group in groups),
+    nothing = "no target word listed"
+    found = CellShares(cell, str(row["estimator"]), bounds.point, min(1.0, total), None, nothing)
+    if total:
+        found = replace(found, shares=_parts(bounds.point, total), reason=MAY_HIDE if hides else None)
+    return replace(
+        found,
+        share_ends=tuple(map(bounds.share_ends, groups)),
         coverage_ends=bounds.coverage_ends(),
         difference_ends=bounds.difference_ends(*contrast) if contrast else None,
     )
-
-
-def _as_tuple(stored: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    return None if stored is None else tuple(stored)
 
 
 def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> CellShares:
@@ -110,30 +114,29 @@ def _counted(cell: Cell, row: Mapping[str, Any], groups: tuple[str, ...]) -> Cel
     for text, count in row["counts"].items():
         draws_of[group_of[text]] += count
     n, matched = row["draws"], sum(draws_of.values())
-    ends = [wilson(draws_of[group], matched) for group in groups]
-    return CellShares(
-        cell,
-        str(row["estimator"]),
-        masses=tuple(count / n for count in draws_of.values()),
-        coverage=matched / n,
-        shares=tuple(count / matched for count in draws_of.values()) if matched else None,
-        reason=None if matched else "no sample matched",
-        share_ends=tuple(pair for pair in ends if pair is not None) or None,
-        coverage_ends=wilson(matched, n),
-        matched=matched,
-    )
+    masses, estimator = _parts(draws_of.values(), n), str(row["estimator"])
+    found = CellShares(cell, estimator, masses, matched / n, None, "no sample matched")
+    found = replace(found, coverage_ends=wilson(matched, n), matched=matched)
+    if not matched:
+        return found
+    shares = _parts(draws_of.values(), matched)
+    ends = tuple(wilson(count, matched) or (0.0, 1.0) for count in draws_of.values())
+    return replace(found, shares=shares, reason=None, share_ends=ends)
 
 
 def extensions_of(expressions: Sequence[Mapping[str, Any]], word_boundary: str) -> list[list[int]]:
     """Find for each expression the places of longer ones whose mass is taken off it; none without tokens."""
-    tokens = [e.get("token_ids") for e in expressions]
-    if any(ids is None for ids in tokens):  # a server that tells no ids tells the tokens' texts, or nothing
-        tokens = [e.get("tokens") for e in expressions]
+    for key in ("token_ids", "tokens"):  # a server that tells no ids tells the tokens' texts, or nothing
+        tokens = [e.get(key) for e in expressions]
+        if None not in tokens:
+            break
     number: dict[object, int] = {}
-    ids = tuple(tuple(number.setdefault(token, len(number)) for token in path or ()) for path in tokens)
+    ids = []
+    for path in tokens:
+        ids.append(tuple(number.setdefault(token, len(number)) for token in path or ()))
     if not all(ids):
         return [[] for _ in expressions]
-    return _extensions_of(ids, tuple(str(e["text"]) for e in expressions), word_boundary)
+    return _extensions_of(tuple(ids), tuple(str(e["text"]) for e in expressions), word_boundary)
 
 
 @lru_cache(maxsize=256)
@@ -142,7 +145,16 @@ def _extensions_of(ids: tuple[TokenIds, ...], texts: tuple[str, ...], word_bound
         return shortest_extensions(ids)
     # With `word` a form ends before a letter, so its mass holds only extensions past that end; and one that
     # goes on inside the word of a shorter one ("Non-binary" and "Non-b" of "Non") is not in the shorter.
-    n = range(len(ids))
-    begun = [[j for j in n if len(ids[j]) > len(ids[i]) and ids[j][: len(ids[i])] == ids[i]] for i in n]
-    inside = [[j for j in begun[i] if not texts[j][len(texts[i]) : len(texts[i]) + 1].isalnum()] for i in n]
-    return [[j for j in longer if not any(j in inside[k] for k in longer)] for longer in inside]
+    inside = []
+    for short, text in zip(ids, texts, strict=True):
+        places = []
+        for j, longer in enumerate(ids):
+            begun = len(longer) > len(short) and longer[: len(short)] == short
+            if begun and not texts[j][len(text) : len(text) + 1].isalnum():
+                places.append(j)
+        inside.append(places)
+    shortest = []
+    for places in inside:
+        between = set(chain.from_iterable(inside[k] for k in places))
+        shortest.append([j for j in places if j not in between])
+    return shortest

@@ -12,6 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 UNLISTED = -9990.0
 """Servers write -9999 for a token outside their list: it is less probable than every number listed."""
@@ -107,13 +108,19 @@ class MassBounds:
 
     def low(self, groups: Collection[str]) -> float:
         """Find the least mass of the union of `groups`."""
-        sure = [mass for owners, mass in self.listed.items() if owners.issubset(groups)]
-        return math.fsum([*sure, *(rest.low(groups) for rest in self.rests)])
+        parts = [rest.low(groups) for rest in self.rests]
+        for owners, mass in self.listed.items():
+            if owners.issubset(groups):
+                parts.append(mass)
+        return math.fsum(parts)
 
     def high(self, groups: Collection[str]) -> float:
         """Find the greatest mass of the union of `groups`."""
-        possible = [mass for owners, mass in self.listed.items() if not owners.isdisjoint(groups)]
-        return math.fsum([*possible, *(rest.high(groups) for rest in self.rests)])
+        parts = [rest.high(groups) for rest in self.rests]
+        for owners, mass in self.listed.items():
+            if not owners.isdisjoint(groups):
+                parts.append(mass)
+        return math.fsum(parts)
 
     def coverage_ends(self) -> tuple[float, float]:
         """Find the least and greatest mass of all groups together."""
@@ -173,24 +180,21 @@ def bound_masses(
         for token, probability in sorted(_probabilities(listing), key=lambda pair: pair[1]):
             of_token.setdefault(token, []).append(probability)
     walk = _Walk(by_token, dict(listed), k, may_hide)
-    first = {token for token, _ in listed.get("", ())}
-    walk.go(tuple(_with_known_tokens(e, first) for e in expressions), (), 1.0, frozenset([None]), None)
-    return MassBounds(
-        groups=tuple(groups),
-        point=tuple(math.fsum(walk.point[group]) for group in groups),
-        listed={owners: math.fsum(masses) for owners, masses in walk.listed.items()},
-        rests=tuple(walk.rests),
-    )
+    first = dict(listed.get("", ()))
+    sought = tuple(_with_known_tokens(e, first) for e in expressions)
+    walk.go(sought, (), 1.0, frozenset([None]), None)
+    point = tuple(math.fsum(walk.point[group]) for group in groups)
+    masses = {owners: math.fsum(parts) for owners, parts in walk.listed.items()}
+    return MassBounds(tuple(groups), point, masses, tuple(walk.rests))
 
 
 def _with_known_tokens(expression: Sought, first: Collection[str]) -> Sought:
     """Fill in the tokens that are certain: an expression that is listed, or has one id, is one token."""
-    tokens = expression.tokens
-    if tokens is not None and any(UNFINISHED in token for token in tokens):
+    tokens, ids = expression.tokens, expression.ids
+    if tokens is not None and UNFINISHED in "".join(tokens):
         tokens = None
-    if tokens is None and (
-        len(expression.ids) == 1 if expression.ids is not None else expression.text in first
-    ):
+    one = expression.text in first if ids is None else len(ids) == 1
+    if tokens is None and one:
         tokens = (expression.text,)
     return replace(expression, tokens=tokens)
 
@@ -268,13 +272,13 @@ class _Walk:
         """Take in what the list after `path` leaves out."""
         text = "".join(path)
         listed = self.by_token.get(text, {})
-        mass = max(0.0, 1.0 - math.fsum(p for values in listed.values() for p in values))
+        mass = max(0.0, 1.0 - math.fsum(chain.from_iterable(listed.values())))
         unlisted: defaultdict[object, set[str]] = defaultdict(set)
         for e in here:
             # Unless its tokens are known it may begin with an unlisted one, whatever is listed.
             if self.may_hide or e.tokens is None or e.tokens[len(path)] not in listed:
                 unlisted[e.next_token(path)].add(e.group)
         most = mass if self.may_hide else most_unlisted(self.entries.get(text, ()), self.k)
-        tokens = tuple(frozenset(groups) for groups in unlisted.values())
+        tokens = tuple(map(frozenset, unlisted.values()))
         self.rests.append(Rest(weight * mass, weight * most, owners, tokens))
         self.point[guess].append(weight * mass)

@@ -3,38 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from biaskit.arguments import TEXT, checked
-from biaskit.common.provenance import key_of
 from biaskit.common.wording import short
-from biaskit.errors import ModelError, UsageError
-from biaskit.measures.probe.analysis import analyse_probe_rows, form_notes
-from biaskit.measures.probe.continuations import continue_cells
-from biaskit.measures.probe.design import ProbeDesign, resolve_design
+from biaskit.errors import UsageError
+from biaskit.measures.probe.design import read, resolve
 from biaskit.measures.probe.papers import frame_of
-from biaskit.measures.probe.scoring import score_cells
-from biaskit.measures.probe.stored_design import compatibility, describe_design, read_design
-from biaskit.models.base import ContinuationScorer
-from biaskit.models.options import LocalOptions, ScoringOptions, WordBoundary
-from biaskit.models.spec import open_scorer
-from biaskit.records import Expression, Failed, Prompt, PromptForm, ScoreRequest
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.report.render.document import Document
 from biaskit.report.render.pairs import pair_document
 from biaskit.report.render.probe import probe_document
 from biaskit.report.result import RunResult, table_property
 from biaskit.runs.claims import OWN_LISTS
-from biaskit.runs.manifest import read_manifest, write_manifest
+from biaskit.runs.manifest import read_manifest
 from biaskit.runs.objects import lending
-from biaskit.runs.session import Outcome, Session
-from biaskit.study.config import is_path, load_probe_study
-from biaskit.tables.sets import TableSet, read_set
-from biaskit.workflow.calls import OF_RUNS, LocalArguments, RunArguments, list_override, run_study, stated
-from biaskit.workflow.prompt_formats import HANDFUL, reach_by_form
+from biaskit.runs.start import OF_RUNS, RunArguments, list_override, run_study, stated
+from biaskit.study.config import is_path, load_as
+from biaskit.tables.sets import read_set
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +102,7 @@ class ProbeResult(RunResult):
         4
         """
         analysis = self.analysis()
-        design = read_design(read_manifest(self.path)["resolved"], analysis["choices"])
+        design = read(read_manifest(self.path)["resolved"], analysis["choices"])
         tables = read_set(self.path, _PRINTED).rows()
         if design.pairs:
             return pair_document(tables, self.warnings, analysis["signature"])
@@ -201,24 +189,9 @@ def probe(
         if not target_words:
             raise UsageError("target_words is empty. Give a file of target words, or a set's name.")
         overrides["target_words.source" if is_path(target_words) else "target_words.every"] = target_words
-    loaded = load_probe_study(study, {**overrides, **(options.get("settings") or {})})
-    design = resolve_design(loaded, given)
-    described = describe_design(design)
-    digest = described["digest"]
-    resolved = None if options.get("dry_run") else described
-    del described  # a dry run writes none of it: long lists are not held twice
-    return run_study(
-        design.study,
-        models,
-        out,
-        options,
-        digest=digest,
-        open_model=partial(open_scorer, scoring=scoring_of(design)),
-        fill=partial(fill_probe, design, resolved),
-        analyse=lambda run, _: tables_of_probe_run(run).write(),
-        unit="prompts",
-        result=ProbeResult,
-    )
+    loaded = load_as(ProbeStudy, study, {**overrides, **(options.get("settings") or {})})
+    result: ProbeResult = run_study(resolve(loaded, given), models, out, options)
+    return result
 
 
 def _study_of_pairs(pairs: Any, study: str) -> tuple[str, dict[str, Any], list[dict[str, object]] | None]:
@@ -235,129 +208,4 @@ def _study_of_pairs(pairs: Any, study: str) -> tuple[str, dict[str, Any], list[d
     return study, {**named, "pairs": "in memory"}, [dict(row) for row in rows]
 
 
-def scoring_of(design: ProbeDesign) -> ScoringOptions:
-    """Say what a study measures of every model."""
-    study = design.study
-    return ScoringOptions(
-        study.estimator,
-        study.k,
-        study.samples,
-        longest=max(len(e.text) for group in design.expressions.values() for e in group),
-        word_boundary=study.word_boundary,
-        on_prefix=study.on_prefix,
-        next_tokens=0 if design.pairs else study.record_next,
-    )
-
-
-def fill_probe(
-    design: ProbeDesign, resolved: dict[str, Any] | None, session: Session[ContinuationScorer]
-) -> Outcome:
-    """Ask for the probabilities of every cell, then for the texts that the study wants beside them."""
-    outcome = score_cells(design, session, partial(_look_at_forms, design, session), resolved)
-    if design.study.continuations:
-        continue_cells(design, session)
-    return outcome
-
-
-def _look_at_forms(
-    design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
-) -> None:
-    """Try prompts in every form where `auto` chose one; not of an API, which costs, or in a resumed run."""
-    label, spec = scorer.identity.label, scorer.identity.spec
-    entry = session.manifest["models"].get(label, {})
-    several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)
-    chosen = design.study.prompt_format != "auto" or design.study.system_prompt
-    if form == "sentence" or lent is None or not several or chosen or entry.get("notes") is not None:
-        return
-    with lent(HANDFUL) as tried:
-        reach = reach_by_form(design, tried)
-    if session.dry_run:
-        found = {"spec": spec, "prompt_form": form, "reach": reach}
-        session.outcome.notes += form_notes(label, found, {}, alone=len(session.models) == 1)
-    else:
-        entry["reach"] = reach
-        write_manifest(session.run, session.manifest)
-
-
-def tables_of_probe_run(run: Path, overrides: Mapping[str, Any] | None = None) -> TableSet:
-    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    from biaskit.compare.model_tests import between_models, between_models_on_pairs, merge_tests
-    from biaskit.compare.same_prompts import PromptTexts
-    from biaskit.stats.verdict import Rule
-
-    tables = analyse_probe_rows(run, overrides)
-    manifest = read_manifest(run)
-    models = list(manifest["models"])
-    if len(models) > 1:
-        design = read_design(manifest["resolved"], overrides)
-        margins = design.study.margin
-        if design.pairs:
-            scores = tables.rows("pair_scores")
-            rows = between_models_on_pairs(scores, manifest["resolved"]["pairs"], margins)
-        else:
-            rows, notes = between_models(
-                tables.rows("probe_cells"),
-                groups=design.groups,
-                models=models,
-                margins=margins,
-                run=str(run),
-                asked=PromptTexts(compatibility(design)),  # templates of one frame are one unit
-            )
-            tables.notes += notes
-        tables.add(
-            "tests", merge_tests(tables.rows("tests"), rows, Rule(design.contrast[:1], design.study.strict))
-        )
-    return tables
-
-
-@checked(LocalArguments)
-def score_continuations(
-    model: str,
-    prompts: Sequence[str],
-    target_words: Mapping[str, Sequence[str]] | Sequence[str],
-    *,
-    word_boundary: WordBoundary = "token",
-    **options: Unpack[LocalArguments],
-) -> pd.DataFrame:
-    """Score each continuation of each prompt: exact natural log-probabilities.
-
-    >>> from pathlib import Path
-    >>> _ = Path("model.jsonl").write_text('{"log_probs": {" she": -0.7, " he": -1.2}}')
-    >>> scored = bk.score_continuations("scripted:model.jsonl", ["The nurse said that"], ["she", "he"])
-    >>> scored[["expression", "log_prob"]].values.tolist()
-    [[' she', -0.7], [' he', -1.2]]
-
-    Args:
-        model: a spec such as `demo` or `hf:ORG/NAME`.
-        prompts: raw text without a space at the end: the space belongs to the continuation.
-        target_words: the continuations, a list, or a dict of gender group and list.
-        word_boundary: token, a space before each continuation as in the papers; word, times the probability
-            that the word ends there.
-
-    Returns one row per prompt and continuation, in the order given: prompt_index (from 0), prompt, group (""
-    for a list), expression (with its space), log_prob (at most 0). Raises `ModelError` where the model cannot
-    score a prompt.
-    """
-    import pandas as pd
-
-    listed = target_words if isinstance(target_words, Mapping) else {"": target_words}
-    for texts in (prompts, *listed.values()):
-        if isinstance(texts, str):
-            raise UsageError(f"{texts!r} is one text where a list is wanted: write [{texts!r}].")
-    wanted: tuple[Expression, ...] = tuple(
-        Expression(group, text) for group, texts in listed.items() for text in texts
-    )
-    if not len(prompts) or not wanted:
-        raise UsageError("Give at least one prompt and one target word.")
-    requests = [ScoreRequest(key_of([i, text]), Prompt(text), wanted) for i, text in enumerate(prompts)]
-    local, scoring = LocalOptions(**stated(**options)), ScoringOptions(word_boundary=word_boundary)
-    with closing(open_scorer(model, label=model, local=local, scoring=scoring)) as scorer:
-        plan = scorer.plan_scores(requests)
-        answers = {answer.key: answer for group in scorer.score(plan.batches) for answer in group}
-    rows = []
-    for i, (request, prompt) in enumerate(zip(requests, prompts, strict=True)):
-        answer = answers[request.key]
-        if isinstance(answer, Failed):
-            raise ModelError(f"{model} cannot score prompt {i}: {answer.reason}.")
-        rows += [(i, prompt, e.group, e.text, e.high) for e in answer.log_probs]
-    return pd.DataFrame(rows, columns=["prompt_index", "prompt", "group", "expression", "log_prob"])
+RESULT = ProbeResult

@@ -16,7 +16,7 @@ from biaskit.common.files import check_replaceable, write_or_refuse
 from biaskit.common.inputs import expanded
 from biaskit.corpora.loaders import english_counts
 from biaskit.errors import RunError, UsageError, nearest
-from biaskit.measures.personas.sampling.stored_design import design_signature, read_design
+from biaskit.measures.personas.design import read
 from biaskit.measures.personas.texts.documents import SPECIFIED, texts_of
 from biaskit.measures.personas.texts.names import names_among
 from biaskit.measures.personas.words.calibration import Calibration
@@ -99,7 +99,7 @@ def calibrate(
         raise UsageError(f"{path} is a run of biaskit probe; calibration needs texts (biaskit personas).")
     target = expanded(out) if out else path / "calibrated.toml"
     check_replaceable(target, "study file", (".toml",), _is_calibrated)
-    design = read_design(manifest["resolved"], settings)
+    design = read(manifest["resolved"], settings)
     study, documents = design.study, texts_of(path, manifest, design)
     chosen = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
     english = english_counts(study.english_prior)
@@ -117,7 +117,7 @@ def calibrate(
         c_rule=study.c_rule,
         prior=prior_of(study),
     )
-    signature = design_signature(design, manifest["models"], c_rule=study.c_rule)
+    signature = design.sign(manifest["models"], c_rule=study.c_rule)
     author, prior = f"{chosen.occupation} ({chosen.model})", calibration.prior
     verdict = "recommended: " if calibration.recommended else "" if prior else "no study file: "
     notes = [f"calibrated on {len(chosen.texts)} texts of {author}", f"{verdict}{calibration.reason}"]

@@ -16,10 +16,11 @@ from biaskit.arguments import POSITIVE, checked
 from biaskit.common.wording import percent
 from biaskit.corpora.loaders import load_instructions
 from biaskit.errors import ModelError, UsageError
-from biaskit.measures.probe.design import ProbeDesign, resolve_design
+from biaskit.measures.probe.design import ProbeDesign, resolve
 from biaskit.measures.probe.requests import PlannedCells
 from biaskit.measures.probe.rows import row_of
 from biaskit.measures.probe.shares.cells import cell_shares
+from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer, closing_stream
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import full_spec, is_api, open_scorer, split_label
@@ -27,10 +28,10 @@ from biaskit.progress import Silent, Watcher
 from biaskit.records import PROBE_FORMS, Failed, Instruction
 from biaskit.report.render.document import Document, listed_table
 from biaskit.report.render.html import Printed
-from biaskit.study.config import load_probe_study
+from biaskit.runs.start import ApiArguments, api_options
+from biaskit.study.config import load_as
 from biaskit.tables.coverage import WEAK
 from biaskit.tables.query import grouped
-from biaskit.workflow.calls import ApiArguments, api_options
 
 INSTRUCTIONS = "corpus:forms/instructions.toml"
 HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
@@ -126,7 +127,7 @@ def prompt_formats(
     if full_spec(spec).startswith("scripted:"):
         raise UsageError(f"{label} answers from a script: there is nothing to test.")
     watcher = watcher or Silent()
-    design = resolve_design(load_probe_study(study, {}))
+    design = resolve(load_as(ProbeStudy, study, {}))
     longest = max(len(e.text) for expressions in design.expressions.values() for e in expressions)
     api = api_options(options, {label: spec}, watcher)
     with closing(open_scorer(spec, label=label, scoring=ScoringOptions(longest=longest), api=api)) as scorer:

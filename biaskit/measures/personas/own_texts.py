@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 from biaskit.arguments import TEXT, TEXT_OR_TEXTS, checked
 from biaskit.common.sheets import split_sheet
 from biaskit.errors import StudyError, UsageError, nearest
-from biaskit.measures.personas.sampling.design import resolve_design
-from biaskit.measures.personas.sampling.stored_design import describe_design, design_signature, signed_groups
+from biaskit.measures.personas.analysis import tables
+from biaskit.measures.personas.command import PersonasResult
+from biaskit.measures.personas.design import resolve, signed_groups
 from biaskit.measures.personas.srb.k_means import ALL_MODELS
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.files import SUFFIXES
 from biaskit.measures.personas.texts.importing import read_texts
 from biaskit.measures.personas.words.groups import check_unmarked
@@ -21,10 +23,8 @@ from biaskit.progress import LineWatcher, Watcher
 from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import new_manifest
 from biaskit.runs.merge import store_rows
+from biaskit.runs.start import command_line
 from biaskit.study.config import build_study
-from biaskit.study.keys import PERSONAS_ANALYSIS_KEYS, PersonasStudy
-from biaskit.workflow.calls import command_line
-from biaskit.workflow.personas import PersonasResult, tables_of_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,10 +111,10 @@ def analyze_texts(
     if unmarked:
         settings["unmarked"] = [unmarked] if isinstance(unmarked, str) else list(unmarked)
     for key in settings:
-        if key.split(".")[0] not in PERSONAS_ANALYSIS_KEYS | {"seed"}:
+        if key.split(".")[0] not in PersonasStudy.analysis_keys | {"seed"}:
             raise StudyError(
                 f"{key} is a key of sampling, and these texts exist already."
-                f"{nearest(key, PERSONAS_ANALYSIS_KEYS)}"
+                f"{nearest(key, PersonasStudy.analysis_keys)}"
             )
     study = build_study(
         {"name": "texts", "engine": "personas", "papers": ["gasp"]}, settings, "analysis options"
@@ -135,7 +135,7 @@ def analyze_texts(
         raise UsageError("Unmarked groups are values of a column: name it with --group-col.")
     # GAS(P)'s occupations, for their labour shares where a user's occupations have the same names.
     nothing_asked: Any = {"prompts": (), "templates": (), "slot": "", "instructions": (None,), "sources": {}}
-    design = replace(resolve_design(study), **nothing_asked)
+    design = replace(resolve(study), **nothing_asked)
     if encoding != "utf-8":  # read otherwise, the same bytes are other texts
         columns["encoding"] = encoding
     if separator is not None:
@@ -149,17 +149,14 @@ def analyze_texts(
     }
     source = {"source": imported.source, "digest": imported.digest}
     source |= {} if group_col is None else {"group_col": group_col}
-    resolved = describe_design(design) | {"imported": source}
+    resolved = design.describe() | {"imported": source}
     author = {"spec": "texts", "fingerprint": imported.digest, "tuning": "unknown", "where": "texts"}
     models = {label: {**author, "prompt_form": "", "details": {}} for label in imported.models}
     manifest = new_manifest("personas", "texts", question, resolved, models, command_line())
-    manifest["signature"] = design_signature(design, models, **signed_groups(group_col))
+    manifest["signature"] = design.sign(models, **signed_groups(group_col))
     with run_folder("texts", list(models), question, out) as run:
         store_rows(run, manifest, imported.rows, lock=study.lock, skip_bad=study.skip_bad_lines)
-        notes = [
-            *imported.notes,
-            *tables_of_texts(run, watcher=options.get("watcher") or LineWatcher()).write(),
-        ]
+        notes = [*imported.notes, *tables(run, watcher=options.get("watcher") or LineWatcher()).write()]
     return PersonasResult(run, tuple(notes))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +11,11 @@ from biaskit.common.files import check_replaceable, streamed
 from biaskit.common.inputs import expanded
 from biaskit.common.wording import count
 from biaskit.errors import UsageError
-from biaskit.measures.personas.sampling.merging import what_is_open
-from biaskit.measures.personas.sampling.stored_design import read_design
+from biaskit.measurement import Measurement
 from biaskit.models.spec import is_api
+from biaskit.runs.designs import Design
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.session import Outcome, Session
-from biaskit.study.keys import Study
+from biaskit.runs.session import Session
 
 if TYPE_CHECKING:
     from biaskit.models.api.offline import RequestFile
@@ -26,10 +24,10 @@ MOST_OF_OPENAI = 50_000, 200 * 2**20  # requests and bytes that OpenAI takes in 
 
 
 def write_requests(
+    kind: Measurement,
+    design: Design,
     session: Session[Any],
     target: str | Path,
-    study: Study,
-    fill: Callable[[Session[Any]], Outcome],
     max_cost: float | None,
 ) -> list[str]:
     """Write what is still to ask of a run's model to a file instead of asking it; returns the notes."""
@@ -48,17 +46,12 @@ def write_requests(
     check_replaceable(path, "file of requests", (".jsonl",), is_request_file)
     with contextlib.nullcontext(io.BytesIO()) if session.dry_run else streamed(path) as file:
         requests = RequestFile(file)
-        session.outcome.offline = Offline(requests, form_of(study))
-        notes = list(fill(session).notes)
-    return notes if session.dry_run else notes + _notes(path, requests, session.run)
+        session.outcome.offline = Offline(requests, design.study.sent_as)
+        notes = list(kind.ask(design, session).notes)
+    return notes if session.dry_run else notes + _notes(path, requests, session.run, kind, design)
 
 
-def form_of(study: Study) -> str:
-    """Return the prompt format that a service must support."""
-    return "raw" if getattr(study, "task", "") == "continuation" else study.prompt_format
-
-
-def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
+def _notes(path: Path, requests: RequestFile, run: Path, kind: Measurement, design: Design) -> list[str]:
     """Say what was assumed and written, and what comes next."""
     manifest, notes = read_manifest(run), []
     for label, entry in manifest["models"].items():
@@ -78,12 +71,11 @@ def _notes(path: Path, requests: RequestFile, run: Path) -> list[str]:
     most, size = MOST_OF_OPENAI
     if requests.n > most or requests.size > size:
         notes.append(f"OpenAI takes {most:,} requests and 200 MB a file: split -l {most} {path}")
-    if manifest["engine"] == "personas":
-        _, later, rounds = what_is_open(run, manifest, read_design(manifest["resolved"]))
-        if later:
-            notes.append(
-                f"depending on the answers, up to {count(later, 'text')} in up to"
-                f" {count(rounds, 'more batch', 'more batches')} may follow (Algorithm 5): after each import"
-                " the same command writes the next batch"
-            )
+    still = kind.what_is_open(run, manifest, design)
+    if still.later:
+        more = count(still.batches, "more batch", "more batches")
+        notes.append(
+            f"depending on the answers, up to {count(still.later, kind.unit)} in up to {more} may follow"
+            " (Algorithm 5): after each import the same command writes the next batch"
+        )
     return notes

@@ -10,15 +10,15 @@ from biaskit.common.files import check_folder
 from biaskit.common.wording import count
 from biaskit.corpora.sources import shown
 from biaskit.errors import UsageError
+from biaskit.measures.personas.design import read
 from biaskit.measures.personas.labels.correction import Labels, sheet_of
 from biaskit.measures.personas.labels.drawing import FOLDER, Drawn, draw, who_counts
 from biaskit.measures.personas.labels.sheets import agreement, read_sheet, short_id, write_sheet
-from biaskit.measures.personas.sampling.stored_design import read_design
+from biaskit.measures.personas.recordings import RECORDED, recorded_run
 from biaskit.measures.personas.texts.documents import TextDocument, texts_of
 from biaskit.report.result import RunResult, run_path
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.store import read_rows, rows_file
-from biaskit.workflow.recordings import RECORDED, recorded_run
 
 
 @checked()
@@ -100,7 +100,7 @@ def _who_counts(run: Path) -> tuple[dict[str, str], list[TextDocument]]:
         raise UsageError(f"{run} is a run of biaskit probe: labels are for texts (biaskit personas).")
     check_folder(run / FOLDER)
     # A bad line stops the analysis, where a user decides about it, and no sheet.
-    design = read_design(manifest["resolved"], {"skip_bad_lines": True})
+    design = read(manifest["resolved"], {"skip_bad_lines": True})
     if design.templates:
         raise UsageError(f"{run} has debiasing prompts: labels are for runs without.")
     documents = texts_of(run, manifest, design)

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 from biaskit.arguments import checked
-from biaskit.measures.personas.analysis import analyse_texts
-from biaskit.measures.personas.sampling.design import n_series, part_of, resolve_design
-from biaskit.measures.personas.sampling.draws import draw_texts
-from biaskit.measures.personas.sampling.rounds import Filling
-from biaskit.measures.personas.sampling.stored_design import describe_design, read_design
-from biaskit.models.spec import open_generator
-from biaskit.progress import Watcher
+from biaskit.measures.personas.design import resolve
+from biaskit.measures.personas.study import PersonasStudy
 from biaskit.report.render.document import Document
 from biaskit.report.render.personas import personas_document
 from biaskit.report.result import RunResult, table_property
 from biaskit.runs.claims import GASP, OWN_LISTS, claims_of
 from biaskit.runs.manifest import read_manifest
 from biaskit.runs.objects import lending
-from biaskit.runs.shards import shard_of
-from biaskit.runs.store import read_rows, rows_file
-from biaskit.study.config import load_personas_study
-from biaskit.tables.sets import TableSet, read_set
-from biaskit.workflow.calls import OF_RUNS, RunArguments, list_override, run_study, stated
+from biaskit.runs.start import OF_RUNS, RunArguments, list_override, run_study, stated
+from biaskit.study.config import load_as
+from biaskit.tables.sets import read_set
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,61 +136,9 @@ def personas(
     overrides |= list_override("occupations", occupations)
     if "occupations.source" in overrides:
         overrides |= {"name": f"{Path(study).stem}{OWN_LISTS}", "summary": ""}
-    design = resolve_design(load_personas_study(study, {**overrides, **(options.get("settings") or {})}))
-    resolved = describe_design(design)
-    return run_study(
-        design.study,
-        models,
-        out,
-        options,
-        digest=resolved["digest"],
-        open_model=open_generator,
-        fill=partial(draw_texts, design, resolved=resolved),
-        # Where not one text came the failures say why.
-        analyse=lambda run, watcher: [] if _is_empty(run) else tables_of_texts(run, watcher=watcher).write(),
-        unit="texts",
-        result=PersonasResult,
-    )
+    design = resolve(load_as(PersonasStudy, study, {**overrides, **(options.get("settings") or {})}))
+    result: PersonasResult = run_study(design, models, out, options)
+    return result
 
 
-def _is_empty(run: Path) -> bool:
-    rows = rows_file(run, "personas")
-    return not rows.exists() or next(read_rows(rows, skip_bad=True), None) is None
-
-
-def planned_draws(manifest: Mapping[str, Any], n_stored: int) -> int | None:
-    """Count the draws that a run plans at least: the first round and the texts with a gender in the prompt.
-
-    How many more Algorithm 5 requests is known only as it goes, so what is stored may be the larger.
-    """
-    if manifest["resolved"].get("imported"):
-        return n_stored
-    design = part_of(read_design(manifest["resolved"]), shard_of(manifest))
-    n_open, n_specified = n_series(design)
-    each = n_open * Filling.from_study(design.study).batch + n_specified * design.study.per_gender
-    return max(n_stored, each * len(manifest["models"]))
-
-
-def tables_of_texts(
-    run: Path, overrides: Mapping[str, Any] | None = None, *, watcher: Watcher | None = None
-) -> TableSet:
-    """Make every table of a run from its rows, rows between models included; `write` puts them in place."""
-    from biaskit.compare.model_tests import between_persona_models, merge_tests
-    from biaskit.stats.verdict import Rule
-
-    tables = analyse_texts(run, overrides, watcher=watcher)
-    manifest = read_manifest(run)
-    if len(manifest["models"]) > 1:
-        design = read_design(manifest["resolved"], overrides)
-        rows, changes, notes = between_persona_models(
-            {name: tables.rows(name) for name in ("srb", "representation")},
-            forms={label: entry["prompt_form"] for label, entry in manifest["models"].items()},
-            margins=design.study.margin,
-            seed=design.study.seed,
-            run=str(run),
-        )
-        if changes:
-            tables.add("srb_change", changes)
-        tables.add("tests", merge_tests(tables.rows("tests"), rows, Rule(strict=design.study.strict)))
-        tables.notes += notes
-    return tables
+RESULT = PersonasResult

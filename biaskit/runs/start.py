@@ -1,30 +1,31 @@
-"""The course that `probe` and `personas` share: name models, find the run's folder, fill it, analyse it."""
+"""One start of any kind: name models, find the run's folder, ask what has no row, make the tables."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from biaskit.corpora.loaders import load_items
 from biaskit.corpora.sources import check_label
 from biaskit.errors import Interrupted, UsageError
+from biaskit.measurement import Measurement, measurement
 from biaskit.models.api.endpoint import hide_urls, keys_by_label, keys_of
 from biaskit.models.options import Account, Dtype, LocalOptions
 from biaskit.models.spec import full_spec, is_api, split_label, weights_in_memory
 from biaskit.progress import LineWatcher, Watcher
-from biaskit.report.result import RunResult
+from biaskit.runs.batch_requests import write_requests
+from biaskit.runs.designs import Design
 from biaskit.runs.folder import run_folder
 from biaskit.runs.manifest import MANIFEST
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import read_shard
-from biaskit.runs.store import count_rows, rows_file
+from biaskit.runs.store import count_rows, read_rows, rows_file
 from biaskit.study.config import is_path, study_names
 from biaskit.study.keys import Study
-from biaskit.workflow.batch_requests import write_requests
 
 if TYPE_CHECKING:
     from biaskit.models.api.options import ApiOptions
@@ -83,7 +84,7 @@ def _check_is_model(spec: str, study: Study) -> None:
     except UsageError as error:
         if spec in study_names():
             raise UsageError(f"{spec!r} is a study, not a model: write --study {spec} and a model.") from None
-        what = "jobs" if study.engine == "probe" else "occupations"
+        what = study.items_key
         source = getattr(study, what).source
         for item in load_items(source) if source else ():
             if item.name.casefold() == spec.casefold():
@@ -190,32 +191,29 @@ def api_options(
     )
 
 
-R = TypeVar("R", bound=RunResult)
+class Open(NamedTuple):
+    """What a stored run still has to ask."""
+
+    left: int  # requests that are certain
+    later: int = 0  # that may follow from their answers
+    batches: int = 0  # in how many more batches
 
 
-def run_study(
-    study: Study,
-    models: Sequence[str],
-    out: str | Path | None,
-    call: RunArguments,
-    *,
-    digest: str,
-    open_model: Callable[..., Any],
-    fill: Callable[[Session[Any]], Outcome],
-    analyse: Callable[[Path, Watcher], list[str]],
-    unit: str,
-    result: type[R],
-) -> R:
-    """Name the models, find the run's folder, fill it, analyse it, and collect what a reader must know.
+def run_study(design: Design, models: Sequence[str], out: str | Path | None, call: RunArguments) -> Any:
+    """Name the models, find the run's folder, ask what has no row, make the tables.
 
-    `digest`: of the resolved study. `fill` scores or draws what has no row yet, `analyse` makes the tables
-    and returns notes, `unit` is what these call a request.
+    Returns the result of the study's kind, with what a reader must know.
     """
+    study = design.study
+    kind = measurement(study.engine)
     watcher, dry_run = call.get("watcher") or LineWatcher(), call.get("dry_run", False)
     specs = name_models(models, study, watcher)
     shard = read_shard(call.get("shard"))
     weights = [weights_in_memory(spec) for spec in specs.values() if spec.startswith("object:")]
-    asked = [study.engine, digest, list(specs), *weights]
+    described = design.describe()
+    asked = [study.engine, described["digest"], list(specs), *weights]
+    resolved = None if dry_run else described
+    del described  # a dry run writes none of it: long lists are not held twice
     with run_folder(study.name, list(specs), asked, out, dry_run=dry_run, shard=shard) as folder:
         run = folder if out is not None else folder.with_name(shard.named(folder.name))
         api = api_options(call, specs, watcher, study)
@@ -225,19 +223,19 @@ def run_study(
             local = local_options(call, study, batch_size).as_before(known)
             options = replace(api, offline=session.outcome.offline)
             how |= {"local": local, "api": options, "known": known, "account": account}
-            return open_model(spec, label=label, **how)
+            return kind.open_model(design, spec, label=label, **how)
 
         changed = call.get("accept_model_change", False)
         session: Session[Any] = Session(run, specs, open_one, watcher, dry_run, changed, command_line())
         session.reuse, session.shard = call.get("reuse", True), shard
         try:
             if (requests := call.get("write_requests")) is not None:
-                notes = write_requests(session, requests, study, fill, call.get("max_cost"))
+                notes = write_requests(kind, design, session, requests, call.get("max_cost"))
             else:
-                notes = [*fill(session).notes]
+                notes = [*kind.ask(design, session, resolved).notes]
                 stored = not dry_run and (run / MANIFEST).exists()
                 if stored and shard.whole:
-                    notes += analyse(run, watcher)
+                    notes += make_tables(kind, run, watcher)
                 elif stored:
                     shards = f"{folder}-shard-*-of-{shard.of}" if out is None else "SHARD..."
                     target = folder if out is None else "RUN"
@@ -245,14 +243,21 @@ def run_study(
                         f"{run} is {shard}: its rows are stored; a shard has no tables. When all shards"
                         f" are done: biaskit analyze {shards} --out {target}"
                     )
-                notes = [*failures(session.outcome, unit), *notes]  # what is missing is said first
+                notes = [*failures(session.outcome, f"{kind.unit}s"), *notes]  # what is missing is said first
         except KeyboardInterrupt as error:
             if not (run / MANIFEST).exists():
                 raise Interrupted("Stopped. Nothing was stored.") from error
             kept = f"{count_rows(rows_file(run, study.engine))} finished rows are kept in {run}"
             raise Interrupted(f"Stopped. {kept}; rerun the command to resume.") from error
     outcome = session.outcome
-    return result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
+    return kind.result(run, tuple(notes), outcome.failed_models, outcome.failed, tuple(outcome.plans))
+
+
+def make_tables(kind: Measurement, run: Path, watcher: Watcher) -> list[str]:
+    """Write the tables of a run and return their notes; none where nothing came and the failures say why."""
+    rows = rows_file(run, kind.name)
+    is_empty = not rows.exists() or next(read_rows(rows, skip_bad=True), None) is None
+    return [] if is_empty and not kind.shows_missing else kind.tables(run, watcher=watcher).write()
 
 
 def failures(outcome: Outcome, unit: str) -> list[str]:

@@ -1,0 +1,22 @@
+"""Records by what they have in common, and some of their attributes as a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def group_by(items: Iterable[V], key: Callable[[V], K]) -> dict[K, list[V]]:
+    """Group items by a key, keys and items in order of appearance."""
+    groups: dict[K, list[V]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def attributes(record: object, names: Sequence[str]) -> dict[str, Any]:
+    """Map the names of some attributes to their values, unlike `asdict` without a copy of each."""
+    return {name: getattr(record, name) for name in names}

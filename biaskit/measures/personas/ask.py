@@ -1,0 +1,101 @@
+"""How texts are asked for: opening a model, what has no row yet, from a row back to its request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from biaskit.measures.personas.design import PersonasDesign
+from biaskit.measures.personas.sampling.draws import draw_texts as ask
+from biaskit.measures.personas.sampling.draws import gender_of
+from biaskit.measures.personas.sampling.open_draws import OpenDraws, request_under, scope_of
+from biaskit.measures.personas.sampling.rounds import Filling
+from biaskit.measures.personas.texts.documents import why_not
+from biaskit.models.base import TextGenerator
+from biaskit.models.spec import open_generator
+from biaskit.records import DrawRequest
+from biaskit.runs.shards import shard_of
+from biaskit.runs.start import Open
+from biaskit.runs.store import StoredRows, count_rows, rows_file
+
+__all__ = ["ask", "fault", "finder", "named", "open_model", "progress", "what_is_open"]
+
+
+def open_model(
+    design: PersonasDesign,  # noqa: ARG001
+    spec: str,
+    *,
+    asked_as: Mapping[str, Any] | None = None,  # noqa: ARG001
+    **how: Any,
+) -> TextGenerator:
+    """Open a generator, which is the same for every design."""
+    return open_generator(spec, **how)
+
+
+def finder(
+    manifest: Mapping[str, Any], design: PersonasDesign
+) -> Callable[[Mapping[str, Any]], tuple[str, DrawRequest] | None] | None:
+    """From a stored row to the model and the draw that it is; None where the run has no such draw."""
+    if manifest["resolved"].get("imported"):
+        return None  # texts that were at hand answer no request
+    of_model = {
+        label: OpenDraws(design, entry["prompt_form"], entry["fingerprint"], {})
+        for label, entry in manifest["models"].items()
+    }
+    series_of = {
+        label: {scope_of(series.scope()): series for series in draws.series}
+        for label, draws in of_model.items()
+    }
+
+    def find(row: Mapping[str, Any]) -> tuple[str, DrawRequest] | None:
+        try:
+            label, draw = row["model"], row["draw"]
+            series = series_of[label][scope_of(row)]
+            key = of_model[label].keys_of(series)(draw)
+        except (LookupError, TypeError):
+            return None
+        return (label, request_under(key, series, draw, design)) if key == row["key"] else None
+
+    return find
+
+
+def fault(row: Mapping[str, Any], request: DrawRequest | None) -> str | None:  # noqa: ARG001
+    """Say what is wrong with a row; None where nothing is."""
+    return why_not(row)
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """Name what a row answers, for a message."""
+    return f"{row['template_id']}, {row['occupation']}, sample {row['draw']}"
+
+
+def what_is_open(
+    run: Path, manifest: Mapping[str, Any], design: PersonasDesign, *, skip_bad: bool = False
+) -> Open:
+    """Count a stored run's draws still certain to be asked, those that may follow, and their rounds.
+
+    Draws are those of all models together; the rounds are those of the series that may take most.
+    """
+    sharded = design.part(shard_of(manifest))
+    stored = StoredRows(gender_of(design), None).read(rows_file(run, "personas"), skip_bad=skip_bad)
+    left = later = rounds = 0
+    for entry in manifest["models"].values():
+        draws = OpenDraws(sharded, entry["prompt_form"], entry["fingerprint"], stored.values)
+        due, may_follow = draws.outlook()
+        left, later = left + len(due), later + may_follow
+        rounds = max(rounds, draws.rounds_after(due) if may_follow else 0)
+    return Open(left, later, rounds)
+
+
+def progress(run: Path, manifest: Mapping[str, Any], design: PersonasDesign) -> tuple[int, int]:
+    """Count the texts of a run, and those that it plans at least: the first round and those of a gender.
+
+    How many more Algorithm 5 requests is known only as it goes, so what is stored may be the larger.
+    """
+    n_stored = count_rows(rows_file(run, "personas"))
+    if manifest["resolved"].get("imported"):
+        return n_stored, n_stored
+    n_open, n_specified = design.part(shard_of(manifest)).n_series
+    each = n_open * Filling.from_study(design.study).batch + n_specified * design.study.per_gender
+    return n_stored, max(n_stored, each * len(manifest["models"]))

@@ -1,0 +1,198 @@
+"""What a study asks: its lists, read and chosen from; as the manifest holds them, signs them, unites them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from biaskit.common.inputs import expanded
+from biaskit.common.provenance import digest
+from biaskit.corpora.loaders import english_counts, load_items, load_templates
+from biaskit.corpora.prompts import PersonaPrompt, load_persona_prompts
+from biaskit.corpora.sources import SHIPPED, source_digest
+from biaskit.errors import RunError, StudyError
+from biaskit.measures.personas.sampling.rounds import Filling
+from biaskit.measures.personas.study import PersonasStudy
+from biaskit.records import Instruction, Item, Sampling, Template
+from biaskit.runs.designs import describe_lists, read_study, sign_design
+from biaskit.runs.manifest import StoredLists
+from biaskit.runs.merge import united
+from biaskit.runs.shards import Shard
+from biaskit.study.config import choose_instructions, parts_of, select
+
+GENERATION_VERSION = 1  # raised when the same request would get another text from the same model
+MOST_DRAWS = 10_000_000
+_NO_SOURCE = "set debiasing_prompts.source to a file"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonasDesign:
+    """A study with its lists read and its choices made: all that is asked, whatever the model."""
+
+    study: PersonasStudy
+    occupations: tuple[Item, ...]
+    prompts: tuple[PersonaPrompt, ...]  # task persona: each name in its forms
+    templates: tuple[Template, ...]  # task continuation
+    slot: str
+    instructions: tuple[Instruction | None, ...]  # None: no instruction (id 0)
+    sources: dict[str, str]  # every list that was read → its SHA-256
+
+    @property
+    def template_ids(self) -> tuple[str, ...]:
+        """What `template_id` holds, in study order."""
+        if self.templates:
+            return tuple(str(template.id) for template in self.templates)
+        return tuple(dict.fromkeys(prompt.name for prompt in self.prompts))
+
+    @property
+    def sampling(self) -> Sampling:
+        """How tokens are drawn."""
+        return Sampling(self.study.temperature, self.study.top_p, self.study.max_new_tokens)
+
+    @property
+    def n_series(self) -> tuple[int, int]:
+        """Count the series that name no gender, and those that name one."""
+        n = len(self.occupations) * len(self.template_ids) * len(self.instructions)
+        return n, 0 if self.templates else n * len(self.study.specified)
+
+    def part(self, shard: Shard) -> PersonasDesign:
+        """Keep the shard's occupations with all their prompts: Algorithm 5 decides over whole series."""
+        return replace(self, occupations=shard.among(self.occupations))
+
+    def describe(self) -> dict[str, Any]:
+        """Describe everything that was asked, with occupations and prompts in full."""
+        return describe_lists(self, self.occupations, prompts=[asdict(prompt) for prompt in self.prompts])
+
+    def question(self) -> dict[str, Any]:
+        """List what must agree to share one folder: what changes a key or a round."""
+        study = self.study
+        texts: dict[str, Any] = {
+            f"{p.name}, {p.form}": [p.open, p.specified, [list(pair) for pair in p.genders]]
+            for p in self.prompts
+        }
+        texts |= {f"template {t.id}": [t.question, t.opening] for t in self.templates}
+        texts |= {f"instruction {i.id}": i.text for i in self.instructions if i is not None}
+        stated = {name: getattr(study, name) for name in ("task", "articles", "system_prompt", "thinking")}
+        sampling = asdict(self.sampling)
+        return {"study": study.name, **stated, "sampling": sampling, "seed": study.seed, "texts": texts}
+
+    def sign(self, models: Mapping[str, Mapping[str, Any]], **analysis: str) -> str:
+        """Write the line under every table; `analysis`: what only an analysis knows."""
+        study = self.study
+        shown = {
+            "n": "" if study.name == "texts" else str(study.per_gender),
+            "seed": str(study.seed),
+            "variant": study.variant,
+            **analysis,
+        }
+        return sign_design(study, models, self.describe()["digest"], shown)
+
+
+def resolve(study: PersonasStudy) -> PersonasDesign:
+    """Read what the study names, choose from it, and check that it fits together."""
+    listed = load_items(study.occupations.source)
+    names = [item.name for item in listed]
+    items = select(study.occupations.select, names, range(1, len(listed) + 1), listed, "occupations")
+    read = [study.occupations.source, study.templates.source]
+    prompts: tuple[PersonaPrompt, ...] = ()
+    templates: tuple[Template, ...] = ()
+    slot = ""
+    if study.task == "persona":
+        prompts = _choose_prompts(study)
+        if study.debiasing_prompts.select != "none":
+            raise StudyError(f"{study.name}: debiasing_prompts need task = continuation.")
+    else:
+        loaded = load_templates(study.templates.source)
+        slot, templates = loaded.slot, _choose_templates(study, loaded.templates)
+        read += [study.debiasing_prompts.source] if study.debiasing_prompts.source is not None else []
+    if not items or not (prompts or templates):
+        raise StudyError(f"{study.name}: no {'templates' if items else 'occupations'} are left.")
+    _check_files(study)
+    design = PersonasDesign(
+        study=study,
+        occupations=tuple(items),
+        prompts=prompts,
+        templates=templates,
+        slot=slot,
+        instructions=choose_instructions(
+            study.name, study.debiasing_prompts.source, parts_of(study.debiasing_prompts.select), _NO_SOURCE
+        ),
+        sources={source: source_digest(source) for source in read},
+    )
+    n_open, n_specified = design.n_series
+    most = n_open * Filling.from_study(study).most + n_specified * study.per_gender
+    if most > MOST_DRAWS:
+        raise StudyError(f"{most:,} texts are more than {MOST_DRAWS:,}: lower max_samples or per_gender.")
+    return design
+
+
+def _check_files(study: PersonasStudy) -> None:
+    """Look for the files and corpora that only the analysis reads, before a night's sampling."""
+    paths = [value.partition(":")[2] for value in (study.vectors, study.cluster_vectors) if ":" in value]
+    for path in [*paths, study.drop_words, study.categories]:
+        if path and not path.startswith(SHIPPED) and not expanded(path).exists():
+            raise StudyError(f"There is no file {path}. Check the path.")
+    if study.english_prior == "nltk":
+        english_counts("nltk")
+
+
+def _choose_prompts(study: PersonasStudy) -> tuple[PersonaPrompt, ...]:
+    """Choose the prompts in the study's wording, each with its completion form where it has one."""
+    listed = load_persona_prompts(study.templates.source)
+    names = list(dict.fromkeys(prompt.name for prompt in listed))
+    chosen = set(select(study.templates.select, names, range(1, len(names) + 1), names, "templates"))
+    prompts = tuple(p for p in listed if p.name in chosen and p.wording in (None, study.wording))
+    if missing := [name for name in names if name in chosen and not any(p.name == name for p in prompts)]:
+        raise StudyError(f"{study.templates.source} has no {study.wording} wording of {', '.join(missing)}.")
+    return prompts
+
+
+def _choose_templates(study: PersonasStudy, templates: tuple[Template, ...]) -> tuple[Template, ...]:
+    """Choose task prompts that open an answer; ids are positions in the file, as the paper numbers them."""
+    numbered = [
+        Template(number, t.bias_type, t.question, t.opening, t.expressions)
+        for number, t in enumerate(templates, start=1)
+        if t.opening
+    ]
+    ids = [template.id for template in numbered]
+    return tuple(select(study.templates.select, [], ids, numbered, "templates"))
+
+
+# --- in the manifest of a run ----------------------------------------------------------------------
+
+
+class Stored(StoredLists):
+    """A study of the generation engine, as its manifest holds it under `resolved`."""
+
+    prompts: tuple[PersonaPrompt, ...]
+    imported: dict[str, JsonValue] | None = None
+
+
+def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> PersonasDesign:
+    """Read the design that a manifest describes; `overrides` may set analysis keys only."""
+    stored = Stored.model_validate(resolved)
+    return PersonasDesign(
+        study=cast("PersonasStudy", read_study(resolved, overrides)),
+        occupations=stored.items,
+        prompts=stored.prompts,
+        slot=stored.slot,
+        templates=stored.templates,
+        instructions=stored.instructions,
+        sources=stored.sources,
+    )
+
+
+def signed_groups(column: str | None) -> dict[str, str]:
+    """Sign the column of groups by its digest: that line cannot hold free text."""
+    return {} if column is None else {"groups": digest(column)[:12]}
+
+
+def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Unite two designs of one study; how many texts are drawn must agree."""
+    for name in ("per_gender", "batch", "max_samples"):
+        if (one := first["study"][name]) != (other := second["study"][name]):
+            raise RunError(f"The runs have {name} = {one} and {name} = {other}: they cannot be merged.")
+    return united(first, second, "items", "prompts", "templates", "instructions")

@@ -1,0 +1,139 @@
+"""How the prober asks: the model that a study needs, what has no row yet, from a row back to its request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from biaskit.measures.probe.analysis import form_notes
+from biaskit.measures.probe.continuations import continue_cells
+from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.prompt_formats import HANDFUL, reach_by_form
+from biaskit.measures.probe.requests import PlannedCells
+from biaskit.measures.probe.rounds import OpenCells, Rounds
+from biaskit.measures.probe.rows import fault_of
+from biaskit.measures.probe.scoring import matched_draws, score_cells
+from biaskit.models.base import ContinuationScorer
+from biaskit.models.options import ScoringOptions
+from biaskit.models.spec import open_scorer
+from biaskit.records import PromptForm, ScoreRequest
+from biaskit.runs.manifest import draws_of, write_manifest
+from biaskit.runs.session import Outcome, Session
+from biaskit.runs.shards import shard_of
+from biaskit.runs.start import Open
+from biaskit.runs.store import StoredRows, count_rows, read_rows, rows_file
+
+Json = dict[str, Any]
+
+
+def open_model(
+    design: ProbeDesign, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
+) -> ContinuationScorer:
+    """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
+    scoring = how.pop("scoring", None) or scoring_of(design)
+    if asked_as is not None:
+        estimator = asked_as["estimator"]
+        scoring = replace(scoring, next_tokens=0, estimator="auto")
+        if isinstance(estimator, Mapping):
+            numbers = {name: estimator[name] for name in ("k", "draws") if name in estimator}
+            scoring = replace(scoring, estimator=estimator["name"], **numbers)
+    return open_scorer(spec, scoring=scoring, **how)
+
+
+def scoring_of(design: ProbeDesign) -> ScoringOptions:
+    """Say what a study measures of every model."""
+    study = design.study
+    return ScoringOptions(
+        study.estimator,
+        study.k,
+        study.samples,
+        longest=max(len(e.text) for group in design.expressions.values() for e in group),
+        word_boundary=study.word_boundary,
+        on_prefix=study.on_prefix,
+        next_tokens=0 if design.pairs else study.record_next,
+    )
+
+
+def ask(design: ProbeDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
+    """Ask for the probabilities of every cell, then for the texts that the study wants beside them."""
+    outcome = score_cells(design, session, partial(_look_at_forms, design, session), resolved)
+    if design.study.continuations:
+        continue_cells(design, session)
+    return outcome
+
+
+def _look_at_forms(
+    design: ProbeDesign, session: Session[ContinuationScorer], scorer: ContinuationScorer, form: PromptForm
+) -> None:
+    """Try prompts in every form where `auto` chose one; not of an API, which costs, or in a resumed run."""
+    label, spec = scorer.identity.label, scorer.identity.spec
+    entry = session.manifest["models"].get(label, {})
+    several, lent = len(scorer.identity.forms) > 1, getattr(scorer, "lent", None)
+    chosen = design.study.prompt_format != "auto" or design.study.system_prompt
+    if form == "sentence" or lent is None or not several or chosen or entry.get("notes") is not None:
+        return
+    with lent(HANDFUL) as tried:
+        reach = reach_by_form(design, tried)
+    if session.dry_run:
+        found = {"spec": spec, "prompt_form": form, "reach": reach}
+        session.outcome.notes += form_notes(label, found, {}, alone=len(session.models) == 1)
+    else:
+        entry["reach"] = reach
+        write_manifest(session.run, session.manifest)
+
+
+def finder(
+    manifest: Mapping[str, Any], design: ProbeDesign
+) -> Callable[[Mapping[str, Any]], tuple[str, ScoreRequest] | None]:
+    """From a stored row to the model and the request that it answers; None where the run has no such cell."""
+    of_model: dict[str, tuple[str, PlannedCells, Rounds]] = {}
+    for label, entry in manifest["models"].items():
+        cells = PlannedCells(design, label, entry["prompt_form"], entry["fingerprint"], entry["estimator"])
+        rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
+        of_model.setdefault(cells.model_key, (label, cells, rounds))
+
+    def find(row: Mapping[str, Any]) -> tuple[str, ScoreRequest] | None:
+        try:
+            label, cells, rounds = of_model[row["model_key"]]
+            return label, rounds.request(cells.requests[cells.place_of(row)], int(row.get("round", 0)))
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    return find
+
+
+def fault(row: Mapping[str, Any], request: ScoreRequest) -> str | None:
+    """Say what is wrong with a row of a request; None where nothing is."""
+    return fault_of(row, request.expressions)
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """Name what a row answers, for a message."""
+    return f"{row['bias_type']} template {row['template_id']}, {row['job']}"
+
+
+def what_is_open(
+    run: Path, manifest: Mapping[str, Any], design: ProbeDesign, *, skip_bad: bool = False
+) -> Open:
+    """Count the cells of a stored run, over all its models, that lack a row or a round of draws."""
+    stored = StoredRows(matched_draws, 0).read(rows_file(run, "probe"), skip_bad=skip_bad)
+    n_left = 0
+    for label, entry in manifest["models"].items():
+        form, model, how = (entry[name] for name in ("prompt_form", "fingerprint", "estimator"))
+        cells = PlannedCells(design, label, form, model, how, shard_of(manifest))
+        rounds = Rounds.up_to(draws_of(entry), design.study.max_samples_per_prompt)
+        n_left += OpenCells(cells.requests, rounds, stored.values).n_left
+    return Open(n_left)
+
+
+def progress(run: Path, manifest: Mapping[str, Any], design: ProbeDesign) -> tuple[int, int]:
+    """Count the prompts of a run that were begun, and those that it plans."""
+    rows, models = rows_file(run, "probe"), manifest["models"]
+    done = count_rows(rows)
+    if done and any(draws_of(entry) is not None for entry in models.values()):
+        # How many rounds a cell needs shows when it is asked: what is counted is cells.
+        done = sum(not row.get("round") for row in read_rows(rows, skip_bad=True))
+    return done, len(shard_of(manifest).places(design.n_cells)) * len(models)

@@ -1,0 +1,132 @@
+"""The cells of the full product of templates, jobs, instructions and settings; their prompts and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from biaskit.common.provenance import ROW_FORMAT, SCORING_VERSION, key_of
+from biaskit.corpora.prompts import fill, join, raw_text
+from biaskit.measures.probe.design import ProbeDesign
+from biaskit.measures.probe.study import ProbeStudy
+from biaskit.records import (
+    NO_INSTRUCTION,
+    Cell,
+    Expression,
+    Instruction,
+    Item,
+    Prompt,
+    PromptForm,
+    Setting,
+    Template,
+    as_record,
+)
+
+CELL = ("bias_type", "template_id", "job", "instruction_id", "setting", "prompt_form")
+"""The columns of a row that name a cell of one model."""
+
+Placed = tuple[Cell, Template, Instruction | None, Item]
+"""A cell, and the entries of the study's lists that its prompt is made of."""
+
+
+def cell_at(design: ProbeDesign, place: int, model: str, form: PromptForm) -> Placed:
+    """Make the cell at a place of the product, from 0; jobs run fastest, templates slowest."""
+    place, job = divmod(place, len(design.items))
+    place, number = divmod(place, len(design.instructions))
+    place, setting = divmod(place, len(design.settings))
+    template, instruction, item = design.templates[place], design.instructions[number], design.items[job]
+    cell = Cell(
+        model=model,
+        bias_type=template.bias_type,
+        template_id=template.id,
+        job=item.name,
+        job_group=item.group,
+        labour_female_share=item.labour_female_share,
+        instruction_id=NO_INSTRUCTION if instruction is None else instruction.id,
+        setting=design.settings[setting],
+        prompt_form=form,
+    )
+    return cell, template, instruction, item
+
+
+def product(design: ProbeDesign, model: str, form: PromptForm) -> Iterator[Placed]:
+    """Yield every cell of one model in study order, with what its prompt is made of."""
+    return (cell_at(design, place, model, form) for place in range(design.n_cells))
+
+
+def cells(
+    design: ProbeDesign, model: str, form: PromptForm
+) -> Iterator[tuple[Cell, Prompt, tuple[Expression, ...]]]:
+    """Yield every cell of one model in study order, with its prompt and expressions."""
+    for cell, template, instruction, item in product(design, model, form):
+        prompt = build_prompt(design, template, item, instruction, cell.setting, form)
+        yield cell, prompt, design.expressions[(template.bias_type, template.id)]
+
+
+def build_prompt(
+    design: ProbeDesign,
+    template: Template,
+    item: Item,
+    instruction: Instruction | None,
+    setting: Setting,
+    form: PromptForm,
+) -> Prompt:
+    """Build a cell's prompt (raw: methods/prompts#exact-strings; chat: methods/prompts#prompt-forms)."""
+    study = design.study
+    if form == "sentence":
+        return Prompt(template.question, form)
+    question = fill(template.question, item, design.slot, study.articles)
+    opening = fill(template.opening, item, design.slot, study.articles)
+    instructed = instruction.text if instruction else ""
+    system = study.system_prompt or ""
+    if study.debiasing_position == "system" and instructed:
+        system, instructed = "\n".join(filter(None, (system, instructed))), ""
+    dialogue = design.dialogue if setting == "dialogue" else None
+    if form == "chat-prefill":
+        between = " " if study.debiasing_place == "in-question" else "\n"
+        return Prompt(
+            text=question if dialogue else join(instructed, question, between),
+            form=form,
+            system=system or None,
+            preamble=join(dialogue.opening_line, instructed, " ") if dialogue else None,
+            turns=dialogue.turns if dialogue else (),
+            prefill=opening,
+        )
+    text = raw_text(question, opening, instructed, dialogue, study.debiasing_place)
+    return Prompt(text=text, form=form, system=system or None)
+
+
+def cell_key(
+    cell: Cell,
+    prompt: Prompt,
+    expressions: tuple[Expression, ...],
+    fingerprint: str,
+    study: ProbeStudy,
+    estimator: object = "exact",
+) -> str:
+    """Make a row's key: all that the cell's log-probabilities depend on, no more (methods/index#keys)."""
+    return key_of(
+        {
+            **_model_in_key(fingerprint, study, estimator),
+            "cell": [cell.bias_type, cell.template_id, cell.job, cell.instruction_id, cell.setting],
+            "prompt": as_record(prompt),
+            "expressions": [[e.group, e.text] for e in expressions],
+        }
+    )
+
+
+def model_key(fingerprint: str, study: ProbeStudy, estimator: object = "exact") -> str:
+    """Make the key of what all rows of a model share: rows with one `model_key` differ by cell alone.
+
+    That holds inside a folder, where a second prompt for the same cell is refused (`compatibility`).
+    """
+    return key_of(_model_in_key(fingerprint, study, estimator))
+
+
+def _model_in_key(fingerprint: str, study: ProbeStudy, estimator: object) -> dict[str, object]:
+    return {
+        "row_format": ROW_FORMAT,
+        "scoring": SCORING_VERSION,
+        "model": fingerprint,
+        "word_boundary": study.word_boundary,
+        "estimator": estimator,
+    }

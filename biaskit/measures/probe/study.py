@@ -1,0 +1,98 @@
+"""Every key of a study of the prober, with its default and its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from biaskit.study.keys import MARGIN, MOST_SEED, Choice, DebiasingChoice, Keys, Margin, Study, key
+
+
+class TemplateChoice(Choice):
+    """Templates; ids count within a bias type."""
+
+    slot: str | None = key(None, "the slot an item replaces; default: the template file's own")
+
+
+class TargetWordChoice(Keys):
+    """Which target words each bias type takes; a template's own set comes first."""
+
+    source: str = key("corpus:expressions/sets.toml", "corpus:NAME/FILE, or a path")
+    explicit: str | None = key(None, "set for explicit templates")
+    implicit: str | None = key(None, "set for implicit templates")
+    every: str | None = key(None, "one set for all templates; overrides any other")
+
+
+class TableTitles(Keys):
+    """Titles of the rendered tables: the paper's own numbers."""
+
+    explicit: str = key("Explicit bias", "title over the explicit table")
+    implicit: str = key("Implicit bias", "title over the implicit table")
+
+
+class ProbeStudy(Study):
+    """Everything that can be set for a run of `probe`."""
+
+    analysis_keys: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("min_coverage", "interval", "contrast", "margin", "seed", "skip_bad_lines", "lock"),
+            *("on_prefix", "table", "summary", "papers", "reference", "report", "conclusion"),
+        }
+    )
+    limit_key: ClassVar[str] = "continuation_tokens"
+    files: ClassVar[tuple[str, ...]] = ("dialogue", "pairs")
+
+    engine: Literal["probe"] = key("probe", "which engine runs it")
+    bias_type: Literal["explicit", "implicit", "both"] = key("both", "which templates")
+    pairs: str = key("", "pairs of sentences, in place of templates and jobs: corpus:NAME/FILE, or a path")
+    jobs: Choice = Field(description="items that fill the slot")
+    templates: TemplateChoice = Field(description="questions, and openings of answers")
+    debiasing_prompts: DebiasingChoice = key(DebiasingChoice(), "debiasing prompts")
+    target_words: TargetWordChoice = key(TargetWordChoice(), "the words that count as naming a group")
+    context: Literal["plain", "dialogue", "both"] = key("plain", "question alone, or after a dialogue")
+    dialogue: str = key("corpus:mattern/dialogue.toml", "the conversation of the dialogue context")
+    debiasing_place: Literal["own-line", "in-question"] = key(
+        "own-line", "plain context: on a line before the question (OccuGender) or inside it (Mattern)"
+    )
+    debiasing_position: Literal["prompt", "system"] = key("prompt", "in the prompt or in the system role")
+    prompt_format: Literal["auto", "raw", "chat-prefill", "chat-continue"] = key(
+        "auto", "auto: the first that every model supports"
+    )
+    estimator: Literal["auto", "exact", "selected-ids", "echo", "top-k", "sampling"] = key(
+        "auto", "how probabilities are obtained; local models: exact, top-k or sampling"
+    )
+    k: int = key(20, "top-k: how many top tokens to request, at most", ge=1, le=20)
+    samples: int = key(
+        10, "sampling: texts per batch; a prompt gets batches until three name a group", ge=2, le=100_000
+    )
+    max_samples_per_prompt: int = key(
+        100, "sampling: maximum texts per prompt, in whole batches", ge=2, le=100_000
+    )
+    record_next: int = key(20, "exact: how many top next tokens each row keeps; 0: none", ge=0, le=100)
+    continuations: int = key(0, "texts to sample per prompt, besides its probabilities", ge=0, le=1000)
+    continuation_tokens: int = key(24, "maximum tokens of such a text", ge=4, le=1000)
+    word_boundary: Literal["token", "word"] = key(
+        "token", "token: as in the papers; word: times P(the word ends there)"
+    )
+    on_prefix: Literal["exclusive", "refuse"] = key(
+        "exclusive", "a target word that begins another group's: count it without that one, or refuse"
+    )
+
+    min_coverage: float = key(0.01, "prompts with a lower coverage are flagged and counted", ge=0, le=1)
+    interval: Literal["crossed", "bootstrap"] = key(
+        "crossed", "over jobs and templates; crossed: two-way random effects"
+    )
+    contrast: tuple[str, str] | None = key(None, "two groups; default female, male or the first two")
+    margin: dict[str, Margin] = key({"share": 0.05}, MARGIN)
+    seed: int = key(1, "seed of bootstrap intervals", ge=0, le=MOST_SEED)
+    table: TableTitles = key(TableTitles(), "titles of the rendered tables")
+
+    @classmethod
+    def method_papers(cls, stored: Mapping[str, Any]) -> tuple[str, ...]:
+        """List OccuGender; pairs of sentences are neither paper's."""
+        return () if stored.get("pairs") else ("occugender",)
+
+
+STUDY = ProbeStudy
