@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from biaskit.common.provenance import key_of
 from biaskit.errors import ModelError, UsageError
@@ -171,8 +172,8 @@ class SampledScorer:
 
         def draws() -> Iterator[Sequence[DrawRequest]]:
             """Yield batches to the generator, perhaps in another thread: one operation writes `cell_of`."""
-            for request in (request for batch in batches for request in batch):
-                keys = [draw.key for part in self._batches[request.key] for draw in part]
+            for request in chain.from_iterable(batches):
+                keys = [draw.key for draw in chain.from_iterable(self._batches[request.key])]
                 cell_of.update(dict.fromkeys(keys, _OpenCell(request, keys)))
                 yield from self._batches[request.key]
 
@@ -185,11 +186,13 @@ class SampledScorer:
                         ready.append(done)
                 if ready:
                     yield ready
-        if lost := {cell.request.key: cell for cell in cell_of.values() if not cell.failed}:
-            yield [
-                Failed(key, f"only {len(cell.drawn)} of {self._n} samples came back")
-                for key, cell in lost.items()
-            ]
+        lost: dict[str, Failed] = {}
+        for cell in cell_of.values():
+            if not cell.failed:
+                reason = f"only {len(cell.drawn)} of {self._n} samples came back"
+                lost[cell.request.key] = Failed(cell.request.key, reason)
+        if lost:
+            yield [*lost.values()]
 
     def close(self) -> None:
         """Close the generator."""

@@ -26,6 +26,6 @@ def find_known(name: str) -> KnownModel | None:
     return next((model for model in list_known() if model.label == name), None)
 
 
-def list_known(source: str = KNOWN) -> tuple[KnownModel, ...]:
+def list_known() -> tuple[KnownModel, ...]:
     """Return all ready-made models in the order of their list."""
-    return tuple(model for _, model in read_list(source, _LAYOUT).entries)
+    return tuple(model for _, model in read_list(KNOWN, _LAYOUT).entries)

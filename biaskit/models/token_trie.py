@@ -68,8 +68,9 @@ def shortest_extensions(sequences: Sequence[TokenIds]) -> list[list[int]]:
     """
     index_of = {s: i for i, s in enumerate(sequences)}
     extensions: list[list[int]] = [[] for _ in sequences]
-    for i, s in enumerate(sequences):
-        beginnings = (index_of[s[:k]] for k in range(len(s) - 1, 0, -1) if s[:k] in index_of)
-        if (longest := next(beginnings, None)) is not None:
-            extensions[longest].append(i)
+    for i, ids in enumerate(sequences):
+        for k in range(len(ids) - 1, 0, -1):
+            if ids[:k] in index_of:
+                extensions[index_of[ids[:k]]].append(i)
+                break
     return extensions

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from biaskit.common.provenance import key_of
@@ -29,7 +32,9 @@ from biaskit.records import (
     Scored,
     ScoreRequest,
 )
+from biaskit.runs.drift import model_of
 from fakes.api_server import ApiProcess, ApiServer, Behaviour, choice_seed
+from fakes.command import Said
 from fakes.toy_model import ToyModel
 
 MODEL = ToyModel()
@@ -216,3 +221,58 @@ def made(server: ApiServer, model: ToyModel = MODEL) -> list[tuple[str, str]]:
             new, _ = model.sample(ids, limit, choice_seed(body["seed"], index))
             found.append((shown, model.decode(new)))
     return found
+
+
+# --- commands ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a command left, read at once: the next one writes to the same folder."""
+
+    code: int
+    out: str
+    err: str
+    folder: Path
+    content: bytes  # of the rows, of whichever engine
+    usage: dict[str, Any]  # of the model `toy`
+    analysis: str
+
+    @classmethod
+    def by(cls, said: Said, folder: Path) -> Left:
+        paths = [folder / name for name in ("probe.jsonl", "personas.jsonl")]
+        content = b"".join(path.read_bytes() for path in paths if path.exists())
+        analysis = folder / "tables" / "analysis.json"
+        told = analysis.read_text("utf-8") if analysis.exists() else ""
+        return cls(said.code, said.out, said.err, folder, content, usage_of(folder).get("toy", {}), told)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.content.splitlines()]
+
+    @property
+    def names(self) -> dict[str, int]:
+        """Rows by the model that answered."""
+        return dict(sorted(Counter(model_of(row["answered_by"]) for row in self.rows).items()))
+
+    @property
+    def notes(self) -> str:
+        return " ".join(self.out.split()) + self.analysis
+
+    @property
+    def plan(self) -> str:
+        """The line of the plan."""
+        (line,) = [line for line in self.err.splitlines() if "to run" in line]
+        return line
+
+
+Ask = Callable[..., Left]
+
+
+def usage_of(folder: Path) -> dict[str, Any]:
+    path = folder / "usage.json"
+    return json.loads(path.read_text("ascii")) if path.exists() else {}
+
+
+def probe(server: ApiServer, *arguments: str) -> tuple[str, ...]:
+    return ("probe", f"toy=api:toy@{server.url}", *arguments)

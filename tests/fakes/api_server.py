@@ -15,7 +15,6 @@ import argparse
 import asyncio
 import contextlib
 import dataclasses
-import email.utils
 import functools
 import http
 import json
@@ -120,7 +119,6 @@ class Behaviour:
     latency_s: float = 0.0
     latency_jitter: float = 0.0  # fraction of the latency, uniform, by request number
     slots: int | None = None  # requests worked on at a time; the others wait
-    refuses_above: int | None = None  # 429 for a request that is one too many in flight
 
     lies: str | None = None  # one of `LIES`, told in every answer with tokens
 
@@ -193,7 +191,6 @@ class Received:
     body: Any
     received: float
     answered: float | None = None  # when its answer was handed to the socket in full
-    aborted: float | None = None  # when it ended without one
     status: int | None = None
     outcome: str = "honest"  # or the kind of its fault or lie, or "refused"
     prompt_tokens: int = 0  # billed
@@ -693,29 +690,6 @@ def _in_parts(choice: Json, *more: Json) -> None:
     _set_text(choice, [*({"type": "text", "text": piece} for piece in (text[:half], text[half:])), *more])
 
 
-def _change_values(payload: Json, change: Callable[[float], Any]) -> Json:
-    """Every log-probability of the payload, changed."""
-
-    def maybe(value: Any) -> Any:
-        return value if value is None else change(value)
-
-    for choice in payload["choices"]:
-        log_probs = choice["logprobs"]
-        if log_probs is None:
-            continue
-        for entry in log_probs.get("content", ()):
-            entry["logprob"] = maybe(entry["logprob"])
-            for listed in entry["top_logprobs"]:
-                listed["logprob"] = maybe(listed["logprob"])
-        if "tokens" in log_probs:
-            log_probs["token_logprobs"] = [maybe(value) for value in log_probs["token_logprobs"]]
-            log_probs["top_logprobs"] = [
-                top and {text: maybe(value) for text, value in top.items()}
-                for top in log_probs["top_logprobs"]
-            ]
-    return payload
-
-
 def _on_choices(change: Callable[[list[Json]], Any]) -> Callable[[Json, _Telling], Json]:
     """A lie that makes another list of the choices."""
 
@@ -903,7 +877,22 @@ def _sum_above_one(log_probs: Json) -> None:
 
 
 def _log_probs(change: Callable[[float], Any]) -> Callable[[Json, _Telling], Json]:
-    return lambda payload, telling: _change_values(payload, change)
+    """A lie that changes every log-probability."""
+
+    def maybe(value: Any) -> Any:
+        return value if value is None else change(value)
+
+    def lie(log_probs: Json) -> None:
+        for entry in log_probs.get("content", ()):
+            for one in (entry, *entry["top_logprobs"]):
+                one["logprob"] = maybe(one["logprob"])
+        if "tokens" in log_probs:
+            log_probs["token_logprobs"] = [maybe(value) for value in log_probs["token_logprobs"]]
+            for top in log_probs["top_logprobs"]:
+                for text in top or ():
+                    top[text] = maybe(top[text])
+
+    return _on_log_probs(lie)
 
 
 def _usage(**values: Any) -> Callable[[Json, _Telling], Json]:
@@ -915,9 +904,6 @@ LIES: dict[str, Callable[[Json, _Telling], Any]] = {
     "fewer-choices": _on_choices(lambda choices: choices[:-1]),
     "more-choices": _on_choices(_more_choices),
     "empty-choices": _on_choices(lambda choices: []),
-    "choices-not-list": _on_choices(lambda choices: {"0": choices[0]}),
-    "choices-null": _on_choices(lambda choices: None),
-    "choice-null": _on_choices(lambda choices: [None] * len(choices)),
     "duplicated-index": _on_choices(_duplicated_index),
     "duplicated-choice": _on_choices(_duplicated_choice),
     "missing-choice": _on_choices(lambda choices: choices[:1] + choices[2:]),
@@ -1022,14 +1008,6 @@ def _status(status: int, payload: Any, **headers: str) -> Callable[..., Any]:
     )
 
 
-def _date(seconds: float) -> str:
-    return email.utils.formatdate(time.time() + seconds, usegmt=True)
-
-
-async def _dated(connection: _Connection, fault: Fault, seconds: float) -> None:
-    connection.respond(429, json.dumps(_RATE).encode(), {"retry-after": _date(seconds)})
-
-
 async def _stall(connection: _Connection, payload: bytes, fault: Fault) -> None:
     await connection.gone.wait()
 
@@ -1088,12 +1066,7 @@ async def _gzip(connection: _Connection, payload: bytes, fault: Fault) -> None:
 _REFUSALS: dict[str, Callable[..., Any]] = {
     "429": _status(429, _RATE, retry_after="{fault.retry_after}"),
     "429-bare": _status(429, _RATE),
-    "429-past": functools.partial(_dated, seconds=-3600.0),
-    "429-date": functools.partial(_dated, seconds=1.0),
     "429-hours": _status(429, _RATE, retry_after="7200"),
-    "429-negative": _status(429, _RATE, retry_after="-5"),
-    "429-nonsense": _status(429, _RATE, retry_after="in a while"),
-    "429-ms": _status(429, _RATE, retry_after_ms="30"),
     "429-quota": _status(
         429,
         _error(
@@ -1215,11 +1188,7 @@ class _Connection(asyncio.Protocol):
     def start(self, status: int, headers: Mapping[str, str]) -> None:
         """The status line and the headers."""
         headers = {"content-type": "application/json", **headers}
-        lines = [
-            f"HTTP/1.1 {status} {_phrase(status)}",
-            *(f"{name}: {value}" for name, value in headers.items()),
-        ]
-        self.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
+        self.write(_head(status, headers))
 
     def write(self, data: bytes) -> None:
         """Some of the answer; nothing where the client is gone."""
@@ -1229,10 +1198,8 @@ class _Connection(asyncio.Protocol):
     def respond(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """A complete answer."""
         told = {"content-type": "application/json", **(headers or {}), "content-length": str(len(body))}
-        lines = [f"{name}: {value}\r\n" for name, value in told.items()]
-        head = f"HTTP/1.1 {status} {_phrase(status)}\r\n{''.join(lines)}\r\n"
         self.finish(status)
-        self.write(head.encode("latin-1") + body)
+        self.write(_head(status, told) + body)
 
     def finish(self, status: int) -> None:
         """Note that the current request has its answer; before the last byte, so that no client is faster."""
@@ -1258,9 +1225,9 @@ class _Connection(asyncio.Protocol):
         self.transport.abort()
 
 
-@functools.cache
-def _phrase(status: int) -> str:
-    return http.HTTPStatus(status).phrase
+def _head(status: int, headers: Mapping[str, str]) -> bytes:
+    lines = [f"{name}: {value}\r\n" for name, value in headers.items()]
+    return f"HTTP/1.1 {status} {http.HTTPStatus(status).phrase}\r\n{''.join(lines)}\r\n".encode("latin-1")
 
 
 # --- the server -------------------------------------------------------------------------------------------
@@ -1289,7 +1256,7 @@ class ApiServer:
         self.answered: Counter[int] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.number = self.calls = self.in_flight = self.in_flight_most = 0
-        self.aborted = self.prompt_tokens = self.new_tokens = 0
+        self.prompt_tokens = self.new_tokens = 0
         self.errors: list[Exception] = []
         self._open: set[int] = set()
         self._keeps_requests = keeps_requests
@@ -1324,7 +1291,6 @@ class ApiServer:
             "in_flight_most": self.in_flight_most,
             "answered": {str(status): count for status, count in self.answered.items()},
             "outcomes": dict(self.outcomes),
-            "aborted": self.aborted,
             "prompt_tokens": self.prompt_tokens,
             "new_tokens": self.new_tokens,
         }
@@ -1431,10 +1397,7 @@ class ApiServer:
         if received.generates:
             self.in_flight -= 1
         self.outcomes[received.outcome] += 1
-        if received.answered is None:
-            received.aborted = time.monotonic()
-            self.aborted += 1
-        elif received.status is not None:
+        if received.answered is not None and received.status is not None:
             self.answered[received.status] += 1
 
     async def _answer(self, connection: _Connection, received: Received) -> None:
@@ -1477,12 +1440,10 @@ class ApiServer:
         return None, Lie(lie) if lie else None
 
     def _admit(self, received: Received) -> None:
-        """Raise `_Refused` for a wrong key, and for one request too many."""
-        wanted, most = self.behaviour.requires_key, self.behaviour.refuses_above
+        """Raise `_Refused` for a wrong key."""
+        wanted = self.behaviour.requires_key
         if wanted is not None and _key_of(received) != wanted:
             raise _Refused(401, f"Incorrect API key provided: {_key_of(received)}.", code="invalid_api_key")
-        if most is not None and received.generates and self.in_flight > most:
-            raise _Refused(429, "Too many requests at the same time.", code="rate_limit_exceeded")
 
     def _payload(self, received: Received, lie: Lie | None) -> tuple[bytes, bool]:
         """The body of a 200, and whether it never comes."""

@@ -1,19 +1,14 @@
 """Runs of many scripted models over GAS(P)'s occupations: made-up numbers, real sentences.
 
-    python tests/fakes/many_models.py OUT --models 10      # OUT/probe and OUT/personas, 63 occupations
-
 Every number follows from the model's and the occupation's names, so the same call makes the same tables.
 Texts are pieces of the recorded corpus with an occupation and words of a gender put in.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import random
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -268,22 +263,3 @@ def _persona_lines(number: int, items, n: int) -> Iterator[dict[str, object]]:
             for gender, word in ASKED.items():
                 texts = [_text(number, item.name, prompt, gender, i, asked=True) for i in range(n)]
                 yield {"contains": named.format(item.name, word), "texts": texts}
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Make both runs and say how long each took."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--models", type=int, default=10)
-    parser.add_argument("--occupations", help="names, separated by commas; default all 63")
-    parser.add_argument("--texts", type=int, default=8, help="texts of women and of men per prompt")
-    given = parser.parse_args(arguments)
-    occupations = given.occupations.split(",") if given.occupations else None
-    for make, name, more in ((make_probe_run, "probe", ()), (make_personas_run, "personas", (given.texts,))):
-        start = time.monotonic()
-        run = make(given.out / name, given.models, occupations, *more)
-        print(f"{run}: {time.monotonic() - start:.0f} s")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

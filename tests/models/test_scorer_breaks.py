@@ -445,23 +445,6 @@ TRAPS = (
     Trap("padded rows read at their end", read_padded_rows_at_their_end, "qwen2", "bytes", share=False),
     Trap("answers in the order of the batches", answer_in_the_order_of_the_batches, "llama", "bpe"),
 )
-_measured: dict[Trap, tuple[float, float]] = {}
-
-
-def measured(trap: Trap, tiny: Callable[..., Tiny]) -> tuple[float, float]:
-    """The largest error (as it is, broken) on one model with the same requests; each trap once a session."""
-    if trap not in _measured:
-        model = tiny(trap.architecture, trap.tokenizer, chat_template=CHAT_TEMPLATE if trap.chat else None)
-        requests = raw_requests(trap.prompts, trap.asked)
-        if trap.chat:
-            requests = [
-                replace(r, prompt=Prompt(r.prompt.text, "chat-prefill", prefill="I think that"))
-                for r in requests
-            ]
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            whole = error_of(trap, model, requests, TransformersScorer)
-            _measured[trap] = whole, error_of(trap, model, requests, trap.break_it(monkeypatch))
-    return _measured[trap]
 
 
 def error_of(
@@ -477,19 +460,15 @@ def error_of(
 
 
 @pytest.mark.parametrize("trap", TRAPS, ids=str)
-def test_the_oracle_notices(trap: Trap, tiny: Callable[..., Tiny]) -> None:
-    whole, broken = measured(trap, tiny)
-    assert TOLERANCE > whole
-    assert BROKEN < broken
-
-
-@pytest.mark.slow
-def test_the_table_of_traps(tiny: Callable[..., Tiny]) -> None:
-    print(f"\n{'largest error when broken':>26}  {'as it is':>8}  trap")
-    for trap in TRAPS:
-        whole, broken = measured(trap, tiny)
-        print(f"{broken:>26.2g}  {whole:>8.1e}  {trap}")
-        assert BROKEN < broken
+def test_the_oracle_notices(trap: Trap, tiny: Callable[..., Tiny], monkeypatch: Patch) -> None:
+    model = tiny(trap.architecture, trap.tokenizer, chat_template=CHAT_TEMPLATE if trap.chat else None)
+    requests = raw_requests(trap.prompts, trap.asked)
+    if trap.chat:
+        requests = [
+            replace(r, prompt=Prompt(r.prompt.text, "chat-prefill", prefill="I think that")) for r in requests
+        ]
+    assert TOLERANCE > error_of(trap, model, requests, TransformersScorer)
+    assert BROKEN < error_of(trap, model, requests, trap.break_it(monkeypatch))
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "mistral"])

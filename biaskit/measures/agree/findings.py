@@ -118,14 +118,16 @@ def _relations(content: Content) -> Iterator[Sentence]:
 def _of_relation(content: Content, y: str, x: str, row: Row) -> Sentence:
     coverage = coverage_behind(content, [row])
     asked = opening(row["bias_type"], coverage)
-    n = f"over {count(row['n_a'] or 0, 'occupation')}, "
+    over = f"over {count(row['n_a'] or 0, 'occupation')}, "
+    using = _measured([row], [NOISY] if x != "labour_gap" else [])
+    pieces = {"opening": f"{asked}: {over}" if asked else over}
     return claim(
-        *(_templates(y, x), row, "relations", _measured([row], [NOISY] if x != "labour_gap" else [])),
+        *(_templates(y, x), row, "relations", using),
         model=row["model_a"],
         coverage=coverage,
         about="agree-relations",
         least=0 if (y, x) in BETWEEN_ENGINES else DETAIL,
-        pieces={"opening": f"{asked}: {n}" if asked else n},
+        pieces=pieces,
     )
 
 

@@ -32,7 +32,7 @@ class PairsResult(RunResult):
     """Read a run of `pairs`: which of two sentences that differ in gender a model finds more probable.
 
     >>> paired
-    PairsResult('paired': mine, 4 pairs)
+    PairsResult('paired': mine, 2 pairs)
     """
 
     headline = "pair_groups"
@@ -45,14 +45,14 @@ class PairsResult(RunResult):
     pair_groups = table_property(
         "pair_groups",
         "Read mean shares and expected rate, with intervals, of each language and stereotype.\n"
-        ">>> paired.pair_groups[['stereotype', 'n_pairs']].values.tolist()[0]\n['all', 4]",
+        ">>> paired.pair_groups[['stereotype', 'n_pairs']].values.tolist()[0]\n['all', 2]",
     )
 
     def document(self) -> Document:
         """Make what the command prints: a table of languages, one of stereotypes, notes, the signature.
 
         >>> len(paired.document().tables)
-        2
+        1
         """
         tables = read_set(self.path, _PRINTED).rows()
         return pair_document(tables, self.warnings, self.analysis()["signature"])

@@ -123,12 +123,15 @@ def _joined(content: Any) -> Any:
 
 def _thought(message: object, parts: Sequence[object]) -> str:
     """Return the thought that a server parted from the text: a field beside it, or parts of a content."""
-    holders = [p for p in parts if str(inside(p, "type")).startswith(("think", "reason"))]
-    thoughts = [inside(message, name) for name in FIELDS]
-    thoughts += [inside(part, name) for part in holders for name in (*FIELDS, "text", "content")]
-    thoughts = [json.dumps(held) if isinstance(held, list) and held else held for held in thoughts]
-    told = (held for held in thoughts if isinstance(held, str) and held)
-    return "\n\n".join(dict.fromkeys(told))  # some servers give one thought in two fields
+    held = [inside(message, name) for name in FIELDS]
+    for part in parts:
+        if str(inside(part, "type")).startswith(("think", "reason")):
+            held += [inside(part, name) for name in (*FIELDS, "text", "content")]
+    thoughts: dict[str, None] = {}  # some servers give one thought in two fields
+    for thought in filter(None, held):
+        if isinstance(thought, str | list):
+            thoughts[thought if isinstance(thought, str) else json.dumps(thought)] = None
+    return "\n\n".join(thoughts)
 
 
 def reasons_first(reply: Reply, listed: Sequence[AnswerChoice]) -> bool:
@@ -136,12 +139,12 @@ def reasons_first(reply: Reply, listed: Sequence[AnswerChoice]) -> bool:
     tokens = inside(reply.data, "usage", "completion_tokens_details", "reasoning_tokens")
     if isinstance(tokens, int) and tokens > 0:
         return True
-    return any(
-        choice.thought
-        or without_thoughts(choice.text) != choice.text
-        or (choice.finish == "length" and not choice.text)
-        for choice in listed
-    )
+    for choice in listed:
+        if choice.thought or without_thoughts(choice.text) != choice.text:
+            return True
+        if choice.finish == "length" and not choice.text:
+            return True
+    return False
 
 
 def log_probability(value: object) -> float:

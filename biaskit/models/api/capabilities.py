@@ -93,10 +93,11 @@ class Capabilities:
     def estimators(self, form: PromptForm, forced: str = "auto") -> tuple[EstimatorName, ...]:
         """Return the estimators that it passes in a prompt form, the strongest first."""
         able: dict[EstimatorName, bool] = {}
+        ladder = LADDER
         if form == "sentence":  # one call for a sentence, where selected ids take one for each token
             able = {"echo": self.echo, "selected-ids": self.selected_ids}
-            return tuple(name for name in reversed(LADDER) if able.get(name) and forced in ("auto", name))
-        if form == "raw":
+            ladder = LADDER[::-1]
+        elif form == "raw":
             able = {
                 "selected-ids": self.selected_ids,
                 "echo": self.echo,
@@ -109,7 +110,7 @@ class Capabilities:
                 "top-k": usable and self.chat_k > 0 and not self.reasoning,
                 "sampling": usable and self.draws and not (self.reasoning and form == "chat-prefill"),
             }
-        return tuple(name for name in LADDER if able.get(name) and forced in ("auto", name))
+        return tuple(name for name in ladder if able.get(name) and forced in ("auto", name))
 
     def estimator(self, form: PromptForm, scoring: ScoringOptions) -> Estimator:
         """Return the strongest estimator in a form. Raises `ModelError`, with the reason, if it has none."""

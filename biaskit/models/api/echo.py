@@ -69,5 +69,6 @@ def read_echo(reply: Reply, prompt: str, continuation: str) -> Echo:
     first_of_all = values[start] is None and not prompt
     read = (math.nan, *values[start + 1 : end]) if first_of_all else values[start:end]
     told = tuple(value if value is math.nan else log_probability(value) for value in read)
-    beside = [value for value in (*values[:start][-1:], *values[end:][:1]) if isinstance(value, float)]
-    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), told, tuple(beside))
+    neighbours = values[:start][-1:] + values[end:][:1]
+    beside = tuple(value for value in neighbours if isinstance(value, float))
+    return Echo(tuple(tokens[:start]), tuple(tokens[start:end]), told, beside)

@@ -70,7 +70,8 @@ class Endpoint:
         login, queries = self.host.login, [value for _, value in self.host.query]
         logins = [*login, basic(login)] if login else []
         values = [self.key, os.environ.get(OPENAI_KEY, "").strip(), *logins, *queries]
-        spelled = {text for value in values if value for text in (value, quote(value, safe=""))}
+        spelled = {*filter(None, values)}
+        spelled |= {quote(value, safe="") for value in spelled}
         return tuple(sorted((text for text in spelled if len(text) > 3), key=len, reverse=True))
 
 

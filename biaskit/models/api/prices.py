@@ -1,4 +1,4 @@
-"""Prices of tokens of API models, with the page and the day that state them; unknown is None."""
+"""Prices of tokens of API models, in a list with the page and the day of each; unknown is None."""
 
 from __future__ import annotations
 
@@ -11,21 +11,16 @@ from biaskit.errors import UsageError
 from biaskit.models.api.endpoint import is_loopback
 
 PRICES = "corpus:prices/prices.toml"  # users set a price with --price, not in a file of their own
-LOCAL = "a server on this machine"  # the `source` of the price on loopback: nothing
-GIVEN = "--price"  # the `source` of a price that the user gave
-
 _HIGHEST = 1e6  # USD per million: a whole dollar for a token
 _LEAST = 1e-3  # below it a number is what one token costs, not a million; the cheapest known is 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens, with the page that states it and the day (empty: not from a table)."""
+    """USD per million tokens."""
 
     input: float
     output: float
-    source: str
-    date: str
 
     def cost(self, prompt_tokens: int, new_tokens: int) -> float:
         """Return the USD for so many tokens of prompts and of answers; thoughts count as answers."""
@@ -42,7 +37,7 @@ class _Entry(ListEntry):
     note: Text = ""
 
 
-_LAYOUT = SourceLayout("prices", "price", _Entry)
+LAYOUT = SourceLayout("prices", "price", _Entry)
 
 
 def find_price(host: str, model: str) -> Price | None:
@@ -53,10 +48,10 @@ def find_price(host: str, model: str) -> Price | None:
     """
     host = host.lower()
     if is_loopback(host):
-        return Price(0.0, 0.0, LOCAL, "")
-    for _, entry in read_list(PRICES, _LAYOUT).entries:
+        return Price(0.0, 0.0)
+    for _, entry in read_list(PRICES, LAYOUT).entries:
         if (entry.host, entry.model) == (host, model):
-            return Price(entry.input, entry.output, entry.source, entry.date)
+            return Price(entry.input, entry.output)
     return None
 
 
@@ -82,4 +77,4 @@ def parse_price(text: str) -> Price:
             f"--price {shown(text)} looks like a price per token. Give the USD per million tokens, such as"
             " 0.15,0.60."
         )
-    return Price(amounts[0], amounts[1], GIVEN, "")
+    return Price(*amounts)

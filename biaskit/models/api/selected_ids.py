@@ -71,15 +71,17 @@ class SelectedIds:
     ) -> tuple[Totals, list[Answered]]:
         """Return every continuation's ids and log-probability, and who answered; raises as `cell` does."""
         before, sequences = await self.cell(prompt, continuations, whole=whole)
-        questions = [(n, part) for n, ids in ids_at_nodes(sequences).items() for part in cut(ids, MOST_IDS)]
+        questions: list[tuple[TokenIds, Sequence[int]]] = []
+        for node, ids in ids_at_nodes(sequences).items():
+            questions += [(node, part) for part in cut(ids, MOST_IDS)]
         answers = await gather_all(self._ask(before + node, ids) for node, ids in questions)
         at: dict[TokenIds, dict[int, float]] = {}
         for (node, _), (values, _) in zip(questions, answers, strict=True):
             at.setdefault(node, {}).update(values)
         totals = []
-        for ids in sequences:
-            steps = (at[ids[:k]][token] for k, token in enumerate(ids))
-            totals.append((ids, math.fsum(steps)))
+        for sequence in sequences:
+            steps = [at[sequence[:k]][token] for k, token in enumerate(sequence)]
+            totals.append((sequence, math.fsum(steps)))
         return totals, [origin for _, origin in answers]
 
     async def _tokenize(self, text: str) -> TokenIds:

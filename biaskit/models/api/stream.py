@@ -81,7 +81,10 @@ class LoopThread:
                 while not done.empty():  # nobody else takes from it
                     ready.append(done.get())
                 under_way -= len(ready)
-                answers = [a for group in ready if not isinstance(group, BaseException) for a in group]
+                answers: list[Answer] = []
+                for group in ready:
+                    if not isinstance(group, BaseException):
+                        answers += group
                 if answers:
                     yield answers
                 for error in ready:

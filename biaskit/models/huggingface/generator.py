@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -57,15 +58,19 @@ class TransformersGenerator(LocalModel):
             together.setdefault((length, request.sampling), []).append(request)
         if not self._batch_size:
             # Keys and values of every layer, and four float32 rows: logits, a copy, noise, the sum of both.
-            tokens = (len(self._prompts[r.prompt][1]) + self._most_new(r) for r in requests)
-            each = max(tokens, default=0) * 2 * self._n_layers()
+            longest = 0
+            for request in requests:
+                longest = max(longest, len(self._prompts[request.prompt][1]) + self._most_new(request))
+            each = longest * 2 * self._n_layers()
             vocabulary = int(getattr(self._text_config, "vocab_size", 0) or 50_000)
             most = self._affordable(each, 16 * vocabulary, MOST_TEXTS)
             self._batch_size = most if requests else MOST_TEXTS
-        batches = tuple(batch for listed in together.values() for batch in _evenly(listed, self._batch_size))
+        batches: list[tuple[DrawRequest, ...]] = []
+        for listed in together.values():
+            batches += _evenly(listed, self._batch_size)
         prompt_tokens = sum(len(self._prompts[request.prompt][1]) for request in requests)
         new_tokens = sum(map(self._most_new, requests))
-        return Plan(batches, len(batches), prompt_tokens, new_tokens, cost_max=0.0)
+        return Plan(tuple(batches), len(batches), prompt_tokens, new_tokens, cost_max=0.0)
 
     def _most_new(self, request: DrawRequest) -> int:
         return request.sampling.max_new_tokens + (self._room(request) if self._renderer.thinks else 0)
@@ -132,9 +137,12 @@ class TransformersGenerator(LocalModel):
             pad_token_id=ends[0] if ends else 0,
             use_cache=True,
         )
-        prompts = [self._prompts[request.prompt][1] for request in batch]
+        prompts, opened = [], []
+        for request in batch:
+            rendered, ids = self._prompts[request.prompt]
+            prompts.append(ids)
+            opened.append(self._renderer.opened(request.prompt, rendered))
         tokens = torch.tensor(prompts, device=self._model.device)
-        opened = [self._renderer.opened(r.prompt, self._prompts[r.prompt][0]) for r in batch]
         limit = AnswerLimit(len(prompts[0]), sampling.max_new_tokens, self._renderer.marked, opened)
         with torch.inference_mode():
             out = self._model.generate(
@@ -186,7 +194,7 @@ class TransformersGenerator(LocalModel):
         self._model.generation_config = GenerationConfig()
         rows = self._model.get_input_embeddings().weight.shape[0]
         try:
-            self._check_ids({i for _, ids in self._prompts.values() for i in ids}, rows)
+            self._check_ids(set(chain.from_iterable(ids for _, ids in self._prompts.values())), rows)
         except ModelError:
             self.close()
             raise

@@ -110,8 +110,10 @@ def complete_config(path: Path, config: Any) -> None:
     for key, value in told.items():
         if known.get(key) is None and key not in scaling and _CHANGES.search(key):
             words = next((means for word, means in _MEANS.items() if re.search(word, key)), "nothing else")
-            numbers = [x for name, x in stated if re.search(words, name) and isinstance(value, int | float)]
-            same = any(math.isclose(value, x, rel_tol=1e-5) for x in numbers)
+            same = False
+            if isinstance(value, int | float):
+                numbers = [x for name, x in stated if re.search(words, name)]
+                same = any(math.isclose(value, x, rel_tol=1e-5) for x in numbers)
             if not same and not _is_neutral(key, value):
                 raise _unread(path, key, value)
     if (eot := reader.fields.get("tokenizer.ggml.eot_token_id")) is not None:

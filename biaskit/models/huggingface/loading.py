@@ -202,7 +202,9 @@ def load_config(folder: ModelFolder) -> Any:
     stated = getattr(config, "architectures", None) or []
     if folder.loaded is not None:
         stated = [kind.__name__ for kind in type(folder.loaded.model).__mro__]
-    causal = {name for entry in CAUSAL.values() for name in ((entry,) if isinstance(entry, str) else entry)}
+    causal: set[str] = set()
+    for entry in CAUSAL.values():
+        causal.update([entry] if isinstance(entry, str) else entry)
     generates = any(name in causal or name.endswith("ForConditionalGeneration") for name in stated)
     encodes = getattr(config, "is_encoder_decoder", False)
     if encodes or not CAUSAL.get(config.model_type) or (stated and not generates):

@@ -231,4 +231,5 @@ def end_ids(stated: Any, renderer: Renderer) -> list[int]:
 
 def _listed(ids: Any) -> list[int]:
     """List ids that a configuration gives as one, several or none."""
-    return [int(i) for i in (ids if isinstance(ids, list | tuple) else [ids]) if i is not None]
+    several = ids if isinstance(ids, list | tuple) else [ids]
+    return [int(i) for i in several if i is not None]

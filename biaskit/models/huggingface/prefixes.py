@@ -120,8 +120,11 @@ def cut_blocks(
         per_block = max(1, min(batch_size, block_tokens // max(1, length)))
         for chosen in cut(prefixes, per_block):
             number = {prefix: k for k, prefix in enumerate(chosen)}
-            parts = [(i, prompts[i][:length], prompts[i][length:]) for i in members]
-            rows = [PromptRow(i, number[prefix], rest) for i, prefix, rest in parts if prefix in number]
+            rows = []
+            for i in members:
+                prefix, rest = prompts[i][:length], prompts[i][length:]
+                if prefix in number:
+                    rows.append(PromptRow(i, number[prefix], rest))
             blocks.append(
                 _block(chosen if length else (), rows, kinds, inner or [0] * len(prompts), batch_size)
             )

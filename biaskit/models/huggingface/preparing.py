@@ -96,13 +96,13 @@ def _encode_prompts(
 
 def name_misread(renderer: Renderer) -> tuple[str, ...]:
     """Return a note for each form that the tokenizer writes as another text, or cannot write."""
-    return tuple(
-        f"this model's tokenizer cannot write {text!r}: it is left out"
-        if read_as is None
-        else f"this model's tokenizer writes {text!r} as {read_as!r}"
-        for text, read_as in renderer.misread.items()
-        if read_as != text
-    )
+    notes = []
+    for text, read_as in renderer.misread.items():
+        if read_as is None:
+            notes.append(f"this model's tokenizer cannot write {text!r}: it is left out")
+        elif read_as != text:
+            notes.append(f"this model's tokenizer writes {text!r} as {read_as!r}")
+    return tuple(notes)
 
 
 def name_prefixes(prepared: Iterable[Prepared], *, refuse: bool) -> tuple[str, ...]:

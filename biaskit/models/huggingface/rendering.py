@@ -242,9 +242,8 @@ class Renderer:
     def _read_back(self, text: str, prompt_ids: TokenIds, added: TokenIds) -> None:
         """Note how a form's tokens read: as it stands, as another text, or not at all (None)."""
         tokenizer, anchor = self.tokenizer, list(prompt_ids[-ANCHOR_TOKENS:])
-        before, after = (
-            tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in (anchor, [*anchor, *added])
-        )
+        before = tokenizer.decode(anchor, clean_up_tokenization_spaces=False)
+        after = tokenizer.decode([*anchor, *added], clean_up_tokenization_spaces=False)
         unknown = tokenizer.unk_token_id is not None and tokenizer.unk_token_id in added
         self.misread[text] = None if unknown else after.removeprefix(before)
 
@@ -277,8 +276,10 @@ def _leading_special_tokens(tokenizer: Any) -> TokenIds:
     """Return the ids that the tokenizer puts before plain text by default: none, or one BOS."""
     with_special = tuple(tokenizer("a")["input_ids"])
     bare = tuple(tokenizer("a", add_special_tokens=False)["input_ids"])
-    starts = range(len(with_special) - len(bare) + 1)
-    return next((with_special[:i] for i in starts if with_special[i : i + len(bare)] == bare), ())
+    for i in range(len(with_special) - len(bare) + 1):
+        if with_special[i : i + len(bare)] == bare:
+            return with_special[:i]
+    return ()
 
 
 def boundary_vocabulary(tokenizer: Any, size: int) -> list[bool]:

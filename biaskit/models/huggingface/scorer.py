@@ -191,9 +191,8 @@ class TransformersScorer(NodeStates):
     def _score_rows(self, rows: Sequence[PromptRow], cache: Any) -> list[Scored | Failed]:
         prepared = [self._in_order[row.index] for row in rows]
         tries = [p.trie for p in prepared]
-        token_ids = sorted(
-            {token for trie in {id(trie): trie for trie in tries}.values() for token in trie.token_ids}
-        )
+        distinct = {id(trie): trie for trie in tries}
+        token_ids = sorted(set().union(*(trie.token_ids for trie in distinct.values())))
         with torch.inference_mode():
             hidden = self._hidden_states(rows, [p.ids for p in prepared], tries, cache)
             # The first rows are the ends of the prompts (`_hidden_states`): only these are listed.
@@ -215,17 +214,16 @@ class TransformersScorer(NodeStates):
         # A continuation may be impossible (-inf), never undefined and never more likely than certain.
         if np.isnan(totals).any() or (totals > 1e-4).any():
             return Failed(prepared.key, NOT_FINITE)
-        log_probs = tuple(
-            LogProb(c.group, c.text, value, value, c.ids)
-            for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True)
-        )
+        log_probs = []
+        for c, value in zip(prepared.continuations, np.minimum(0.0, totals).tolist(), strict=True):
+            log_probs.append(LogProb(c.group, c.text, value, value, c.ids))
         listed_next = None
         if tokens is not None and self.scoring.next_tokens:
             names = named_tokens([token for token, _ in tokens], prepared.continuations, self._texts)
             listed_next = tuple(ListedToken(names[token], value, token) for token, value in tokens)
         answered = self._answered(len(prepared.ids), 0)
         return Scored(
-            *(prepared.key, prepared.rendered, "exact", log_probs, answered),
+            *(prepared.key, prepared.rendered, "exact", tuple(log_probs), answered),
             left_out=prepared.left_out,
             listed_next=listed_next,
         )

@@ -128,8 +128,10 @@ class NodeStates(LocalModel):
         previous = [0]
         for level in trie.levels:
             place_of = {node: k for k, node in enumerate(previous)}
-            first_of = [place_of[trie.parents[node]] * len(rows) for node in level]
-            gather = [first + i for first in first_of for i in range(len(rows))]
+            gather: list[int] = []
+            for node in level:
+                first = place_of[trie.parents[node]] * len(rows)
+                gather += range(first, first + len(rows))
             if gather != list(range(len(rows) * len(previous))):  # else every row keeps its place
                 cache.batch_select_indices(torch.tensor(gather))
             states.append(self._body([trie.nodes[node][-1:] for node in level for _ in rows], cache))
@@ -144,8 +146,10 @@ class NodeStates(LocalModel):
 
 def nodes_of(tries: Sequence[TokenTrie]) -> list[tuple[int, int]]:
     """List (node, row) of every node of every row's trie, node by node."""
-    most = max(len(trie.nodes) for trie in tries)
-    return [(node, i) for node in range(most) for i, trie in enumerate(tries) if node < len(trie.nodes)]
+    places = []
+    for node in range(max(len(trie.nodes) for trie in tries)):
+        places += [(node, i) for i, trie in enumerate(tries) if node < len(trie.nodes)]
+    return places
 
 
 def _rows_of(shared: Any, rows: Sequence[PromptRow]) -> Any:

@@ -15,6 +15,7 @@ from biaskit.report.findings.groups import one_group, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
+    Piece,
     Sentence,
     asked_as,
     filled,
@@ -44,7 +45,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {
 
 def models(content: Content) -> Iterator[Sentence]:
     """Say the largest clear differences and count all comparisons; groups of models have sentences apart."""
-    labels = {model.label for part in content.parts for model in part.models}
+    labels = _labels(content)
     single: list[Row] = []
     of_groups: list[Row] = []
     for row in compared(content):
@@ -69,6 +70,10 @@ def compared(content: Content) -> list[Row]:
     return [row for row in rows if row["lead"] or outcome_of(row) != "shown"]
 
 
+def _labels(content: Content) -> set[str]:
+    return {model.label for part in content.parts for model in part.models}
+
+
 def _topic(rows: Sequence[Row]) -> str:
     return "gaps" if all(row["quantity"] == "srb_spread" for row in rows) else "models"
 
@@ -79,10 +84,9 @@ def _measured(content: Content, rows: Sequence[Row]) -> str:
     numbers = [row["n_a"] for row in rows if row["n_a"]]
     size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
-    names = listed([short(model) for model in labels]) if len(labels) <= 3 else count(len(labels), "model")
-    known = {model.label for part in content.parts for model in part.models}
+    names = listed([*map(short, labels)]) if len(labels) <= 3 else count(len(labels), "model")
     notes = noted(rows)
-    if not known.issuperset(labels):
+    if not _labels(content).issuperset(labels):
         notes.insert(0, "means of these models only")
     return measured_by(kinds, forms, size, names, notes=notes)
 
@@ -120,19 +124,15 @@ def _of_row(content: Content, row: Row) -> Sentence:
     part = next(of_engine, content.parts[0])
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     a, b = row["group_a"] or "", row["group_b"] or ""
-    return claim(
-        *(_templates(row), row, _topic([row]), _measured(content, [row])),
-        coverage=coverage_behind(content, [row]),
-        pieces={
-            "opening": opening(asked_as(row), *of_sides, whose="their") or "in texts",
-            "a": Foreign(row["model_a"]),
-            "b": Foreign(row["model_b"]),
-            "higher": "higher" if outcome_of(row) == "higher" else "lower",
-            "who": who(row["gender"] or "female"),
-            "jobs": one_group(part, a),
-            "groups": two_groups(part, a, b),
-        },
-    )
+    pieces: dict[str, Piece] = {
+        "opening": opening(asked_as(row), *of_sides, whose="their") or "in texts",
+        "higher": "higher" if outcome_of(row) == "higher" else "lower",
+        "who": who(row["gender"] or "female"),
+    }
+    pieces |= {"a": Foreign(row["model_a"]), "b": Foreign(row["model_b"])}
+    pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
+    using, coverage = _measured(content, [row]), coverage_behind(content, [row])
+    return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
 
 
 def _templates(row: Row) -> Templates:

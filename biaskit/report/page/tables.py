@@ -65,9 +65,9 @@ def list_tables(content: Content) -> list[ListedTable]:
     for number, part in enumerate(content.parts, 1):
         label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
-        question = measurement(part.engine).question
-        asked = "pairs of sentences" if "pair_groups" in part.tables else "templates"
-        for what, rows in ((asked, part.templates), ("debiasing prompts", part.instructions)):
+        kind = measurement(part.engine)
+        question = kind.question
+        for what, rows in ((kind.listed, part.templates), ("debiasing prompts", part.instructions)):
             if rows:
                 title = f"{what.capitalize()} of {part.study}"
                 anchor = f"asked-{number}-{what.replace(' ', '-')}"

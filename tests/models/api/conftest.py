@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import astuple, replace
+from pathlib import Path
 
 import pytest
-from fakes.api_cases import QUICK
+from fakes.api_cases import QUICK, Ask, Left
+from fakes.command import Cli
 
 from biaskit.models.api.capabilities import Capabilities
 from biaskit.models.api.controller import Policy
@@ -30,3 +32,9 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def fifty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fifty requests at once, whatever doctor measured."""
     monkeypatch.setattr(Capabilities, "at_once", lambda self, **kind: 50)
+
+
+@pytest.fixture
+def cli(folder: Path, console: Cli) -> Ask:
+    """The console script in this process, its run in the folder `run`."""
+    return lambda *arguments: Left.by(console(*arguments, "--out", "run"), folder / "run")

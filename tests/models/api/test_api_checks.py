@@ -216,9 +216,11 @@ def everything_said(found: Capabilities) -> str:
 
 
 @pytest.mark.parametrize("name", SHAPES | GREEDY)
-def test_what_is_found(name: str) -> None:
+def test_what_is_found_and_that_it_is_right(name: str) -> None:
+    """The strongest estimator of each form is then asked for real: right or no number at all."""
     shape = (SHAPES | GREEDY)[name]
-    with ApiServer(MODEL, Behaviour(**shape.behaviour)) as server, measured(server) as scorer:
+    behaviour = Behaviour(**shape.behaviour)
+    with ApiServer(MODEL, behaviour) as server, measured(server, policy=ONE_BY_ONE) as scorer:
         found = scorer.capabilities
         estimators = tuple(found.estimators(form) for form in FORMS)
         assert (shape.raw, shape.prefill, shape.continued) == estimators
@@ -228,19 +230,7 @@ def test_what_is_found(name: str) -> None:
         assert everything_said(found).replace("\n", "").isprintable()
         assert server.calls < (36 if name in GREEDY else 30)  # of which four more for each door
         assert not any((r.body or {}).get("max_tokens") == 0 for r in server.requests)
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_what_was_found_is_right(name: str) -> None:
-    """The strongest estimator of each form, asked for real: right or no number at all."""
-    shape = SHAPES[name]
-    model = MODEL
-    with (
-        ApiServer(model, Behaviour(**shape.behaviour)) as server,
-        measured(server, policy=ONE_BY_ONE) as scorer,
-    ):
-        bos = shape.behaviour.get("bos") != "none"
-        for form in FORMS if bos else ():
+        for form in FORMS if name in SHAPES and behaviour.bos != "none" else ():
             if not scorer.capabilities.estimators(form):
                 with pytest.raises(ModelError) as refused:
                     scorer.estimator_for(form)

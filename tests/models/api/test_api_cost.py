@@ -15,13 +15,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from fakes.api_cases import Ask, probe, usage_of
 from fakes.api_server import AFTER_GENERATION, SLOW, ApiServer, Behaviour, Faults
-from fakes.command import Cli
 from fakes.personas_runs import write_vectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,59 +43,10 @@ N_CELLS = 200
 FEW = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2", "--estimator", "top-k")
 
 
-@dataclass(frozen=True)
-class Left:
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-    folder: Path
-    rows: list[dict[str, Any]]
-    usage: dict[str, Any]
-
-    @property
-    def plan(self) -> str:
-        """The line of the plan."""
-        (line,) = [line for line in self.err.splitlines() if "to run" in line]
-        return line
-
-
-Ask = Callable[..., Left]
-
-
-def rows_of(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a run, of whichever engine."""
-    paths = [folder / name for name in ("probe.jsonl", "personas.jsonl")]
-    lines = [line for path in paths if path.exists() for line in path.read_text("ascii").splitlines()]
-    return [json.loads(line) for line in lines]
-
-
-def usage_of(folder: Path) -> dict[str, Any]:
-    path = folder / "usage.json"
-    return json.loads(path.read_text("ascii")) if path.exists() else {}
-
-
 @pytest.fixture(autouse=True)
 def folder(quick_folder: Path, no_environment: None, no_patience: None) -> Path:
     """A folder of its own, a clean environment and no patience."""
     return quick_folder
-
-
-@pytest.fixture
-def cli(folder: Path, console: Cli) -> Callable[..., Left]:
-    """The console script in this process, its run in the folder `run`."""
-
-    def call(*arguments: str) -> Left:
-        said, run = console(*arguments, "--out", "run"), folder / "run"
-        usage = usage_of(run).get("toy", {})
-        return Left(said.code, said.out, said.err, run, rows_of(run), usage)
-
-    return call
-
-
-def probe(server: ApiServer, *arguments: str) -> tuple[str, ...]:
-    return ("probe", f"toy=api:toy@{server.url}", *arguments)
 
 
 def cost(server: ApiServer) -> float:
@@ -330,7 +279,7 @@ def test_the_sum_never_passes_the_cap_and_nobody_waits_for_ever(data: st.DataObj
     chance = random.Random(data.draw(st.integers(0, 10_000)))
     told: list[float] = []
     # Amounts whose sum does not come back to exactly 0: who waits for that waits for ever.
-    meter = Meter(Price(1e5 / 3, 0.0, "", ""), cap / 30, Account(promise=told.append), purse=Purse())
+    meter = Meter(Price(1e5 / 3, 0.0), cap / 30, Account(promise=told.append), purse=Purse())
 
     async def one(size: int) -> bool:
         try:

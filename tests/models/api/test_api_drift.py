@@ -5,76 +5,24 @@ See reference/run-folder#drift.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from fakes.api_cases import Ask, probe
 from fakes.api_server import ApiServer, Behaviour
-from fakes.command import Cli
 from fakes.personas_runs import write_vectors
 
 from biaskit.models.api.capabilities import Capabilities
-from biaskit.runs.drift import model_of
 
 FOUR = ("--bias-type", "implicit", "--jobs", "nurse,plumber", "--templates", "1-2", "--estimator", "top-k")
 EIGHTY = ("--bias-type", "implicit", "--jobs", "1-8", "--templates", "1-10", "--estimator", "top-k")
 FEW_TEXTS = ("--per-gender", "2", "--max-samples", "8", "--max-new-tokens", "8", "--batch-size", "1")
 
 
-@dataclass(frozen=True)
-class Left:
-    """What a command left, read at once: the next command writes to the same folder."""
-
-    code: int
-    out: str
-    err: str
-    content: bytes  # of the rows
-    notes: str
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.content.splitlines()]
-
-    @property
-    def names(self) -> dict[str, int]:
-        """Rows by the model that answered."""
-        listed = [model_of(row["answered_by"]) for row in self.rows]
-        return {name: listed.count(name) for name in sorted(set(listed))}
-
-
-Ask = Callable[..., Left]
-
-
 @pytest.fixture(autouse=True)
 def folder(quick_folder: Path) -> Path:
     """Every test in a folder of its own."""
     return quick_folder
-
-
-@pytest.fixture
-def cli(folder: Path, console: Cli) -> Ask:
-    """The console script in this process, its run in the folder `run`."""
-
-    def call(*arguments: str) -> Left:
-        said = console(*arguments, "--out", "run")
-        found = list((folder / "run").glob("*.jsonl"))
-        analysis = folder / "run" / "tables" / "analysis.json"
-        return Left(
-            said.code,
-            said.out,
-            said.err,
-            found[0].read_bytes() if found else b"",
-            " ".join(said.out.split()) + (analysis.read_text("utf-8") if analysis.exists() else ""),
-        )
-
-    return call
-
-
-def probe(server: ApiServer, *arguments: str) -> tuple[str, ...]:
-    return ("probe", f"toy=api:toy@{server.url}", *arguments)
 
 
 def texts(server: ApiServer, occupations: str) -> tuple[str, ...]:

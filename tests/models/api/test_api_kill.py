@@ -11,18 +11,16 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import killed
 from fakes.api_server import ApiServer, Behaviour, Received
 from fakes.personas_runs import write_vectors
 
-import biaskit
 from biaskit.common.provenance import key_of
 
 pytestmark = pytest.mark.process
@@ -36,41 +34,17 @@ ON_ITS_WAY_S = 1.0
 IMPLICIT = ("--bias-type", "implicit")
 
 
-@dataclass
-class Command:
+class Command(killed.Command):
     """`biaskit` against a server of this process, to be stopped and given again."""
 
-    server: ApiServer
-    arguments: tuple[str, ...]
-    folder: Path
-    rows_name: str
-    kills: list[float] = field(default_factory=list)
-
-    def start(self, out: str) -> subprocess.Popen[str]:
-        root = str(Path(biaskit.__file__).parents[1])
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": root}
-        engine, *rest = self.arguments
-        # The unbroken run lies beside the killed one, and its answers would be taken over.
-        rest += ["--no-reuse", "--out", out]
-        return subprocess.Popen(
-            [sys.executable, "-m", "biaskit", engine, f"toy=api:toy@{self.server.url}", *rest],
-            cwd=self.folder,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+    def __init__(self, server: ApiServer, engine: str, arguments: tuple[str, ...], folder: Path) -> None:
+        super().__init__(engine, (f"toy=api:toy@{server.url}", *arguments), folder)
+        self.server = server
+        self.kills: list[float] = []
 
     def finish(self, out: str) -> str:
         self.server.behaviour.latency_s = 0.0
-        process = self.start(out)
-        _, err = process.communicate(timeout=LONGEST_S)
-        assert 0 == process.returncode, err
-        return err
-
-    def rows_file(self, out: str) -> Path:
-        return self.folder / out / self.rows_name
+        return super().finish(out)
 
     def kept(self, out: str) -> list[bytes]:
         """The lines that a killed writer finished."""
@@ -89,11 +63,11 @@ class Command:
     def tables(self, out: str) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in sorted((self.folder / out / "tables").iterdir())}
 
-    def await_in_flight(self, process: subprocess.Popen[str], n: int, out: str) -> None:
+    def await_in_flight(self, process: subprocess.Popen[bytes], n: int, out: str) -> None:
         """Until a row is new and so many requests are out, those of doctor aside."""
         limit, stored = time.monotonic() + LONGEST_S, len(self.kept(out))
         while self.server.in_flight < n or len(self.kept(out)) == stored:
-            assert process.poll() is None, "it ended before its kill: " + process.communicate()[1]
+            assert process.poll() is None, f"it ended before its kill: {process.communicate()[1].decode()}"
             assert time.monotonic() < limit
             if (self.folder / out / "manifest.json").exists():
                 self.server.behaviour.latency_s = LATENCY_S
@@ -177,11 +151,11 @@ def test_kills_of_sampled_texts(tmp_path: Path) -> None:
     """Algorithm 5's rounds, two texts in a request: the draws are those of an unbroken run."""
     cheap = ("--set", "clusters=false", "--set", "permutations=19", "--set", "srb_seeds=1")
     arguments = (
-        *("personas", "--per-gender", "24", "--max-samples", "48", "--max-new-tokens", "8"),
+        *("--per-gender", "24", "--max-samples", "48", "--max-new-tokens", "8"),
         *("--batch-size", "2", *cheap, "--set", f"vectors={write_vectors(tmp_path / 'vectors.txt')}"),
     )
     with ApiServer(behaviour=Behaviour()) as server:
-        command = Command(server, arguments, tmp_path, "personas.jsonl")
+        command = Command(server, "personas", arguments, tmp_path)
         asked, again = kills_of(command)
         check_economy(command, asked, again)
     rows = command.rows("killed").values()
@@ -221,7 +195,7 @@ def row_by_prompt(rows: dict[str, dict[str, Any]], received: Received) -> str:
 def test_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -> None:
     """Of sampling at most the rounds in flight are asked again, not what a cell had before them."""
     with ApiServer(behaviour=Behaviour()) as server:
-        command = Command(server, ("probe", *IMPLICIT, "--estimator", *how), tmp_path, "probe.jsonl")
+        command = Command(server, "probe", (*IMPLICIT, "--estimator", *how), tmp_path)
         asked, again = kills_of(command)
     rows = command.rows("killed")
     if how[0] == "sampling":
@@ -258,11 +232,9 @@ def test_kills_of_cells_of_several_calls(tmp_path: Path, how: tuple[str, ...]) -
 def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
     tmp_path: Path, sent_signal: signal.Signals, engine: str
 ) -> None:
-    asked = ("personas", "--batch-size", "1") if engine == "personas" else ("probe", "--estimator", "top-k")
-    asked += ("--price", "1000,1000", "--yes")
-    name = "personas.jsonl" if engine == "personas" else "probe.jsonl"
+    asked = ("--batch-size", "1") if engine == "personas" else ("--estimator", "top-k")
     with ApiServer(behaviour=Behaviour()) as server:
-        command = Command(server, asked, tmp_path, name)
+        command = Command(server, engine, (*asked, "--price", "1000,1000", "--yes"), tmp_path)
         process = command.start("run")
         limit = time.monotonic() + LONGEST_S
         while len(command.kept("run")) < 20 and time.monotonic() < limit:
@@ -270,13 +242,13 @@ def test_an_interrupted_run_ends_at_once_and_keeps_its_rows(
         server.behaviour.latency_s = 60.0  # nobody waits for what is under way
         number = -1
         while number != server.number or not server.in_flight:  # until all that can be out are
-            assert process.poll() is None, process.communicate()[1]
+            assert process.poll() is None, process.communicate()[1].decode()
             assert time.monotonic() < limit
             number = server.number
             time.sleep(0.5)
         started = time.monotonic()
         process.send_signal(sent_signal)
-        _, err = process.communicate(timeout=60)
+        err = process.communicate(timeout=60)[1].decode()
         assert time.monotonic() - started < 5
         assert process.returncode == 130
         rows = command.rows("run")

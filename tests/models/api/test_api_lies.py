@@ -52,6 +52,10 @@ class Way:
     shape: dict[str, Any] = field(default_factory=dict)
     n: int = 1  # texts in one request
 
+    @property
+    def reads_texts(self) -> bool:
+        return self.estimator in ("", "sampling")
+
     @contextmanager
     def opened(self, server: ApiServer) -> Iterator[ApiScorer | ApiGenerator]:
         if self.estimator:
@@ -71,12 +75,12 @@ class Way:
 
 
 WAYS = {
-    "texts, n = 1": Way("", "chat"),
-    "texts, n = 2": Way("", "completion", n=2),
+    "text": Way("", "chat"),
+    "texts": Way("", "completion", n=2),
     "echo": Way("echo", "raw"),
-    "selected-ids": Way("selected-ids", "raw", {"token_id_logprobs": True}),
-    "top-k, completions": Way("top-k", "raw"),
-    "top-k, chat": Way("top-k", "chat-continue"),
+    "ids": Way("selected-ids", "raw", {"token_id_logprobs": True}),
+    "lists": Way("top-k", "raw"),
+    "chat_lists": Way("top-k", "chat-continue"),
     "sampling": Way("sampling", "raw"),
 }
 
@@ -118,7 +122,7 @@ def outcomes(way: Way, kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
     found = {}
     with ApiServer(MODEL, Behaviour(**way.shape)) as server, way.opened(server) as backend:
         for kind in kinds:
-            told = []
+            came = []
             for lies in (only(server, kind), kind):
                 server.requests.clear()
                 server.behaviour.lies = lies
@@ -126,9 +130,9 @@ def outcomes(way: Way, kinds: Iterable[str]) -> dict[str, tuple[str, str]]:
                 requests, answers = way.asked(backend)
                 verdict = judged(answers, requests, server)
                 again = verdict == "right" and backend.used()["retries"] != before
-                told.append(f"asked again, {verdict}" if again else verdict)
+                came.append(f"asked again, {verdict}" if again else verdict)
                 server.script(None)
-            found[kind] = (told[0], told[1])
+            found[kind] = (came[0], came[1])
     return found
 
 
@@ -140,137 +144,125 @@ def only(server: ApiServer, kind: str) -> None:
 
 # --- the table -----------------------------------------------------------------------------------------
 
+Told = tuple[str, str]
+"""What came of a lie where one answer told it, and where every answer did."""
 RIGHT = ("right", "right")
-BLOCKED = ("the server's filter blocked the prompt",) * 2
 TOLD = ("as told", "as told")  # a text is what the server says it is
+NO_CHOICES, NO_NUMBER = "the answer has no choices", "none of the choices has a requested number"
+TWO_MODELS = "two models answered the calls of one prompt"
 
 
-def again(reason: str) -> tuple[str, str]:
+def again(reason: str) -> Told:
     return "asked again, right", reason
 
 
-READING = {  # whatever is asked
-    "fewer-choices": again("the answer has no choices"),
-    "more-choices": RIGHT,
-    "empty-choices": again("the answer has no choices"),
-    "choices-not-list": again("the answer has no choices"),
-    "choices-null": again("the answer has no choices"),
-    "choice-null": again("a choice that is not an object"),
-    "duplicated-index": RIGHT,
-    "duplicated-choice": RIGHT,
-    "missing-choice": RIGHT,
-    "swapped-answers": RIGHT,
-    "reordered-choices": RIGHT,
-    "wrong-index": again("none of the choices has a requested number"),
-    "finish-null": again("no finish reason: the text may not be whole"),
-    "finish-unknown": again("the finish reason 'eos_token_found', which is none of a text"),
-    "text-not-string": again("a choice without a text"),
-    "text-in-parts": RIGHT,
-    "part-not-text": RIGHT,
-    "thoughts-in-parts": RIGHT,
-    "text-missing": again("a choice without a text"),
-    "other-model": RIGHT,  # its name stands in the row, and the engine stops
-    "model-missing": again("the answer names no model"),
-    "not-an-object": again("not JSON"),
-    "null": again("not JSON: null"),
-    "usage-negative": RIGHT,
-    "usage-huge": RIGHT,
-    "usage-text": RIGHT,
+def told(every: Told, scored: Told | None = None, **own: Told) -> dict[str, Told]:
+    """Way → what comes of a lie: in every way, in those without texts, in single ones."""
+    outcomes = {name: every if scored is None or WAYS[name].reads_texts else scored for name in WAYS}
+    return outcomes | own
+
+
+TABLE = {
+    "fewer-choices": told(again(NO_CHOICES), texts=("right", NO_CHOICES), sampling=("right", NO_CHOICES)),
+    "more-choices": told(RIGHT),
+    "empty-choices": told(again(NO_CHOICES)),
+    "duplicated-index": told(RIGHT),
+    "duplicated-choice": told(RIGHT, texts=TOLD),  # two short texts may be equal; long ones are asked again
+    "missing-choice": told(RIGHT),
+    "swapped-answers": told(RIGHT),
+    "reordered-choices": told(RIGHT),
+    "wrong-index": told(again(NO_NUMBER), sampling=("right", NO_NUMBER)),
+    "finish-null": told(again("no finish reason: the text may not be whole")),
+    "finish-unknown": told(again("the finish reason 'eos_token_found', which is none of a text")),
+    "content-filter": told(TOLD, RIGHT),
+    "text-null": told(TOLD, RIGHT),
+    "refusal": told(TOLD, RIGHT),
+    "text-empty": told(TOLD, RIGHT),
+    "text-not-string": told(again("a choice without a text")),
+    "text-in-parts": told(RIGHT),
+    "part-not-text": told(RIGHT),
+    "thoughts-in-parts": told(RIGHT),
+    "limit-spent": told(TOLD, RIGHT),
+    "blocked": told(TOLD, RIGHT),
+    "prompt-blocked": told(TOLD, ("the server's filter blocked the prompt",) * 2),
+    "text-missing": told(again("a choice without a text")),
+    "lone-surrogate": told(TOLD, RIGHT),
+    "control-characters": told(TOLD, RIGHT),
+    "huge-text": told(TOLD, RIGHT, sampling=RIGHT),  # only its beginning is read
+    "logprobs-null": told(
+        RIGHT,
+        again("no log-probabilities"),
+        echo=again("no log-probabilities of the prompt came back"),
+    ),
+    "logprobs-missing": told(
+        RIGHT,
+        again("no log-probabilities"),
+        echo=again("no log-probabilities of the prompt came back"),
+    ),
+    "logprobs-values-null": told(
+        RIGHT,
+        again("a log-probability that is not a number"),
+        echo=again("every log-probability of the prompt is 0"),
+        ids=again("the chosen token ids do not come back"),
+    ),
+    "logprobs-positive": told(RIGHT, again("a log-probability above 0")),
+    "logprobs-nan": told(RIGHT, again("not JSON")),
+    "logprobs-infinite": told(RIGHT, again("not JSON")),
+    "logprobs-text": told(RIGHT, again("a log-probability that is not a number")),
+    "logprobs-zero": told(
+        RIGHT,
+        again("listed tokens with a total probability above 1"),
+        echo=again("every log-probability of the prompt is 0"),
+        ids=again("token ids with a total probability above 1"),
+    ),
+    "logprobs-sum": told(
+        RIGHT,
+        again("listed tokens with a total probability above 1"),
+        echo=RIGHT,  # it changes the lists alone
+        ids=again("token ids with a total probability above 1"),
+    ),
+    "other-tokenisation": told(RIGHT, echo=again("a token spans the end of the prompt before 'man'")),
+    "other-spelling": told(
+        RIGHT,
+        echo=again("the echoed tokens do not spell the prompt"),
+        lists=again("listed tokens as the vocabulary spells them, not as text"),
+        chat_lists=again("a listed token whose bytes spell another text"),
+    ),
+    "unequal-lists": told(
+        RIGHT,
+        echo=again("tokens and log-probabilities that do not belong together"),
+        chat_lists=again("no list of the most probable tokens"),
+    ),
+    "other-ids": told(RIGHT, ids=again("the chosen token ids do not come back")),
+    "list-as-in-a-chat": told(
+        RIGHT,
+        echo=again("no log-probabilities of the prompt came back"),
+        ids=again("no log-probabilities"),
+    ),
+    "list-of-entries": told(RIGHT, ids=again("no log-probabilities")),
+    "list-of-one-place": told(RIGHT, ids=again("no log-probabilities")),
+    "equal-texts": told(RIGHT, chat_lists=again("a listed token whose bytes spell another text")),
+    # Its name stands in the row, and the engine stops.
+    "other-model": told(RIGHT, echo=(TWO_MODELS, "right"), ids=(TWO_MODELS, "right")),
+    "model-missing": told(again("the answer names no model")),
+    "not-an-object": told(again("not JSON")),
+    "null": told(again("not JSON: null")),
+    "usage-negative": told(RIGHT),
+    "usage-huge": told(RIGHT),
+    "usage-text": told(RIGHT),
 }
-TEXTS = (
-    *("content-filter", "refusal", "text-empty", "lone-surrogate", "control-characters", "huge-text"),
-    *("text-null", "limit-spent", "blocked", "prompt-blocked"),
-)
-"""Lies about a text and nothing else."""
-NUMBERS = (
-    *("logprobs-null", "logprobs-missing", "logprobs-values-null", "logprobs-positive", "logprobs-nan"),
-    *("logprobs-infinite", "logprobs-text", "logprobs-zero", "logprobs-sum", "other-tokenisation"),
-    *("other-spelling", "unequal-lists", "equal-texts", "other-ids"),
-    *("list-as-in-a-chat", "list-of-entries", "list-of-one-place"),
-)
-"""Lies about log-probabilities and nothing else."""
-LISTS = {
-    **dict.fromkeys(NUMBERS, RIGHT),
-    "logprobs-null": again("no log-probabilities"),
-    "logprobs-missing": again("no log-probabilities"),
-    "logprobs-values-null": again("a log-probability that is not a number"),
-    "logprobs-positive": again("a log-probability above 0"),
-    "logprobs-nan": again("not JSON"),
-    "logprobs-infinite": again("not JSON"),
-    "logprobs-text": again("a log-probability that is not a number"),
-    "logprobs-zero": again("listed tokens with a total probability above 1"),
-    "logprobs-sum": again("listed tokens with a total probability above 1"),
-}
-OWN = {
-    "texts, n = 1": {**dict.fromkeys(TEXTS, TOLD), **dict.fromkeys(NUMBERS, RIGHT)},
-    "texts, n = 2": {
-        **dict.fromkeys(TEXTS, TOLD),
-        **dict.fromkeys(NUMBERS, RIGHT),
-        "fewer-choices": ("right", "the answer has no choices"),
-        "duplicated-choice": TOLD,  # two short texts may be equal; long ones are asked for again
-    },
-    "echo": {
-        **dict.fromkeys(TEXTS, RIGHT),
-        "prompt-blocked": BLOCKED,
-        **LISTS,
-        "logprobs-null": again("no log-probabilities of the prompt came back"),
-        "logprobs-missing": again("no log-probabilities of the prompt came back"),
-        "logprobs-values-null": again("every log-probability of the prompt is 0"),
-        "logprobs-zero": again("every log-probability of the prompt is 0"),
-        "list-as-in-a-chat": again("no log-probabilities of the prompt came back"),
-        "logprobs-sum": RIGHT,  # it changes the lists alone
-        "other-tokenisation": again("a token spans the end of the prompt before 'man'"),
-        "other-spelling": again("the echoed tokens do not spell the prompt"),
-        "unequal-lists": again("tokens and log-probabilities that do not belong together"),
-        "other-model": ("two models answered the calls of one prompt", "right"),
-    },
-    "selected-ids": {
-        **dict.fromkeys(TEXTS, RIGHT),
-        "prompt-blocked": BLOCKED,
-        **LISTS,
-        "logprobs-values-null": again("the chosen token ids do not come back"),
-        "logprobs-zero": again("token ids with a total probability above 1"),
-        "logprobs-sum": again("token ids with a total probability above 1"),
-        "other-ids": again("the chosen token ids do not come back"),
-        **dict.fromkeys(
-            ("list-as-in-a-chat", "list-of-entries", "list-of-one-place"), again("no log-probabilities")
-        ),
-        "other-model": ("two models answered the calls of one prompt", "right"),
-    },
-    "top-k, completions": {
-        **dict.fromkeys(TEXTS, RIGHT),
-        "prompt-blocked": BLOCKED,
-        **LISTS,
-        "other-spelling": again("listed tokens as the vocabulary spells them, not as text"),
-    },
-    "top-k, chat": {
-        **dict.fromkeys(TEXTS, RIGHT),
-        "prompt-blocked": BLOCKED,
-        **LISTS,
-        "other-spelling": again("a listed token whose bytes spell another text"),
-        "unequal-lists": again("no list of the most probable tokens"),
-        "equal-texts": again("a listed token whose bytes spell another text"),
-    },
-    "sampling": {
-        **dict.fromkeys(TEXTS, TOLD),
-        **dict.fromkeys(NUMBERS, RIGHT),
-        "fewer-choices": ("right", "the answer has no choices"),
-        "wrong-index": ("right", "none of the choices has a requested number"),
-        "huge-text": RIGHT,  # only its beginning is read
-    },
-}
-OUTCOMES = {name: {**READING, **own} for name, own in OWN.items()}
+"""Lie → way of asking → what comes of it."""
 
 
 def test_every_lie_is_in_the_table() -> None:
-    assert {*LIES} == {*READING, *TEXTS, *NUMBERS}
-    assert set(OUTCOMES) == set(WAYS)
+    assert {*LIES} == {*TABLE}
+    assert all(set(row) == set(WAYS) for row in TABLE.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WAYS)
 def test_no_lie_becomes_a_number(name: str) -> None:
-    assert OUTCOMES[name] == outcomes(WAYS[name], OUTCOMES[name])
+    assert {lie: row[name] for lie, row in TABLE.items()} == outcomes(WAYS[name], TABLE)
 
 
 # --- choices -------------------------------------------------------------------------------------------
@@ -341,20 +333,21 @@ def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "listed",
+    ("listed", "why"),
     [
-        *([], {}, None, "She", [None], ["She"], [{}]),
-        [{"text": "She", "finish_reason": "stop", "index": "0"}],
-        [{"text": "She", "finish_reason": "stop", "index": True}],
-        [{"text": "She", "finish_reason": "stop", "index": -1}],
-        [{"text": "She", "finish_reason": "tool_calls"}],
-        [{"text": "She"}],
-        [{"message": {"role": "assistant"}, "finish_reason": "stop"}],
-        [{"message": "She", "finish_reason": "stop"}],
+        *((listed, NO_CHOICES) for listed in ([], {}, None, "She")),
+        *((listed, "a choice that is not an object") for listed in ([None], ["She"])),
+        *((listed, "no finish reason") for listed in ([{}], [{"text": "She"}])),
+        ([{"text": "She", "finish_reason": "stop", "index": "0"}], "a choice without a number"),
+        ([{"text": "She", "finish_reason": "stop", "index": True}], "a choice without a number"),
+        ([{"text": "She", "finish_reason": "stop", "index": -1}], NO_NUMBER),
+        ([{"text": "She", "finish_reason": "tool_calls"}], "the finish reason 'tool_calls'"),
+        ([{"message": {"role": "assistant"}, "finish_reason": "stop"}], "a choice without a text"),
+        ([{"message": "She", "finish_reason": "stop"}], "a choice without a text"),
     ],
 )
-def test_what_is_no_choice(listed: Any) -> None:
-    with pytest.raises(BadAnswer):
+def test_what_is_no_choice(listed: Any, why: str) -> None:
+    with pytest.raises(BadAnswer, match=why):
         choices(Reply({"choices": listed}), 1)
 
 
@@ -431,7 +424,7 @@ def echoed(values: list[float | None]) -> Reply:
     return Reply({"choices": [{"text": "", "finish_reason": "length", "logprobs": block}]})
 
 
-@pytest.mark.parametrize("name", ["echo", "selected-ids"])
+@pytest.mark.parametrize("name", ["echo", "ids"])
 def test_expressions_cannot_be_more_probable_together_than_everything(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -456,8 +449,8 @@ def test_expressions_cannot_be_more_probable_together_than_everything(
         server.behaviour.lies = "confident"
         _, answers = way.asked(backend)
         reasons = {answer.reason.partition(" (")[0] for answer in answers if isinstance(answer, Failed)}
-        told = "token ids" if name == "selected-ids" else "target words"
-        assert {f"{told} with a total probability above 1"} == reasons
+        what = "token ids" if name == "ids" else "target words"
+        assert {f"{what} with a total probability above 1"} == reasons
         assert 2 == len(answers)
 
 

@@ -24,7 +24,8 @@ def scores(view: View) -> Iterator[Figure]:
         # Lists without a score have no vectors: they are shown where there is one vector model.
         of_vectors = where(view.rows("srb"), vectors=vector) if several else view.rows("srb")
         name, title = f"srb-vectors-{i}" if several else "srb", "SRB scores"
-        title += f", vectors {cut(vector)}" if several else ""
+        if several:
+            title += f", vectors {cut(vector)}"
         if rows:
             yield from view.charts(of_vectors, name, title, _scores, size=PER_FIGURE)
 

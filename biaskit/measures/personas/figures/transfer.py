@@ -35,9 +35,11 @@ def _areas(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     cells = [cell for cell in CELLS if defined(where(rows, **_scope(cell)), "auc")]
     dots = []
     for model in models:
-        rows_of_cells = [first(means, model=model, **_scope(cell)) for cell in cells]
-        points = [point(row, ("auc", "ci_low", "ci_high")) for row in rows_of_cells]
-        behind = [[r["auc"] for r in where(single, model=model, **_scope(cell))] for cell in cells]
+        points, behind = [], []
+        for cell in cells:
+            scope = {"model": model, **_scope(cell)}
+            points.append(point(first(means, **scope), ("auc", "ci_low", "ci_high")))
+            behind.append([row["auc"] for row in where(single, **scope)])
         dots.append(Dots(view.marks[model], points, behind=behind))
     n = len(distinct(single, "occupation")) or 1  # texts without an occupation have the mean alone
     control = any(is_reason(part, HOLD_OUT) for row in rows for part in parts_of_reason(row["reason"]))

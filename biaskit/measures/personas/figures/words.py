@@ -39,15 +39,18 @@ def _strongest(
     marked: Mapping[tuple[Any, ...], Sequence[Row]], lists: Sequence[Row]
 ) -> list[tuple[Row, list[Row]]]:
     """Pick the lists with the strongest words, as many of each gender, with their words by z."""
-    pairs = [
-        (row, sorted(marked[key], key=lambda r: (-r["z"], r["word"])))
-        for row in lists
-        if (key := tuple(row[name] for name in _LIST)) in marked
-    ]
+    pairs = []
+    for row in lists:
+        words_of_list = marked.get(tuple(row[name] for name in _LIST))
+        if words_of_list:
+            pairs.append((row, sorted(words_of_list, key=lambda word: (-word["z"], word["word"]))))
     pairs.sort(key=lambda pair: (-pair[1][0]["z"], str(pair[0]["occupation"])))
     genders = distinct([row for row, _ in pairs], "gender")
     each = max(1, MOST_PANELS // max(len(genders), 1))
-    chosen = [pair for gender in genders for pair in [p for p in pairs if p[0]["gender"] == gender][:each]]
+    chosen: list[tuple[Row, list[Row]]] = []
+    for gender in genders:
+        of_gender = [pair for pair in pairs if pair[0]["gender"] == gender]
+        chosen += of_gender[:each]
     # An occupation's lists are side by side.
     occupations = distinct([row for row, _ in chosen], "occupation")
     chosen.sort(key=lambda pair: (occupations.index(pair[0]["occupation"]), genders.index(pair[0]["gender"])))

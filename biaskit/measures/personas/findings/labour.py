@@ -46,7 +46,10 @@ def labour(content: Content) -> Iterator[Sentence]:
 def _not_of_two(part: Part, model: str) -> list[str]:
     """Note how many of the texts with a gender are about neither a woman nor a man."""
     rows = where(occupations_of(part), model=model)
-    n_of = {gender: sum(row[f"n_{gender}"] or 0 for row in rows) for gender in GENDERS}
+    n_of = dict.fromkeys(GENDERS, 0)
+    for row in rows:
+        for gender in GENDERS:
+            n_of[gender] += row[f"n_{gender}"] or 0
     if not n_of["nonbinary"]:
         return []
     neither = percent(n_of["nonbinary"] / sum(n_of.values()))

@@ -38,7 +38,8 @@ def write(content: Content) -> Iterator[Sentence]:
                 (_WITHOUT, "n_unassociated", _readable(rows), MANY_WITHOUT),
                 (_CUT, "n_cut", rows, MANY_CUT),
             ):
-                n, n_such = (sum(row[name] or 0 for row in rows_of) for name in ("n_texts", column))
+                n = sum(row["n_texts"] or 0 for row in rows_of)
+                n_such = sum(row[column] or 0 for row in rows_of)
                 if n and n_such > most * n:
                     text = filled(template, such=percent(n_such / n), whose=whose(part, model, n))
                     using = texts_measured(part, model, rows)
@@ -195,7 +196,7 @@ def _rules(part: Part, model: str) -> Iterator[Sentence]:
     rows = [row for row in rows if row["n_texts"]]
     if not rows:
         return
-    n, n_correct = (sum(row[name] for row in rows) for name in ("n_texts", "n_correct"))
+    n, n_correct = sum(row["n_texts"] for row in rows), sum(row["n_correct"] for row in rows)
     text = filled(
         "Of {whose} with a requested gender, the word rules find that gender in {share} %.",
         whose=whose(part, model, n),

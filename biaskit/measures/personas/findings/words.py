@@ -108,15 +108,9 @@ def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str,
     first = [Foreign(word, "“", "”") for word in marked[:N_WORDS]]
     clause = "{n} ungendered words mark {who} in {whose}{chance}"
     words_in_text = [f"{{word{i}}}" for i in range(len(first))]
-    places = [", ".join(words_in_text[:k]) for k in range(len(first), 0, -1)]
-    text = filled(
-        *(f"{clause}: {place}." for place in places),
-        f"{clause}.",
-        n=f"{n:,}",
-        chance=chance,
-        **{f"word{i}": word for i, word in enumerate(first)},
-        **pieces,
-    )
+    templates = [f"{clause}: {', '.join(words_in_text[:k])}." for k in range(len(first), 0, -1)]
+    words_shown = {f"word{i}": word for i, word in enumerate(first)}
+    text = filled(*templates, f"{clause}.", n=f"{n:,}", chance=chance, **words_shown, **pieces)
     return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
 
 

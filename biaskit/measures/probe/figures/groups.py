@@ -71,16 +71,11 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
             continue
         little = is_under(coverage_of([row]), WEAK)
         of_jobs = where(jobs, **{name: row[name] for name in ("model", "bias_type", "job_group")})
-        bounds = row["share_low"], row["share_high"]
-        bars.append(
-            Bar(
-                [(row_of[g]["share"], *look_of(g, genders)) for g in genders],
-                pale=little,
-                interval=(number(row["ci_low"]), number(row["ci_high"])),
-                bounds=bounds if bounds[0] is not None else None,
-                behind=[number(job[f"{genders[0]}_share"]) for job in of_jobs],
-            )
-        )
+        parts = [(row_of[gender]["share"], *look_of(gender, genders)) for gender in genders]
+        interval = number(row["ci_low"]), number(row["ci_high"])
+        bounds = None if row["share_low"] is None else (row["share_low"], row["share_high"])
+        behind = [number(job[f"{genders[0]}_share"]) for job in of_jobs]
+        bars.append(Bar(parts, pale=little, interval=interval, bounds=bounds, behind=behind))
         coverage = "–" if row["coverage"] is None else f"{row['coverage']:.2g}"
         beside.append(f"[{coverage}]" if little else coverage)
     title = asked(rows[0]["bias_type"]) if rows else ""
@@ -120,12 +115,13 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             row = first(rows, bias_type=bias_type, model=model, job_group=group)
             parts = [number(row[column] if row else None) for column, *_ in _SOURCES]
             total = sum(parts)
-            known = total > 0
-            deviations.append(f"{total**0.5:.2f}".removeprefix("0") if known else "0" if total == 0 else "–")
-            looks = zip(parts, _SOURCES, HATCHES, strict=False)
-            bars.append(
-                Bar([(p / total, colour, hatch) for p, (*_, colour), hatch in looks]) if known else None
-            )
+            if total > 0:
+                deviations.append(f"{total**0.5:.2f}".removeprefix("0"))
+                looks = zip(parts, _SOURCES, HATCHES, strict=False)
+                bars.append(Bar([(part / total, colour, hatch) for part, (*_, colour), hatch in looks]))
+            else:
+                deviations.append("0" if total == 0 else "–")
+                bars.append(None)
         axis = shares("part of the variance")
         panels.append(Panel(names, axis, (), bars, asked(bias_type), deviations, "SD", pitch=0.24))
     measured = view.plain("probe_groups")

@@ -50,10 +50,12 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     for (model, bias_type, group), of_bar in islice(drawn.items(), _MOST_ROWS):
         jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
         name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
-        shown = {kind: row["share"] for kind in looks if (row := first(of_bar, outcome=kind)) is not None}
-        bars.setdefault(bias_type, {})[name] = Bar(
-            [(share, *looks[kind][1:]) for kind, share in shown.items()]
-        )
+        parts = []
+        for kind, (_, colour, hatch) in looks.items():
+            row = first(of_bar, outcome=kind)
+            if row is not None:
+                parts.append((row["share"], colour, hatch))
+        bars.setdefault(bias_type, {})[name] = Bar(parts)
     axis = shares("share of the answers")
     panels = [
         Panel([*of_kind], axis, (), [*of_kind.values()], asked(bias_type), pitch=0.26)

@@ -96,13 +96,14 @@ def _sampled(
     parts = [shares[group, f"{NAMED}:{block.gender}"] / shares[group, NAMED] for group in groups]
     claims = test["estimate"] if test is not None and outcome_of(test) in DIRECTED else 0.0
     turned = (parts[0] - parts[-1]) * claims < 0
+    jobs = (two_groups if len(groups) > 1 else one_group)(block.part, *groups)
     text = filled(
         "{opening}, {who} are {parts} % of those named in {model}’s sampled answers for {groups}{turned}.",
         opening=block.opening(),
         model=Foreign(model),
         who=who(block.gender),
         parts=" and ".join(map(percent, parts)),
-        groups=(two_groups if len(groups) > 1 else one_group)(block.part, *groups),
+        groups=jobs,
         turned=", the opposite direction" if turned else "",
     )
     using = measured(block, model, (), "sampled answers")
@@ -124,15 +125,15 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
         p_values.append(p_against(test, 0.0))
     q_values = benjamini_hochberg(p_values)
     sides = [interval_side(row) for row, q in zip(rows, q_values, strict=True) if q <= LEVEL]
+    counts = {"more": str(sides.count("higher")), "k": str(sides.count("lower"))}
     text = filled(
         "{opening}, {model} says {who} more than {other} for {more} of {n}, and less for {k}.",
         opening=block.opening(model),
         model=Foreign(model),
         who=who(a),
         other=who(b),
-        more=str(sides.count("higher")),
-        k=str(sides.count("lower")),
         n=count(len(rows), "field" if are_fields(block.part) else "job"),
+        **counts,
     )
     using = measured(block, model, (), f"over templates; {BY_CHANCE}")
     weak = block.is_weak(model)

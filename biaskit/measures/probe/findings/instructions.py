@@ -82,16 +82,15 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     elif set(verdicts) == {"equivalent"}:
         stays = "stays" if of_gap else "stay"
         templates = [f"{{opening}}, {{model}}’s {subject} {stays} about the same under {{what}}{{within}}."]
+    counts = {
+        "what": count(n, counted) if n > 1 else f"one {counted}",
+        "any": "any of " if n > 1 else "",
+        "n": count(len(changes), "change"),
+        "are": "is" if len(clear) == 1 else "are",
+    }
+    lead = block.opening(model)
     text = filled(
-        *templates,
-        opening=block.opening(model),
-        model=Foreign(model),
-        what=count(n, counted) if n > 1 else f"one {counted}",
-        any="any of " if n > 1 else "",
-        n=count(len(changes), "change"),
-        are="is" if len(clear) == 1 else "are",
-        within=within(*changes),
-        why=why(rows[0]),
+        *templates, opening=lead, model=Foreign(model), within=within(*changes), why=why(rows[0]), **counts
     )
     verdict: Verdict = "shown" if clear else shared(verdicts or ["not-measured"])
     weak, using = block.is_weak(model), measured(block, model, rows)
@@ -106,9 +105,9 @@ def _largest(block: ProbeBlock, model: str, name: str, row: Row, *, of_gap: bool
         "cause": Foreign(row["instruction_a"], before, after) if placed else before,
         "who": who(block.gender),
         "jobs": one_group(block.part, row["group_a"]),
-        "groups": two_groups(block.part, row["group_a"], row["group_b"]),
         "moves": "changes",
     }
+    pieces["groups"] = two_groups(block.part, row["group_a"], row["group_b"])
     texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
     words = short(texts.get(str(row["instruction_a"])) or "")
     notes = [f"debiasing prompt {row['instruction_a']}: “{words}”"] if words else []

@@ -9,7 +9,8 @@ from itertools import product
 from biaskit.common.wording import count, people, percent, percent_range
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.next_tokens import line_of_the_rest
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.cells import UNDEFINED
+from biaskit.report.render.document import Document, Heading, TitledTable, listed_table
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 
@@ -108,17 +109,18 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
             name = f"  {people(group)}" if group else OUTCOMES[outcome]
             lines.append((name, *(share_of(first(of_kind, job_group=column)) for column in columns)))
     # Few jobs or templates make wide intervals.
-    n, jobs, templates = (
-        max((row[name] or 0 for row in rows), default=0) for name in ("n_answers", "n_jobs", "n_templates")
-    )
+    n, jobs, templates = (_most(rows, name) for name in ("n_answers", "n_jobs", "n_templates"))
     who = f", {model}" if several else ""
-    return TitledTable(
-        title=f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the sampled texts [95 %]",
-        header=((Heading("The answer"), *(Heading(f"{name} jobs") for name in columns)),),
-        rows=tuple(lines),
-        note=f"{n:,} texts of {count(jobs, 'job')} and {count(templates, 'template')}, classified by word "
-        "rules; indented below “names one”: the named group. Interval over jobs and templates.",
+    note = (
+        f"{n:,} texts of {count(jobs, 'job')} and {count(templates, 'template')}, classified by word "
+        "rules; indented below “names one”: the named group. Interval over jobs and templates."
     )
+    title = f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the sampled texts [95 %]"
+    return listed_table(title, ["The answer", *(f"{name} jobs" for name in columns)], lines, note=note)
+
+
+def _most(rows: Sequence[Row], name: str) -> int:
+    return max((row[name] or 0 for row in rows), default=0)
 
 
 def share_of(row: Row | None) -> str:
@@ -134,7 +136,8 @@ def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
     """Name a model, with its estimator unless that is exact, and its form where the table has several."""
     estimator = next((r["estimator"] for r in rows if r["estimator"]), "exact")
     said = [] if estimator == "exact" else [estimator]
-    said += distinct(rows, "prompt_form") if len(distinct(table, "prompt_form")) > 1 else []
+    if len(distinct(table, "prompt_form")) > 1:
+        said += distinct(rows, "prompt_form")
     return f"{model} ({', '.join(said)})" if said else model
 
 
@@ -146,7 +149,7 @@ def _letters(frame: Frame, rows: Sequence[Row]) -> str:
 
 
 def _what(rows: Sequence[Row]) -> str:
-    templates = max((r["n_templates"] or 0 for r in rows), default=0)
+    templates = _most(rows, "n_templates")
     counts = {r["job_group"]: r["n_jobs"] for r in rows}
     jobs = " and ".join(count(n, f"{group} job") for group, n in counts.items())
     estimators = distinct(rows, "estimator")
@@ -300,7 +303,9 @@ def _between(*columns: str) -> Show:
 
 def _coverage(rows: Sequence[Row | None]) -> str:
     value = next((row["coverage"] for row in rows if row is not None), None)
-    return "–" if value is None else f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
+    if value is None:
+        return UNDEFINED
+    return f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
 
 
 def _job_groups(rows: Sequence[Row]) -> list[str]:
