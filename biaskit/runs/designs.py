@@ -111,7 +111,7 @@ def sign_design(
         "callable": ",".join(callables),
         "unsaved objects": ",".join(unsaved),
         "form": ",".join(sorted(forms)),
-        "thinking": "" if study.thinking == "auto" else study.thinking,
     }
+    stated["thinking"] = "" if study.thinking == "auto" else study.thinking
     # The engine's own wording of a key stands in the place of that of the plain value.
     return signature({**stated, **shown, **choices, **shown, "question": design[:12]})

@@ -24,8 +24,8 @@ def row_of(
         "answered_by": answer.answered.by,
         "answered_at": answer.answered.at,
         "prompt_tokens": answer.answered.prompt_tokens,
-        "expressions": [_expression(e, answer.estimator) for e in answer.log_probs],
     }
+    row["expressions"] = [_expression(e, answer.estimator) for e in answer.log_probs]
     if answer.left_out:
         row["left_out"] = [list(group_and_text) for group_and_text in answer.left_out]
     if answer.listed is not None:

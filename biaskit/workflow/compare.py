@@ -244,6 +244,7 @@ def _manifest(
         "aliases": os.path.relpath(aliases, path) if aliases is not None else None,
         "margins": question["margins"],
     }
+    aliases_digest = digest(question["aliases"])[:12] if question["aliases"] else ""
     margins = ",".join(f"{name}:{value:g}" for name, value in question["margins"].items())
     signed = {
         "biaskit": versions().get("biaskit", ""),
@@ -251,7 +252,7 @@ def _manifest(
         "runs": ",".join(signed_runs),
         "models": ",".join(question["models"]),
         "groups": "; ".join(question["groups"]),
-        "aliases": digest(question["aliases"])[:12] if question["aliases"] else "",
+        "aliases": aliases_digest,
         "margins": margins,
     }
     manifest = new_manifest(COMPARISON, study, question, resolved, models, command_line())
