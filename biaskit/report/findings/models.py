@@ -25,7 +25,7 @@ from biaskit.report.findings.sentence import (
 )
 from biaskit.stats.verdict import Verdict
 from biaskit.tables.coverage import WEAK, is_under
-from biaskit.tables.query import Row, distinct, grouped, where
+from biaskit.tables.query import Row, distinct, grouped, named, where
 
 N_LARGEST = 2
 IN_NUMBERS = ("srb_content", "srb_spread")
@@ -44,7 +44,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {
 
 def models(content: Content) -> Iterator[Sentence]:
     """Say the largest clear differences and count all comparisons; groups of models have sentences apart."""
-    labels = _labels(content)
+    labels = {*content.labels}
     single: list[Row] = []
     of_groups: list[Row] = []
     for row in compared(content):
@@ -69,23 +69,19 @@ def compared(content: Content) -> list[Row]:
     return [row for row in rows if row["lead"] or outcome_of(row) != "shown"]
 
 
-def _labels(content: Content) -> set[str]:
-    return {model.label for part in content.parts for model in part.models}
-
-
 def _topic(rows: Sequence[Row]) -> str:
     return "gaps" if all(row["quantity"] == "srb_spread" for row in rows) else "models"
 
 
 def _measured(content: Content, rows: Sequence[Row]) -> str:
     kinds = listed([f"{kind} intervals" for kind in distinct(rows, "kind")])
-    forms = listed([f"{form} prompts" for form in distinct(rows, "prompt_form") if form])
-    numbers = [row["n_a"] for row in rows if row["n_a"]]
+    forms = listed([f"{form} prompts" for form in named(rows, "prompt_form")])
+    numbers = named(rows, "n_a")
     size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
     names = listed([*map(short, labels)]) if len(labels) <= 3 else count(len(labels), "model")
     notes = noted(rows)
-    if not _labels(content).issuperset(labels):
+    if not {*content.labels}.issuperset(labels):
         notes.insert(0, "means of these models only")
     return measured_by(kinds, forms, size, names, notes=notes)
 

@@ -30,7 +30,7 @@ def _scatter(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         f"Each point is an occupation{view.place('Figure 6')}: the share of women among texts with an "
         "inferred gender, over all prompts, against U.S. labour statistics, in percent; n = "
         f"{len(distinct(rows, 'occupation'))} occupations, each with "
-        f"{spread([row['n_texts'] for row in rows])} texts; bars: Wilson 95\u00a0% intervals combined over "
+        f"{spread(rows, 'n_texts')} texts; bars: Wilson 95\u00a0% intervals combined over "
         "prompts; occupations without such texts are left out. Table: representation, template all."
     )
     return Plot([Band(squares)], caption, LEGEND[:1])

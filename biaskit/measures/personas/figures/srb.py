@@ -8,7 +8,7 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Band, Dots, Entry, Panel, Plot, effects, point
 from biaskit.report.figures.style import FEMALE, MALE, Mark, cut
 from biaskit.report.figures.view import View
-from biaskit.tables.query import Row, defined, distinct, where
+from biaskit.tables.query import Row, defined, distinct, named, where
 
 GENDERS = {"female": ("women", Mark(FEMALE, "o")), "male": ("men", Mark(MALE, "s"))}
 SURE = 0.05  # a score with a smaller p-value is outside its null
@@ -18,7 +18,7 @@ PER_FIGURE = 4
 def scores(view: View) -> Iterator[Figure]:
     """Draw a figure per vector model, since their scores do not compare (methods/srb#vector-models)."""
     rows = defined(view.rows("srb"), "srb")
-    vectors = [v for v in distinct(rows, "vectors") if v]
+    vectors = named(rows, "vectors")
     for i, vector in enumerate(vectors or [""], 1):
         several = len(vectors) > 1
         # Lists without a score have no vectors: they are shown where there is one vector model.
@@ -50,7 +50,7 @@ def _scores(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             dots.append(Dots(mark, points))
         panels.append(Panel(order, axis, dots, title=model if len(view.models) > 1 else ""))
     beyond = ", without gendered words," if not raw else ""
-    vectors = " and ".join(cut(v) for v in distinct(rows, "vectors") if v) or "–"
+    vectors = " and ".join(map(cut, named(rows, "vectors"))) or "–"
     caption = (
         f"Subset Representational Bias score{place} of words marked for women and for men{beyond} "
         f"in texts whose prompt names no gender; n = {len(order)} occupations, {len(defined(rows, score))} "

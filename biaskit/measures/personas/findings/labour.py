@@ -12,7 +12,7 @@ from biaskit.report.findings.finding import measured_by, noted, tests
 from biaskit.report.findings.labour import Slope, apart, claim_of, slopes_with_words
 from biaskit.report.findings.sentence import Sentence
 from biaskit.runs.collection import Part
-from biaskit.tables.query import defined, first, where
+from biaskit.tables.query import defined, first, total, where
 
 
 def slopes(content: Content) -> Iterator[Slope]:
@@ -46,10 +46,7 @@ def labour(content: Content) -> Iterator[Sentence]:
 def _not_of_two(part: Part, model: str) -> list[str]:
     """Note how many of the texts with a gender are about neither a woman nor a man."""
     rows = where(occupations_of(part), model=model)
-    n_of = dict.fromkeys(GENDERS, 0)
-    for row in rows:
-        for gender in GENDERS:
-            n_of[gender] += row[f"n_{gender}"] or 0
+    n_of = {gender: total(rows, f"n_{gender}") for gender in GENDERS}
     if not n_of["nonbinary"]:
         return []
     neither = percent(n_of["nonbinary"] / sum(n_of.values()))
