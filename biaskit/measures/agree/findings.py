@@ -10,8 +10,8 @@ from biaskit.measures.personas.findings.scores import is_control, vectors_of
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
-from biaskit.report.findings.coverage import coverage_behind
 from biaskit.report.findings.finding import DIRECTED, MEASURED, measured_by, noted, outcome_of
+from biaskit.report.findings.models import coverage_behind
 from biaskit.report.findings.sentence import (
     DETAIL,
     HEADLINE,
