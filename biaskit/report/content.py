@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from biaskit.measurement import FOLDERS, Measurement, folders, measurement
 from biaskit.report.questions import QuestionId
-from biaskit.runs.collection import Part, rule_of
+from biaskit.runs.collection import Model, Part, rule_of
 from biaskit.stats.verdict import with_verdicts
-from biaskit.tables.query import Row, Tables
+from biaskit.tables.query import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +123,16 @@ class Content:
     equivalence: Equivalence | None = None  # where two models are compared
     verified: tuple[str, ...] = ()  # what `biaskit verify` found of the runs, a line each
 
+    @property
+    def models(self) -> list[Model]:
+        """The models of all parts."""
+        return [model for part in self.parts for model in part.models]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of its models, each once, in the order of the page."""
+        return list(dict.fromkeys(model.label for model in self.models))
+
     def judged(self) -> Content:
         """Add verdicts to all tests, as the rows of one page."""
         sets = [*(part.tables for part in self.parts), self.between]
@@ -134,19 +143,6 @@ class Content:
         return replace(self, parts=tuple(parts), between=judged[-1])
 
 
-def kind_of(part: Part) -> Measurement:
-    """Find the folder that speaks of a part: that whose published table it has, else its engine's."""
-    for folder in folders():
-        if folder.published[0] in part.tables:
-            return folder
-    return measurement(part.engine)
-
-
 def parts_of(parts: Sequence[Part], name: str) -> list[Part]:
-    """List the parts that a folder speaks of."""
-    return [part for part in parts if kind_of(part).name == name]
-
-
-def folder_of(row: Row) -> str:
-    """Name the folder of a row of tests.csv: pairs of sentences by the bias type, others by the engine."""
-    return str(row["bias_type"] if row["bias_type"] in FOLDERS else row["engine"])
+    """List the parts of a kind."""
+    return [part for part in parts if part.engine == name]

@@ -37,7 +37,6 @@ from biaskit.report.content import (
     ExampleText,
     PromptShown,
     WordInContext,
-    kind_of,
 )
 from biaskit.report.deviations import deviations_of
 from biaskit.report.prompts import PromptKinds
@@ -150,7 +149,7 @@ def report(
     drawn = put_together(folder / FIGURES, files_of(figures, pdf=keys.pdf), seen, made=MADE)
     tables: list[PaperTable] = []
     for part in content.parts:
-        tables += kind_of(part).papers(part, content.between)
+        tables += measurement(part.engine).papers(part, content.between)
     signatures = "; ".join(line for part in content.parts for line in part.signatures)
     latex = put_together(folder / LATEX, latex_files(tables, signatures), seen, made=MADE)
     seen.progress("report", 4, STEPS)

@@ -10,8 +10,8 @@ from biaskit.measures.personas.findings.scores import is_control, vectors_of
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
-from biaskit.report.findings.coverage import coverage_behind
 from biaskit.report.findings.finding import DIRECTED, MEASURED, measured_by, noted, outcome_of
+from biaskit.report.findings.models import coverage_behind
 from biaskit.report.findings.sentence import (
     DETAIL,
     HEADLINE,
@@ -26,7 +26,7 @@ from biaskit.report.findings.sentence import (
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.quantities import AREAS, BETWEEN_ENGINES, RELATIONS, relation
-from biaskit.tables.query import Row, defined, first, undefined, where
+from biaskit.tables.query import Row, defined, distinct, first, named, undefined, where
 
 NOISY = "noise in either number pulls the correlation towards 0"
 _WORDS = words("agree")
@@ -151,7 +151,7 @@ def _templates(y: str, x: str) -> Templates:
 
 
 def _measured(rows: Sequence[Row], notes: Sequence[str]) -> str:
-    models = dict.fromkeys(row["model_a"] for row in rows)
+    models = distinct(rows, "model_a")
     who = short(*models) if len(models) == 1 else count(len(models), "model")
-    forms = [f"{form} prompts" for form in dict.fromkeys(row["prompt_form"] for row in rows) if form]
+    forms = [f"{form} prompts" for form in named(rows, "prompt_form")]
     return measured_by("Spearman, bootstrap over occupations", *forms, who, notes=[*notes, *noted(rows)])

@@ -12,7 +12,7 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, point, shares
 from biaskit.report.figures.view import View, portions
 from biaskit.report.questions import QuestionId
-from biaskit.tables.query import Row, distinct, where
+from biaskit.tables.query import Row, distinct, total, where
 
 MOST_ROWS, MOST_PANELS = 44, 5
 _SHARE = ("female_share", "ci_low", "ci_high")
@@ -59,7 +59,7 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         panels.append(
             Panel(names, axis, dots, title=title, beside=arrows if any(arrows) else (), heading="expected")
         )
-    n = sum(row["n_pairs"] for row in where(rows, model=models[0], stereotype="all"))
+    n = total(where(rows, model=models[0], stereotype="all"), "n_pairs")
     caption = (
         f"In percent of the probability of both sentences; n = {count(n, 'pair')}{left_out}; arrows: the side"
         " that the stereotype expects (→ the feminine sentence); bars: 95\u00a0% intervals. Table:"

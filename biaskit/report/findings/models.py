@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, number_range, short
-from biaskit.measurement import FOLDERS, words
-from biaskit.report.content import Content, folder_of
+from biaskit.measurement import FOLDERS, measurement, words
+from biaskit.report.content import Content
 from biaskit.report.findings.claims import Templates, claim
-from biaskit.report.findings.coverage import SIDES, coverage_behind
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
 from biaskit.report.findings.groups import one_group, two_groups
 from biaskit.report.findings.sentence import (
@@ -25,9 +24,10 @@ from biaskit.report.findings.sentence import (
     within,
 )
 from biaskit.stats.verdict import Verdict
-from biaskit.tables.coverage import WEAK, is_under
-from biaskit.tables.query import Row, distinct, grouped, where
+from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
+from biaskit.tables.query import Row, distinct, grouped, in_main_setting, named, where
 
+SIDES = ("model_a", "model_b")
 N_LARGEST = 2
 IN_NUMBERS = ("srb_content", "srb_spread")
 """Quantities whose differences are said without a number: they are no shares."""
@@ -45,7 +45,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {
 
 def models(content: Content) -> Iterator[Sentence]:
     """Say the largest clear differences and count all comparisons; groups of models have sentences apart."""
-    labels = _labels(content)
+    labels = {*content.labels}
     single: list[Row] = []
     of_groups: list[Row] = []
     for row in compared(content):
@@ -70,23 +70,19 @@ def compared(content: Content) -> list[Row]:
     return [row for row in rows if row["lead"] or outcome_of(row) != "shown"]
 
 
-def _labels(content: Content) -> set[str]:
-    return {model.label for part in content.parts for model in part.models}
-
-
 def _topic(rows: Sequence[Row]) -> str:
     return "gaps" if all(row["quantity"] == "srb_spread" for row in rows) else "models"
 
 
 def _measured(content: Content, rows: Sequence[Row]) -> str:
     kinds = listed([f"{kind} intervals" for kind in distinct(rows, "kind")])
-    forms = listed([f"{form} prompts" for form in distinct(rows, "prompt_form") if form])
-    numbers = [row["n_a"] for row in rows if row["n_a"]]
+    forms = listed([f"{form} prompts" for form in named(rows, "prompt_form")])
+    numbers = named(rows, "n_a")
     size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
     names = listed([*map(short, labels)]) if len(labels) <= 3 else count(len(labels), "model")
     notes = noted(rows)
-    if not _labels(content).issuperset(labels):
+    if not {*content.labels}.issuperset(labels):
         notes.insert(0, "means of these models only")
     return measured_by(kinds, forms, size, names, notes=notes)
 
@@ -164,8 +160,29 @@ def _templates(row: Row) -> Templates:
 
 def _subject(row: Row) -> str:
     """Find subject and verb, those of the row's own folder before those of another."""
-    for name in (folder_of(row), *FOLDERS):
+    for name in (str(row["engine"]), *FOLDERS):
         subjects: dict[str, str] = words(name).get("subjects", {})
         if row["quantity"] in subjects:
             return subjects[row["quantity"]]
     raise KeyError(row["quantity"])
+
+
+def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
+    """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
+    every: list[Row] = []
+    for part in content.parts:
+        shares = part.tables.get(measurement(part.engine).published[0], ())
+        if shares and "coverage" in shares[0]:
+            every += in_main_setting(where(shares, instruction_id=0))
+    labels = {row["model"] for row in every}
+    named = set()
+    for row in rows:
+        for side in sides:
+            label = row[side] if row[side] in labels else None
+            named.add((label, row["bias_type"], row["prompt_form"]))
+    behind = []
+    for row in every:
+        way = (row["bias_type"], row["prompt_form"])
+        if (row["model"], *way) in named or (None, *way) in named:
+            behind.append(row)
+    return coverage_of(behind)

@@ -185,14 +185,13 @@ def _some(things: Sequence[T], most: int) -> Sequence[T]:
 
 def measured_line(content: Content) -> str:
     """Say in one line what was measured: models, studies, how many answers, when."""
-    names = list(dict.fromkeys(model.label for part in content.parts for model in part.models))
+    names = content.labels
     bits = [listed([cut(name, 40) for name in names]) if len(names) < 3 else f"{len(names)} models"]
     for part in content.parts[:3]:
         kind = measurement(part.engine)
         n = len(part.tables.get(kind.each, ()))
         bits.append(f"{cut(part.study, 40)}: {count(n, kind.unit)}" if n else cut(part.study, 40))
-    models = [model for part in content.parts for model in part.models]
-    days = [day for model in models for day in (model.first_answered, model.last_answered) if day]
+    days = [day for model in content.models for day in (model.first_answered, model.last_answered) if day]
     return " · ".join([*bits, " to ".join(dict.fromkeys((min(days), max(days))))] if days else bits)
 
 

@@ -60,8 +60,7 @@ class ListedTable:
 
 def list_tables(content: Content) -> list[ListedTable]:
     """List the tables between models, then those of each part in the order of the schema, then words."""
-    models = [model for part in content.parts for model in part.models]
-    tables = [*_public(content.between, 0, models)]
+    tables = [*_public(content.between, 0, content.models)]
     for number, part in enumerate(content.parts, 1):
         label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))

@@ -11,7 +11,7 @@ from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import DIRECTED, outcome_of, tests
 from biaskit.report.findings.sentence import Foreign, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
-from biaskit.tables.query import defined, distinct, first, grouped, where
+from biaskit.tables.query import defined, distinct, first, grouped, total, where
 
 DECLINES = "declines"
 REFUSALS = (
@@ -37,7 +37,7 @@ def _of_outcome(part: Part, model: str, outcome: str, quantity: str, verb: str) 
     counts: dict[str, tuple[int, int]] = {}  # how many of how many texts about each gender
     for (gender,), of_gender in grouped(defined(rows, "n"), "specified_gender").items():
         if n_texts.get(gender):
-            counts[gender] = (sum(row["n"] for row in of_gender), n_texts[gender])
+            counts[gender] = (total(of_gender, "n"), n_texts[gender])
     n = sum(some for some, _ in counts.values())
     if not n:
         return

@@ -16,7 +16,7 @@ from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, fi
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.verdict import Verdict
-from biaskit.tables.query import Row, defined, distinct, undefined, where
+from biaskit.tables.query import Row, defined, distinct, total, undefined, where
 
 N_WORDS = 3
 MOST_GROUPS = 3
@@ -100,7 +100,7 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: st
 
 def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str, **pieces: Piece) -> Sentence:
     """Say how many words lists have without gendered words, how many by chance, and the first of them."""
-    n, means = sum(row["n_marked_beyond"] for row in lists), [row["null_mean"] for row in lists]
+    n, means = total(lists, "n_marked_beyond"), [row["null_mean"] for row in lists]
     by_chance = None if None in means else sum(means)
     chance = ""
     if by_chance is not None and by_chance < n:

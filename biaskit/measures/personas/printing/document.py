@@ -11,7 +11,7 @@ from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
 from biaskit.tables.quantities import ALL_OCCUPATIONS
-from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, where
+from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, total, where
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, is_reason, parts_of_reason
 from biaskit.tables.schema import SCHEMAS
 
@@ -93,7 +93,7 @@ def _by_instruction(means: Sequence[Row]) -> Iterator[TitledTable]:
     lines = []
     for rows in grouped(means, "model", "instruction_id").values():
         shares = [row["female_share"] for row in defined(rows, "female_share")]
-        texts, none = sum(row["n_texts"] for row in rows), sum(row["n_unassociated"] for row in rows)
+        texts, none = total(rows, "n_texts"), total(rows, "n_unassociated")
         line = {"women": sum(shares) / len(shares) if shares else None, "occupations": len(shares)}
         lines.append({**rows[0], **line, "texts": texts, "none": none / texts if texts else None})
     title = "Who is represented with each debiasing prompt (0: none): mean % women over occupations"

@@ -17,7 +17,17 @@ from biaskit.report.render.cells import number, p_value, percent, signed, span
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.runs.claims import Claim
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, Tables, contrast_of, distinct, first, grouped, mean_over_prompts, where
+from biaskit.tables.query import (
+    Row,
+    Tables,
+    distinct,
+    first,
+    grouped,
+    mean_over_prompts,
+    of_contrast,
+    total,
+    where,
+)
 
 PER_TABLE = 4  # models side by side in one table; more of them are split into parts
 MOST_WORDS = 150  # words of one cell; a cell cannot go over a page
@@ -92,10 +102,10 @@ def _validation(rows: Sequence[Row]) -> TitledTable:
         for gender in distinct(rows, "specified_gender"):
             texts = where(of_model, specified_gender=gender)
             if texts:
-                n = sum(row["n_texts"] for row in texts)
+                n = total(texts, "n_texts")
                 shares = []
                 for kind in ("n_correct", "n_incorrect", "n_not_captured"):
-                    counted = sum(row[kind] for row in texts)
+                    counted = total(texts, kind)
                     shares.append(f"{100 * counted / n:.2f}" if n else _UNDEFINED)
                 body.append((model, WHO[gender], str(n), *shares))
     return TitledTable(
@@ -113,8 +123,8 @@ def _captured(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
         return
     columns = {}
     for (model,), of_model in grouped(over_prompts, "model").items():
-        texts = sum(row["n_texts"] for row in of_model)
-        dropped = sum(row["n_unassociated"] for row in of_model)
+        texts = total(of_model, "n_texts")
+        dropped = total(of_model, "n_unassociated")
         columns[model] = (percent(1 - dropped / texts if texts else None), str(texts), str(len(of_model)))
     heads = ("% captured", "texts", "occupations")
     note = (
@@ -266,7 +276,7 @@ def _shares(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
 
 def _srb_tests(tests: Sequence[Row]) -> Iterator[_Draft]:
     welch = where(tests, quantity="srb", kind="welch")
-    rows = [row for row in welch if contrast_of(row) == "genders"]
+    rows = of_contrast(welch, "genders")
     body = [(row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows]
     table = TitledTable(
         "Women's SRB against men's for each model, Welch's t-test",
@@ -278,7 +288,7 @@ def _srb_tests(tests: Sequence[Row]) -> Iterator[_Draft]:
         + because(rows, "statistic"),
     )
     yield _Draft("Table 13", "srb-women-men", table)
-    rows = [row for row in welch if contrast_of(row) == "models"]
+    rows = of_contrast(welch, "models")
     body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
     table = TitledTable(
         "SRB of one model against another for each gender, Welch's t-test",

@@ -34,7 +34,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     thin = " (thick) and the bounds of top-k (thin)" if any(r["share_low"] is not None for r in rows) else ""
     caption = (
         f"In percent, means over jobs (n = {_n_jobs(rows)}) and templates (n = "
-        f"{spread([row['n_templates'] for row in rows])}), without a debiasing prompt; for {people(left)} "
+        f"{spread(rows, 'n_templates')}), without a debiasing prompt; for {people(left)} "
         f"the 95\u00a0% interval over jobs and templates{thin}; ticks under a bar: single jobs. cov.: mean "
         f"probability on the target words (coverage); in brackets and pale: weak evidence, less than "
         f"{percent(WEAK)} %; –: not measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
