@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, TypeAdapter, ValidationError
 
-from biaskit.records import Estimator, EstimatorName, Expression, LogProb, Prompt, Scored
+from biaskit.records import Estimator, EstimatorName, Expression, LogProb, Prompt, Scored, ScoreRequest
 
 
 def row_of(
@@ -106,6 +106,11 @@ class _Counts(_Points):
 _ROW: TypeAdapter[_Points | _Lists | _Counts] = TypeAdapter(
     Annotated[_Points | _Lists | _Counts, Field(discriminator="estimator")]
 )
+
+
+def fault(row: Mapping[str, Any], request: ScoreRequest) -> str | None:
+    """Say what is wrong with a row of a request; None where nothing is."""
+    return fault_of(row, request.expressions)
 
 
 def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | None:

@@ -15,6 +15,7 @@ from biaskit.common.provenance import SCORING_VERSION, canonical_json
 from biaskit.common.wording import joined
 from biaskit.compare.comparison import merge_tests
 from biaskit.errors import RunError
+from biaskit.measurement import words
 from biaskit.measures.pairs.compare import between_models_on_pairs
 from biaskit.measures.pairs.design import PairsDesign, read
 from biaskit.progress import Watcher
@@ -237,19 +238,16 @@ def _averages(known: Sequence[StoredRow], shares: FloatArray, gap: Gap | None, n
 
 def _notes(scores: Sequence[StoredRow], groups: Sequence[StoredRow]) -> Iterator[str]:
     """Yield the warnings that belong beside the tables of pairs."""
+    notes = words("pairs")["notes"]
     for row in where(groups, language=ALL, stereotype=ALL):
-        n = len(where(scores, model=row["model"]))
+        model, n = row["model"], len(where(scores, model=row["model"]))
         if row["n_pairs"] < n:
-            missing = f"{row['model']}: {n - row['n_pairs']} of {n} pairs have no share"
-            yield f"{missing}; pair_scores.csv gives the reasons"
+            yield notes["no_share"].format(model, n - row["n_pairs"], n)
         if not row["n_directed"]:
-            yield "no pair has a direction: what stereotypes expect is not measured"
+            yield notes["no_direction"]
         if ONE_SIDE in (row["reason"] or ""):
-            yield f"{row['model']}: {ONE_SIDE}"
-        if n_differs := row["n_per_token_differs"]:
-            yield (
-                f"{row['model']}: in {n_differs} of {row['n_pairs']} pairs the other sentence is the more"
-                " probable one per token: the two differ in length (pair_scores.csv)"
-            )
-    if len({row["estimator"] for row in groups}) > 1:
-        yield "estimators differ between the models: they may explain part of a difference"
+            yield f"{model}: {ONE_SIDE}"
+        if row["n_per_token_differs"]:
+            yield notes["lengths"].format(model, row["n_per_token_differs"], row["n_pairs"])
+    if len(distinct(groups, "estimator")) > 1:
+        yield notes["estimators_differ"]

@@ -19,15 +19,7 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import RunError, StudyError, TableError, nearest
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import (
-    BiasType,
-    Dialogue,
-    Expression,
-    Instruction,
-    Item,
-    Setting,
-    Template,
-)
+from biaskit.records import BiasType, Dialogue, Expression, Instruction, Item, Setting, Template
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists, draws_of, estimator_of
@@ -36,6 +28,7 @@ from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
+_STORED = ("slot", "items", "templates", "instructions", "settings", "dialogue", "groups", "sources")
 _OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinking", "articles")
 
 
@@ -261,22 +254,19 @@ class Stored(StoredLists):
 def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> ProbeDesign:
     """Read the design that a manifest describes; `overrides` may set analysis keys only."""
     stored, study = Stored.model_validate(resolved), cast("ProbeStudy", read_study(resolved, overrides))
-    sets = [tuple(Expression(*pair) for pair in pairs) for pairs in stored.expression_sets]
-    set_of_template = stored.expressions_of_template
+    sets = []
+    for pairs in stored.expression_sets:
+        sets.append(tuple(Expression(*pair) for pair in pairs))
+    expressions = {}
+    for template in stored.templates:
+        number = stored.expressions_of_template[f"{template.bias_type}:{template.id}"]
+        expressions[template.bias_type, template.id] = sets[number]
+    contrast = choose_contrast(study, stored.groups)
     return ProbeDesign(
         study=study,
-        items=stored.items,
-        slot=stored.slot,
-        templates=stored.templates,
-        instructions=stored.instructions,
-        settings=stored.settings,
-        dialogue=stored.dialogue,
-        expressions={
-            (t.bias_type, t.id): sets[set_of_template[f"{t.bias_type}:{t.id}"]] for t in stored.templates
-        },
-        groups=stored.groups,
-        contrast=choose_contrast(study, stored.groups),
-        sources=stored.sources,
+        expressions=expressions,
+        contrast=contrast,
+        **{name: getattr(stored, name) for name in _STORED},
     )
 
 
@@ -289,7 +279,10 @@ def _sets_of(design: ProbeDesign) -> tuple[list[list[list[str]]], dict[str, int]
         if id(expressions) not in by_identity:
             by_identity[id(expressions)] = number_of.setdefault(expressions, len(number_of))
         number_of_template[f"{bias_type}:{template_id}"] = by_identity[id(expressions)]
-    return [[[e.group, e.text] for e in expressions] for expressions in number_of], number_of_template
+    sets = []
+    for expressions in number_of:
+        sets.append([[e.group, e.text] for e in expressions])
+    return sets, number_of_template
 
 
 def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from biaskit.errors import ModelError, StudyError
@@ -16,10 +17,10 @@ from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
 from biaskit.records import PROBE_FORMS, Failed, PromptForm, Scored, ScoreRequest
-from biaskit.runs.course import Pending, ask_models
+from biaskit.runs.course import Pending
 from biaskit.runs.rows import NoRow
 from biaskit.runs.score_rows import row_of
-from biaskit.runs.score_work import ScoreWork, entry_of_scorer
+from biaskit.runs.score_work import ScoreWork, score_models
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
@@ -36,27 +37,16 @@ def score_cells(
     resolved: Json | None = None,  # the design's description, where it is at hand
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
-    study = design.study
-    scorers = session.begin(
-        "probe",
-        study.name,
-        question=design.question,
-        resolved=lambda: design.describe() if resolved is None else resolved,
-    )
-    forms = _choose_forms(study, scorers, session)
     stored: StoredRows[int] = StoredRows(matched_draws, 0)
 
-    def work_of(label: str) -> CellWork:
+    def work_of(scorer: ContinuationScorer, form: PromptForm) -> CellWork:
         if look is not None:
-            look(scorers[label], forms[label])
-        return CellWork(design, scorers[label], forms[label], stored, session.shard)
+            look(scorer, form)
+        return CellWork(design, scorer, form, stored, session.shard)
 
-    def entry_of(label: str) -> Json:
-        return entry_of_scorer(session, scorers[label], forms[label])
-
-    models = {label: scorers[label] for label in forms}
-    ask_models(session, study, models, stored, work_of, entry_of, design.sign)
-    return session.outcome
+    return score_models(
+        design, session, resolved, stored, partial(_choose_forms, design.study, session), work_of
+    )
 
 
 def matched_draws(row: Mapping[str, Any]) -> int:
@@ -163,7 +153,7 @@ class CellWork(ScoreWork[int]):
 
 
 def _choose_forms(
-    study: ProbeStudy, scorers: Mapping[str, ContinuationScorer], session: Session[ContinuationScorer]
+    study: ProbeStudy, session: Session[ContinuationScorer], scorers: Mapping[str, ContinuationScorer]
 ) -> dict[str, PromptForm]:
     """`auto`: the first form that every model can take; where there is none, each model its own first."""
     system = bool(study.system_prompt) or study.debiasing_position == "system"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from biaskit.measures.probe.figures.debiasing import debiasing
-from biaskit.measures.probe.figures.groups import groups, variance
+from biaskit.measures.probe.figures.groups import every_model, groups, variance
 from biaskit.measures.probe.figures.jobs import jobs, labour
-from biaskit.measures.probe.figures.models import every_model
 from biaskit.measures.probe.figures.outcomes import outcomes
 from biaskit.report.figures import FigureKind
 from biaskit.report.figures.differences import models
