@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.common.provenance import SCORING_VERSION, canonical_json
+from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import joined
 from biaskit.compare.comparison import merge_tests
 from biaskit.errors import RunError
@@ -22,7 +22,7 @@ from biaskit.progress import Watcher
 from biaskit.records import ScoreRequest, SentencePair
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.score_rows import as_json, fault_of
+from biaskit.runs.score_rows import as_json, describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
@@ -68,22 +68,19 @@ def tables(
     made.add("pair_groups", _filled("pair_groups", groups))
     if tests:
         made.add("tests", tests)
-    notes = [*reading.notes, *answerers.notes(models, study), *design.notes, *_notes(scores, groups)]
-    if asked.n_unused:
-        notes.append(f"{asked.n_unused} stored rows are not part of this study and were not used")
-    made.notes += notes
-    choices = study.model_dump()
-    made.analysis |= {
-        "choices": {**{name: choices[name] for name in CHOICES}, "contrast": ["female", "male"]},
-        "methods": METHODS_VERSION,
-        "scoring": SCORING_VERSION,
-        "signature": design.sign(models),
-        "rows_digest": asked.digest(),
-        "n_cells": len(scores),
-        "answered": answerers.record(),
-        "notes": notes,
-        "versions": manifest["versions"],
-    }
+    made.notes += reading.notes
+    describe_analysis(
+        made,
+        design,
+        manifest,
+        answerers,
+        [*design.notes, *_notes(scores, groups)],
+        keys=CHOICES,
+        methods=METHODS_VERSION,
+        rows_digest=asked.digest(),
+        n_cells=len(scores),
+        n_unused=asked.n_unused,
+    )
     return made
 
 
@@ -169,8 +166,8 @@ def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[lis
 
 
 def _filled(table: str, rows: Sequence[Row]) -> list[Row]:
-    columns = [part.name for part in SCHEMAS[table].parts if isinstance(part, Column)]
-    return [{name: row.get(name) for name in columns} for row in rows]
+    nothing = dict.fromkeys(part.name for part in SCHEMAS[table].parts if isinstance(part, Column))
+    return [{**nothing, **row} for row in rows]
 
 
 def score_of(pair: SentencePair, said: Sentences | None) -> Row:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from biaskit.common.provenance import SCORING_VERSION, canonical_json
+from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import listed, percent
 from biaskit.compare.comparison import merge_tests
 from biaskit.compare.same_prompts import PromptTexts
@@ -30,7 +30,7 @@ from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
-from biaskit.runs.score_rows import fault_of
+from biaskit.runs.score_rows import describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
@@ -104,27 +104,23 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         rows_by_table["tests"] = adjust(
             [*rows_by_table["tests"], *outcome_tests], Rule(design.contrast[:1], study.strict)
         )
+    tables.notes += reading.notes
     for name, rows in rows_by_table.items():
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
-    notes = [*reading.notes, *answerers.notes(manifest["models"], study)]
-    notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
-    if n_unused:
-        notes.append(f"{n_unused} stored rows are not part of this study and were not used")
-    choices = {name: value for name, value in study.model_dump().items() if name in CHOICES}
-    tables.notes += notes
-    tables.analysis |= {
-        "choices": {**choices, "contrast": list(design.contrast)},
-        "methods": METHODS_VERSION,
-        "scoring": SCORING_VERSION,
-        "signature": design.sign(manifest["models"]),
-        "rows_digest": stored.digest,
-        "n_cells": len(cells),
-        "answered": answerers.record(),
-        "notes": notes,
-        "versions": manifest["versions"],
-    }
+    describe_analysis(
+        tables,
+        design,
+        manifest,
+        answerers,
+        [*_notes(stored, rows_by_table["probe_groups"], study, manifest["models"])],
+        keys=CHOICES,
+        methods=METHODS_VERSION,
+        rows_digest=stored.digest,
+        n_cells=len(cells),
+        n_unused=n_unused,
+    )
     return tables
 
 

@@ -118,19 +118,24 @@ class CellWork(ScoreWork[int]):
         """The plan with what all rounds up to the cap would take."""
         (least, most), rounds = self._open.outlook(), self.rounds
         more = most / least
+        calls_most = seconds_most = cost_most = None
         if plan.calls is not None:
             # Requests are cut at multiples of their number of texts: a later round may need one more.
             cell = self.cells.requests[0]
             calls = [self.model.plan_scores([rounds.request(cell, n)]).calls for n in range(rounds.most)]
             more *= max(calls) / calls[0]
-        return replace(
-            plan,
-            draws=(least, most),
-            prompt_tokens_most=round(plan.prompt_tokens * more),
-            calls_most=None if plan.calls is None else round(plan.calls * more),
-            seconds_most=None if plan.seconds is None else plan.seconds * more,
-            cost_most=None if plan.cost is None else plan.cost * more,
-        )
+            calls_most = round(plan.calls * more)
+        if plan.seconds is not None:
+            seconds_most = plan.seconds * more
+        if plan.cost is not None:
+            cost_most = plan.cost * more
+        of_most: dict[str, Any] = {
+            "calls_most": calls_most,
+            "seconds_most": seconds_most,
+            "cost_most": cost_most,
+        }
+        tokens = round(plan.prompt_tokens * more)
+        return replace(plan, draws=(least, most), prompt_tokens_most=tokens, **of_most)
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
         """The planned batches, and the rounds that follow from their answers."""
@@ -173,7 +178,9 @@ def _choose_forms(
             takes[label] = forms
         else:
             session.leave_out(label, _no_form(scorer, study, system=system))
-    common = [form for form in usable if all(form in forms for forms in takes.values())]
+    common = [*usable]
+    for forms in takes.values():
+        common = [form for form in common if form in forms]
     if takes and not common:
         session.outcome.notes.append("Prompt formats differ between the models: no test between them.")
     chosen = {label: common[0] if common else forms[0] for label, forms in takes.items()}

@@ -36,14 +36,11 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             panels.append(_shares(view, of_panel, models, genders))
         name = jobs_of(view.part, group) if group else ""
         bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
-    caption = CAPTIONS["groups"].format(
-        jobs=_n_jobs(rows),
-        templates=spread([row["n_templates"] for row in rows]),
-        people=people(left),
-        thin=CAPTIONS["thin"] if any(row["share_low"] is not None for row in rows) else "",
-        weak=percent(WEAK),
-        estimators=estimators_of(rows),
-    )
+    said = {"people": people(left), "weak": percent(WEAK), "estimators": estimators_of(rows), "thin": ""}
+    if any(row["share_low"] is not None for row in rows):
+        said["thin"] = CAPTIONS["thin"]
+    templates = spread([row["n_templates"] for row in rows])
+    caption = CAPTIONS["groups"].format(jobs=_n_jobs(rows), templates=templates, **said)
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     return Plot(bands, caption, legend)
 
@@ -76,16 +73,11 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
             continue
         little = is_under(coverage_of([row]), WEAK)
         of_jobs = where(jobs, **{name: row[name] for name in ("model", "bias_type", "job_group")})
-        bounds = row["share_low"], row["share_high"]
-        bars.append(
-            Bar(
-                [(row_of[g]["share"], *look_of(g, genders)) for g in genders],
-                pale=little,
-                interval=(number(row["ci_low"]), number(row["ci_high"])),
-                bounds=bounds if bounds[0] is not None else None,
-                behind=[number(job[f"{genders[0]}_share"]) for job in of_jobs],
-            )
-        )
+        parts = [(row_of[gender]["share"], *look_of(gender, genders)) for gender in genders]
+        interval = number(row["ci_low"]), number(row["ci_high"])
+        bounds = None if row["share_low"] is None else (row["share_low"], row["share_high"])
+        single = [number(job[f"{genders[0]}_share"]) for job in of_jobs]
+        bars.append(Bar(parts, pale=little, interval=interval, bounds=bounds, behind=single))
         coverage = "–" if row["coverage"] is None else f"{row['coverage']:.2g}"
         beside.append(f"[{coverage}]" if little else coverage)
     title = asked(rows[0]["bias_type"]) if rows else ""
@@ -125,12 +117,11 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             row = first(rows, bias_type=bias_type, model=model, job_group=group)
             parts = [number(row[column] if row else None) for column, *_ in _SOURCES]
             total = sum(parts)
-            known = total > 0
-            deviations.append(f"{total**0.5:.2f}".removeprefix("0") if known else "0" if total == 0 else "–")
+            shown = f"{total**0.5:.2f}".removeprefix("0") if total > 0 else "–"
+            deviations.append("0" if total == 0 else shown)
             looks = zip(parts, _SOURCES, HATCHES, strict=False)
-            bars.append(
-                Bar([(p / total, colour, hatch) for p, (*_, colour), hatch in looks]) if known else None
-            )
+            pieces = [(p / total, colour, hatch) for p, (*_, colour), hatch in looks] if total > 0 else []
+            bars.append(Bar(pieces) if pieces else None)
         axis = shares("part of the variance")
         panels.append(Panel(names, axis, (), bars, asked(bias_type), deviations, "SD", pitch=0.24))
     measured = view.plain("probe_groups")

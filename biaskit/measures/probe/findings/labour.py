@@ -72,7 +72,7 @@ def _neither(block: ProbeBlock, model: str) -> list[str]:
     """Note how much is said of neither gender of the contrast: the line holds one against both."""
     shares = [f"{gender}_share" for gender in block.part.contrast]
     rows = [row for row in block.jobs.get((model,), ()) if row.keys() >= {*shares}]
-    sums = [sum(row[name] for name in shares) for row in defined(rows, *shares)]
+    sums = [row[shares[0]] + row[shares[1]] for row in defined(rows, *shares)]
     neither = 1 - sum(sums) / len(sums) if sums else 0.0
     of_two = "women among women and men" if block.gender == "female" else "one of the two groups"
     return [f"{of_two}; {percent(neither)} % names neither"] if neither >= NEITHER else []
