@@ -17,8 +17,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from biaskit.corpora.loaders import english_counts
+from biaskit.measures.personas.texts.names import is_gender_word, says_gender
 from biaskit.measures.personas.words.calibration import calibrate
-from biaskit.measures.personas.words.gender_words import is_gender_word, says_gender
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.stats.proportions import wilson
 

@@ -41,7 +41,7 @@ transformers).
 
 Each command is a function of its name, but `biaskit analyze` is `load` and `analyze_texts`, `biaskit import`
 is `import_answers`, and `biaskit doctor` is also `prompt_formats`. Examples continue those of `probe`,
-`analyze_texts` and `compare`, whose results are `probed`, `written` and `compared`.
+`pairs`, `analyze_texts` and `compare`, whose results are `probed`, `paired`, `written` and `compared`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from biaskit.measurement import KINDS, measurement
+from biaskit.measurement import KINDS as _KINDS
 
 if TYPE_CHECKING:
     from biaskit.errors import BiaskitError as BiaskitError
@@ -112,13 +112,14 @@ _NAMES = {
 _FACE = {name: f"biaskit.{module}" for module, names in _NAMES.items() for name in names.split()}
 """Name → module; names load when they are first used, so that importing the package costs nothing."""
 
-__all__ = sorted({*_FACE, *KINDS} - {"ModelCallback"})  # its base is transformers': `import *` needs none
+__all__ = sorted({*_FACE, *_KINDS} - {"ModelCallback"})  # its base is transformers': `import *` needs none
 
 
 def __getattr__(name: str) -> object:
     if name in _FACE:
         return getattr(import_module(_FACE[name]), name)
-    if name in KINDS:
+    if name in _KINDS:
+        from biaskit.measurement import measurement
         from biaskit.workflow.measure import function_of
 
         return function_of(measurement(name))

@@ -85,6 +85,7 @@ class Measurement:
         self.each: str = about.get("each", "")  # the table with a row for each of these
         self.question: str = about.get("question", "say")  # where the page lists what was asked
         self.asked: str = about.get("asked", "templates")  # the list of the manifest that this is
+        self.listed: str = about.get("listed", self.asked)  # what the page calls these
         self.published: tuple[str, str] = tuple(about.get("published", ("", "")))
         """The table and the column of the share that cards and other formats take."""
         self.over: str = about.get("over", "")  # what the interval of that share is over

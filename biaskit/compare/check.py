@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from biaskit.common.wording import count, listed, percent
 from biaskit.compare.thresholds import Require, requirement
@@ -14,7 +15,7 @@ from biaskit.stats.verdict import is_judged, verdict_of
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.quantities import OUTCOME_SHARE
 from biaskit.tables.query import Row, contrast_of, grouped, in_main_setting, undefined, where
-from biaskit.tables.schema import SCHEMAS
+from biaskit.tables.schema import SCHEMAS, Column
 
 Pair = tuple[str, str, str]
 """(engine, later, earlier): two models to be compared."""
@@ -69,7 +70,9 @@ class Outcome:
         """How many rows pass or fail."""
         if self.holds:
             return f"all {count(self.n_rows, 'row')}{self.on_weak_evidence}"
-        problems = [f"{len(self.failing)} of {count(self.n_rows, 'row')}"] if self.failing else []
+        problems = []
+        if self.failing:
+            problems.append(f"{len(self.failing)} of {count(self.n_rows, 'row')}")
         if missing := len(self.not_compared):
             what = "pairs of models" if self.require.contrast == "models" else "models"
             problems.append(f"{missing} {what} were not compared")
@@ -116,17 +119,15 @@ def coverage_of_parts(parts: Iterable[Part]) -> Coverage:
     """Read coverage from the tables of shares that have it."""
     rows: list[Row] = []
     for part in parts:
-        if has_coverage(part.engine):
-            rows += part.tables.get(measurement(part.engine).published[0], ())
+        rows += part.tables.get(_table_with_coverage(part.engine), ())
     return coverage_in(rows)
 
 
-def has_coverage(engine: str) -> bool:
-    """Tell whether a kind's table of shares says how much probability the target words have."""
-    if engine not in KINDS:
-        return False
-    table, _ = measurement(engine).published
-    return any(getattr(column, "name", "") == "coverage" for column in SCHEMAS[table].parts)
+@cache
+def _table_with_coverage(engine: str) -> str:
+    """Find the table of shares that says how much probability the target words have; "" without one."""
+    table = measurement(engine).published[0] if engine in KINDS else ""
+    return table if table and Column("coverage", "number") in SCHEMAS[table].parts else ""
 
 
 def coverage_in(rows: Iterable[Row]) -> Coverage:
@@ -239,14 +240,16 @@ def _low_coverage(least: float, row: Row, coverage: Coverage) -> str:
 
 def _held(row: Row, coverage: Coverage) -> Iterator[tuple[str, float | None]]:
     """Yield the models of a row with their least coverage, None if unknown; of other kinds none."""
-    if not has_coverage(str(row["engine"])):
+    if not _table_with_coverage(str(row["engine"])):
         return
-    of_type = {key: part for key, part in coverage.items() if row["bias_type"] in ("", key[1])}
-    named = {model for model, _ in coverage}
+    known = {model for model, _ in coverage}
     for label in dict.fromkeys((row["model_a"], row["model_b"])):
-        own = [part for (model, _), part in of_type.items() if model == label or label not in named]
-        known = [part for part in own if part is not None]  # of a mean, all models'
-        yield label, min(known) if known and len(known) == len(own) else None
+        parts = []
+        for (model, bias_type), part in coverage.items():
+            of_label = model == label or label not in known  # a mean is over all models
+            if of_label and row["bias_type"] in ("", bias_type):
+                parts.append(math.nan if part is None else part)
+        yield label, min(parts) if parts and not any(map(math.isnan, parts)) else None
 
 
 def verdict_in_words(row: Row) -> str:

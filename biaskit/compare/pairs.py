@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from biaskit.corpora.sources import check_label
 from biaskit.errors import UsageError, nearest
 from biaskit.runs.collection import Model
 from biaskit.stats.contrasts import Row
 
+T = TypeVar("T")
 OPEN_WEIGHT, API = "open-weight models", "API models"
 BASE, INSTRUCT = "base models", "instruct models"
 
@@ -26,6 +27,12 @@ class Side:
 
 SidePair = tuple[Side, Side]
 """(later, earlier): their difference is later − earlier."""
+
+
+def members_of(pair: SidePair, of_model: Mapping[str, T]) -> list[T]:
+    """List what both sides' models have, the later side's first."""
+    later, earlier = pair
+    return list(map(of_model.__getitem__, later.models + earlier.models))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +68,7 @@ def nothing_common(pair: SidePair) -> PairNote:
 
 def say_apart(notes: Sequence[PairNote], forms: Mapping[str, str]) -> list[str]:
     """Say which pairs have no test, in one sentence where prompt forms differ. `forms`: model → its form."""
-    sentences = [note.text for note in notes if note.cause != "prompt formats"]
+    sentences = [note.text for note in notes if note.text]
     if len(sentences) < len(notes):
         models_of: dict[str, list[str]] = {}
         for model, form in forms.items():

@@ -63,9 +63,10 @@ def _plain(value: object, slot: str) -> object:
     return value
 
 
-def all_equal(values: Sequence[object]) -> bool:
+def all_equal(values: Iterable[object]) -> bool:
     """Whether all values are the same."""
-    return all(value == values[0] for value in values[1:])
+    first, *others = values
+    return others.count(first) == len(others)
 
 
 def vectors_of(scores: Iterable[Row]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from biaskit.compare.pairs import Side, SidePair
+from biaskit.compare.pairs import Side, SidePair, members_of
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, within_units
 
@@ -29,13 +29,13 @@ def unit_rows(
     `ends`: what the numbers lie between, where they are not known in full.
     """
     later, earlier = pair
-    members = [values[model] for model in (*later.models, *earlier.models)]
+    members = members_of(pair, values)
     if not any(members):
         return []
-    common: list[str] = []
-    for unit in sorted(set(members[0]).intersection(*members[1:])):
-        if all(member[unit] is not None for member in members):
-            common.append(unit)
+    shared = set(members[0]).intersection(*members[1:])
+    for member in members:
+        shared -= {unit for unit, value in member.items() if value is None}
+    common = sorted(shared)
     n_out = len(set().union(*members)) - len(common)
     both = "both" if len(members) == 2 else "all"
 

@@ -50,15 +50,15 @@ def _document(run: StoredRun, model: Model, results: Sequence[Result], organizat
         "model_availability": "open_weights" if kind == "hf" else UNSTATED,
         **_texts({"fingerprint": model.fingerprint, "tuning": model.tuning}),
     }
-    document = {
+    document: dict[str, Any] = {
         "schema_version": "0.3.0",
         "evaluation_id": f"biaskit-{study}/{ident}/{now}",
         "retrieved_timestamp": now,
-        "source_metadata": _with_details(source, command=str(run.manifest["command"])),
-        "eval_library": _with_details(library, signature=str(run.manifest["signature"])),
-        "model_info": _with_details({"name": model.label, "id": ident}, **details),
-        "evaluation_results": [_result(run, model, result) for result in results],
     }
+    document["source_metadata"] = _with_details(source, command=str(run.manifest["command"]))
+    document["eval_library"] = _with_details(library, signature=str(run.manifest["signature"]))
+    document["model_info"] = _with_details({"name": model.label, "id": ident}, **details)
+    document["evaluation_results"] = [_result(run, model, result) for result in results]
     if model.last_answered:
         document["evaluation_timestamp"] = model.last_answered
     return document

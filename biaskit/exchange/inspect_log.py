@@ -52,29 +52,24 @@ def _log(run: StoredRun, label: str, kind: str, samples: Sequence[Sample]) -> by
     ident = key_of([signature, run.analysis["rows_digest"], label, kind])[:22]
     stamps = [row.get("answered_at") for rows, _ in samples for row in rows]
     times = sorted(map(str, filter(None, stamps))) or [_NEVER]
-    about = {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_form", "estimator")}
-    evaluated = {
-        **dict.fromkeys(("eval_id", "run_id", "task_id"), ident),
-        "created": times[0],
-        "task": f"{study}-{kind}",
-        "dataset": {"name": study, "samples": len(samples)},
-        "model": spec,
-        "config": {},
-        # What models wrote is shown as it is: no markup, no links, no pictures.
-        "viewer": {"trust_content": False},
-        "packages": {str(name): str(number) for name, number in run.manifest["versions"].items()},
-    }
-    evaluated["metadata"] = {"label": label, "signature": signature, "notes": run.analysis["notes"], **about}
+    about = {"label": label, "signature": signature, "notes": run.analysis["notes"]}
+    about |= {name: entry.get(name) for name in ("fingerprint", "tuning", "prompt_form", "estimator")}
+    evaluated: dict[str, Any] = dict.fromkeys(("eval_id", "run_id", "task_id"), ident)
+    evaluated |= {"created": times[0], "task": f"{study}-{kind}", "model": spec}
     results: dict[str, Any] = dict.fromkeys(("total_samples", "completed_samples"), len(samples))
     results["scores"] = list(_scores(run, label, kind, len(samples)))
-    log = {
+    evaluated |= {"dataset": {"name": study, "samples": len(samples)}, "config": {}, "metadata": about}
+    evaluated["packages"] = run.manifest["versions"]
+    # What models wrote is shown as it is: no markup, no links, no pictures.
+    evaluated["viewer"] = {"trust_content": False}
+    log: dict[str, Any] = {
         "status": "success",
         "eval": evaluated,
         "plan": {"name": SCORER},
         "results": results,
         "stats": {"started_at": times[0], "completed_at": times[-1]},
-        "samples": [_sample(i, *sample, spec) for i, sample in enumerate(samples)],
     }
+    log["samples"] = [_sample(i, *sample, spec) for i, sample in enumerate(samples)]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "log.eval"
         logs.write_eval_log(logs.EvalLog.model_validate(log), str(path), format="eval")
@@ -94,13 +89,12 @@ def _sample(number: int, rows: Sequence[Row], table_row: Row, model: str) -> dic
         if "coverage" in table_row:
             value["coverage"] = table_row["coverage"]
     prompt = str(rows[0].get("prompt") or "")
-    question = {"role": "user", "content": prompt, "source": "input"}
+    messages: list[Any] = [{"role": "user", "content": prompt, "source": "input"}]
+    messages += [choice["message"] for choice in choices[:1]]
+    sample = {"id": f"{number:06d}-{rows[0]['key']}", "epoch": 1, "input": prompt, "target": ""}
     return {
-        "id": f"{number:06d}-{rows[0]['key']}",
-        "epoch": 1,
-        "input": prompt,
-        "target": "",
-        "messages": [question, *(choice["message"] for choice in choices[:1])],
+        **sample,
+        "messages": messages,
         "output": {"model": model, "choices": choices},
         "scores": {SCORER: {"value": value}},
         "metadata": dict(table_row),
@@ -129,22 +123,22 @@ def _answers(row: Row) -> Iterator[tuple[str, str | None]]:
 
 def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[dict[str, Any]]:
     """Yield a score for each group: the published means, with their intervals."""
-    table, column = measurement(run.engine).published
+    table, share = measurement(run.engine).published
     rows_of: dict[str, list[Row]] = {} if "gender" in SCHEMAS[table].keys else {"women": []}
     for row in where(run.tables.get(table, ()), model=label):
         if row.get("bias_type", kind) == kind:
             rows_of.setdefault(str(row.get("gender", "women")), []).append(row)
     for group, rows in rows_of.items():
-        varying = [c for c in _WHICH if c == "job_group" or len({row.get(c) for row in rows}) > 1]
+        varying = [column for column in _WHICH if column == "job_group" or _varies(rows, column)]
         metrics, missing = {}, []
         for row in rows:
-            place = ", ".join(str(row[c]) for c in varying if row.get(c) is not None)
-            if row[column] is None:  # a metric has to be a number
+            place = ", ".join(str(row[column]) for column in varying if row.get(column) is not None)
+            if row[share] is None:  # a metric has to be a number
                 missing.append(f"{place}: {row['reason']}")
                 continue
             title = f"{group} share in {place}" if place else f"{group} share"
             known = {key: value for key, value in row.items() if value is not None}
-            metrics[title] = {"name": title, "value": row[column], "metadata": known}
+            metrics[title] = {"name": title, "value": row[share], "metadata": known}
         yield {
             "name": f"{group} share",
             "scorer": SCORER,
@@ -152,3 +146,7 @@ def _scores(run: StoredRun, label: str, kind: str, n_samples: int) -> Iterator[d
             "metrics": metrics,
             "metadata": {"not measured": json.dumps(missing)} if missing else None,
         }
+
+
+def _varies(rows: Sequence[Row], column: str) -> bool:
+    return len({row.get(column) for row in rows}) > 1

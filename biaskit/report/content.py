@@ -12,7 +12,7 @@ from typing import Literal
 
 from biaskit.measurement import FOLDERS, Measurement, folders, measurement
 from biaskit.report.questions import QuestionId
-from biaskit.runs.collection import Part, rule_of
+from biaskit.runs.collection import Model, Part, rule_of
 from biaskit.stats.verdict import with_verdicts
 from biaskit.tables.query import Row, Tables
 
@@ -123,6 +123,16 @@ class Content:
     reference: Literal["parity", "labour", "both", "none"] = "both"
     equivalence: Equivalence | None = None  # where two models are compared
     verified: tuple[str, ...] = ()  # what `biaskit verify` found of the runs, a line each
+
+    @property
+    def models(self) -> list[Model]:
+        """The models of all parts."""
+        return [model for part in self.parts for model in part.models]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of its models, each once, in the order of the page."""
+        return list(dict.fromkeys(model.label for model in self.models))
 
     def judged(self) -> Content:
         """Add verdicts to all tests, as the rows of one page."""

@@ -44,16 +44,11 @@ class PromptKinds:
         for same in sorted(alike.values(), key=_place):
             models = sorted({label for label, _ in same})
             row = min(same, key=itemgetter(0))[1]
-            yield PromptShown(
-                engine=self._part.engine,
-                study=self._part.study,
-                model=", ".join(models) if len(models) <= 3 else f"{len(models)} models",
-                kind=str(row.get("bias_type") or f"template {row.get('template_id')}"),
-                what=_what(row),
-                form=str(row.get("prompt_form") or ""),
-                prompt=row["prompt"][:LONGEST_PROMPT],
-                system=row.get("system") or None,
-            )
+            asked = str(row.get("bias_type") or f"template {row.get('template_id')}")
+            named = ", ".join(models) if len(models) <= 3 else f"{len(models)} models"
+            form, prompt = str(row.get("prompt_form") or ""), row["prompt"][:LONGEST_PROMPT]
+            place = (self._part.engine, self._part.study, named, asked, _what(row))
+            yield PromptShown(*place, form, prompt, row.get("system") or None)
 
 
 _DESIGN = ("bias_type", "template_id", "specified_gender", "instruction_id", "setting", "prompt_form")
@@ -66,14 +61,15 @@ def _item(row: Row) -> str:
 
 def _what(row: Row) -> str:
     """Name the place of a prompt in the design, such as "explicit, template 3, debiasing prompt 1, nurse"."""
-    parts = (
-        row.get("bias_type"),
-        f"template {row.get('template_id')}",
-        row.get("instruction_id") and f"debiasing prompt {row['instruction_id']}",
-        row.get("setting") == "dialogue" and "dialogue",
-        row.get("specified_gender") and f"requested: {row['specified_gender']}",
-    )
-    return ", ".join([*(str(part) for part in parts if part), _item(row)])
+    parts = [str(row["bias_type"])] if row.get("bias_type") else []
+    parts.append(f"template {row.get('template_id')}")
+    if row.get("instruction_id"):
+        parts.append(f"debiasing prompt {row['instruction_id']}")
+    if row.get("setting") == "dialogue":
+        parts.append("dialogue")
+    if row.get("specified_gender"):
+        parts.append(f"requested: {row['specified_gender']}")
+    return ", ".join([*parts, _item(row)])
 
 
 def _place(same: Sequence[tuple[str, Row]]) -> tuple[Any, ...]:

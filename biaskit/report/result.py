@@ -12,6 +12,7 @@ from biaskit.arguments import PATH, as_called, fits
 from biaskit.common.foreign import visible
 from biaskit.common.wording import count, short
 from biaskit.errors import RunError, TableError, UsageError, nearest
+from biaskit.measurement import measurement
 from biaskit.progress import ModelPlan
 from biaskit.report.render.document import Document
 from biaskit.report.render.generic import tables_of
@@ -140,13 +141,15 @@ class RunResult(Printed):
     def _summary(self) -> Iterator[str]:
         """Yield what a line says of the run: its models, how much was analysed, what to look at."""
         try:
-            models, analysis = list(read_manifest(self.path)["models"]), self.analysis()
+            manifest, analysis = read_manifest(self.path), self.analysis()
         except RunError:
             yield "no tables"
         else:
+            models = list(manifest["models"])
             yield ", ".join(models) if len(models) <= SHOWN_MODELS else f"{len(models)} models"
-            sizes = ((analysis.get("n_cells"), "prompt"), (analysis.get("n_texts"), "text"))
-            yield from (count(n, unit) for n, unit in sizes if n is not None)
+            n = analysis.get("n_cells", analysis.get("n_texts"))
+            if n is not None:
+                yield count(n, measurement(manifest["engine"]).unit)
         if self.warnings:
             yield count(len(self.warnings), "warning")
             yield from ["weak evidence"] * any(": weak evidence, " in note for note in self.warnings)

@@ -275,10 +275,13 @@ def rule_of(parts: Sequence[Part]) -> Rule:
 
 
 def _entries(group: Sequence[StoredRun], name: str) -> tuple[Row, ...]:
-    """List a kind of entries of what the runs asked, each once, in order of appearance."""
+    """List a kind of entries of what the runs asked, each once, in order of appearance; a text is a name."""
     entries: list[Row] = []
-    for entry in (entry for run in group for entry in run.manifest["resolved"].get(name, ())):
-        entries += [entry] if entry and entry not in entries else []
+    for run in group:
+        for stated in run.manifest["resolved"].get(name, ()):
+            entry = {"name": stated} if isinstance(stated, str) else stated
+            if entry and entry not in entries:
+                entries.append(entry)
     return tuple(entries)
 
 

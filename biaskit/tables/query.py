@@ -44,6 +44,16 @@ def distinct(rows: Iterable[Row], name: str) -> list[Any]:
     return list(dict.fromkeys(row[name] for row in rows))
 
 
+def named(rows: Iterable[Row], name: str) -> list[Any]:
+    """List the values of a column that are not empty, each once, in order of appearance."""
+    return list(filter(None, distinct(rows, name)))
+
+
+def total(rows: Iterable[Row], name: str) -> Any:
+    """Sum a column of counts; an undefined one adds nothing."""
+    return sum(row[name] or 0 for row in rows)
+
+
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """Group rows by their values in these columns, in order of appearance."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
@@ -123,3 +133,8 @@ def in_main_setting(rows: Sequence[Row]) -> list[Row]:
 def contrast_of(row: Row) -> str:
     """Read the contrast of a row of tests.csv."""
     return str(row["family"]).rsplit("/", 1)[-1]
+
+
+def of_contrast(rows: Iterable[Row], contrast: str) -> list[Row]:
+    """Pick the rows of tests.csv of a contrast."""
+    return [row for row in rows if contrast_of(row) == contrast]

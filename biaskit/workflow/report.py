@@ -216,18 +216,19 @@ def _content(
     if not texts:
         command.append("--no-texts")
     content = Content(
-        title=title_of(collection.parts),
-        parts=collection.parts,
-        between=between,
+        *(title_of(collection.parts), collection.parts, between),
         notes=tuple(dict.fromkeys((*collection.notes, *notes))),
+        reference=settings.get("reference", _reference(collection)),
+        equivalence=equivalence,
+    )
+    if not texts:
+        content = replace(content, with_texts=False, texts_reason="left out by --no-texts")
+    content = replace(
+        content,
         deviations=deviations_of(papers),
-        with_texts=texts,
-        texts_reason="" if texts else "left out by --no-texts",
         command=shlex.join(command),
         versions=versions(),
         bibtex="\n\n".join(bibtex_of(papers).values()),
-        reference=settings.get("reference", _reference(collection)),
-        equivalence=equivalence,
         verified=verified_lines(collection),
     )
     return with_rows(content.judged(), collection), folder
@@ -252,14 +253,10 @@ class _Subject:
         if len(folders) > 1:
             raise UsageError("A comparison cannot be combined with runs: name the runs instead.")
         folder, resolved = folders[0], manifests[0]["resolved"]
-        paths = [Path(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
-        stored = resolved.get("aliases")
-        return cls(
-            tuple(find_run(str(path)) for path in paths),
-            tuple(groups) or tuple(resolved.get("groups", ())),
-            aliases or (Path(os.path.normpath(folder / stored)) if stored else None),
-            folder,
-        )
+        paths = [find_run(os.path.normpath(folder / entry["path"])) for entry in resolved["runs"]]
+        if resolved.get("aliases"):
+            aliases = aliases or Path(os.path.normpath(folder / resolved["aliases"]))
+        return cls(tuple(paths), tuple(groups or resolved.get("groups", ())), aliases, folder)
 
 
 def _between(

@@ -10,7 +10,7 @@ from biaskit.measurement import folders
 
 DOCS = ROOT / "docs"
 MOST_BYTES_OF_ALL = 1_200_000
-UNLIKE = {"probe.figures.models.every_model"}
+UNLIKE = {"probe.figures.every_model"}
 """Looks as the first figure does, with more models."""
 
 gallery = module_of(DOCS / "gallery.py")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
-from biaskit.measures.personas.figures.transfer import CELLS
+from biaskit.measures.personas.figures import CELLS
 from biaskit.report.content import Content
 from biaskit.runs.collection import Model, Part
 

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from biaskit.errors import StudyError
 from biaskit.measurement import measurement
+from biaskit.measures.pairs.design import resolve as resolve_pairs
+from biaskit.measures.pairs.study import PairsStudy
 from biaskit.measures.personas.design import resolve as resolve_personas
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.probe.design import resolve
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.runs.start import list_override
+from biaskit.runs.start import overrides_of
 from biaskit.study.config import (
     describe_keys,
     is_path,
@@ -35,7 +37,6 @@ N_CELLS = {
     "gasp-occupations": 63 * (25 + 25),
     "framing": 40 * 8 * 4,
     "wording": 40 * (4 * 10 + 4 * 10),
-    "pairs": 12 * 3 * 4,
 }
 
 # Occupations x prompts x (instructions and none), and with a gender in the prompt.
@@ -78,7 +79,11 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_these_studies_are_shipped() -> None:
-    assert sorted([*N_CELLS, *N_SERIES]) == study_names()
+    assert sorted([*N_CELLS, *N_SERIES, "pairs"]) == study_names()
+
+
+def test_the_shipped_pairs_are_all_asked() -> None:
+    assert 12 * 3 * 4 == len(resolve_pairs(load_as(PairsStudy, "pairs")).pairs)
 
 
 @pytest.mark.parametrize("name", N_SERIES)
@@ -208,7 +213,7 @@ def test_a_path_on_the_command_line_is_relative_to_the_current_folder(
     elsewhere.mkdir()
     (elsewhere / "mine.csv").write_text("item,group\nsmith,all\n", encoding="utf-8")
     monkeypatch.chdir(elsewhere)
-    study = load_study(str(own), list_override("jobs", "mine.csv"))
+    study = load_study(str(own), overrides_of(ProbeStudy, "own", {"jobs": "mine.csv"}))
     assert ["smith"] == [item.name for item in resolve(study).items]
 
 
@@ -339,29 +344,33 @@ def test_what_is_a_path_and_what_a_name(text: str) -> None:
 
 
 def test_a_file_replaces_the_list_and_all_of_it_is_used() -> None:
-    assert {"templates.source": "mine.csv", "templates.select": "all"} == list_override(
-        "templates", "mine.csv"
-    )
-    study = load_study("occugender-debias", list_override("templates", "mine.csv"))
+    overrides = overrides_of(ProbeStudy, "own", {"templates": "mine.csv"})
+    assert {"templates.source": "mine.csv", "templates.select": "all"}.items() <= overrides.items()
+    assert ("own-own-lists", "") == (overrides["name"], overrides["summary"])
+    study = load_study("occugender-debias", overrides)
     assert ("mine.csv", "all") == (study.templates.source, study.templates.select)
 
 
 def test_names_choose_from_the_list() -> None:
-    assert {"jobs.select": "nurse,plumber"} == list_override("jobs", "nurse,plumber")
-    assert {"jobs.select": ("nurse", "plumber")} == list_override("jobs", ["nurse", "plumber"])
-    assert {} == list_override("jobs", None)
+    assert {"jobs.select": "nurse,plumber"} == overrides_of(ProbeStudy, "own", {"jobs": "nurse,plumber"})
+    assert {"jobs.select": ("nurse", "plumber")} == overrides_of(
+        ProbeStudy, "own", {"jobs": ["nurse", "plumber"]}
+    )
+    assert {} == overrides_of(ProbeStudy, "own", {"jobs": None})
 
 
 @pytest.mark.parametrize("name", ["fields-of-study", "gasp-occupations"])
 def test_a_study_without_instructions_can_be_asked_for_none(name: str) -> None:
-    asked = resolve(load_study(name, list_override("debiasing_prompts", "none")))
+    asked = resolve(load_study(name, overrides_of(ProbeStudy, "own", {"debiasing_prompts": "none"})))
     assert (None,) == asked.instructions
 
 
 def test_a_study_without_instructions_takes_a_file_of_them(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("Be fair.\n", encoding="utf-8")
-    asked = resolve(load_study("fields-of-study", list_override("debiasing_prompts", str(file))))
+    asked = resolve(
+        load_study("fields-of-study", overrides_of(ProbeStudy, "own", {"debiasing_prompts": str(file)}))
+    )
     assert [None, "Be fair."] == [i and i.text for i in asked.instructions]
 
 

@@ -31,12 +31,12 @@ from biaskit.tables.quantities import BETWEEN_ENGINES, relation
 from biaskit.tables.query import (
     Row,
     by_labels,
-    contrast_of,
     defined,
     distinct,
     first,
     grouped,
     mean_over_prompts,
+    of_contrast,
     where,
 )
 
@@ -72,7 +72,7 @@ def _against_labour(content: Content) -> dict[str, Row]:
     rows_by_model = {}
     for view in views(content, "personas"):
         rows = view.rows("tests", quantity="represented_share", kind="paired", gender="female")
-        rows = [row for row in defined(rows, "estimate") if contrast_of(row) == "labour"]
+        rows = of_contrast(defined(rows, "estimate"), "labour")
         for model in view.models:
             row = first(rows, model_a=model)
             if row is not None:

@@ -10,8 +10,8 @@ from biaskit.measures.personas.findings.scores import is_control, vectors_of
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import Templates, claim
-from biaskit.report.findings.coverage import coverage_behind
 from biaskit.report.findings.finding import DIRECTED, MEASURED, measured_by, noted, outcome_of
+from biaskit.report.findings.models import coverage_behind
 from biaskit.report.findings.sentence import (
     DETAIL,
     HEADLINE,
@@ -26,7 +26,7 @@ from biaskit.report.findings.sentence import (
 from biaskit.runs.collection import Part
 from biaskit.stats.verdict import Verdict, verdict_of
 from biaskit.tables.quantities import AREAS, BETWEEN_ENGINES, RELATIONS, relation
-from biaskit.tables.query import Row, defined, first, undefined, where
+from biaskit.tables.query import Row, defined, distinct, first, named, undefined, where
 
 NOISY = "noise in either number pulls the correlation towards 0"
 _WORDS = words("agree")
@@ -111,14 +111,16 @@ def _relations(content: Content) -> Iterator[Sentence]:
 def _of_relation(content: Content, y: str, x: str, row: Row) -> Sentence:
     coverage = coverage_behind(content, [row])
     asked = opening(row["bias_type"], coverage)
-    n = f"over {count(row['n_a'] or 0, 'occupation')}, "
+    over = f"over {count(row['n_a'] or 0, 'occupation')}, "
+    using = _measured([row], [NOISY] if x != "labour_gap" else [])
+    pieces = {"opening": f"{asked}: {over}" if asked else over}
     return claim(
-        *(_templates(y, x), row, "relations", _measured([row], [NOISY] if x != "labour_gap" else [])),
+        *(_templates(y, x), row, "relations", using),
         model=row["model_a"],
         coverage=coverage,
         about="agree-relations",
         least=0 if (y, x) in BETWEEN_ENGINES else DETAIL,
-        pieces={"opening": f"{asked}: {n}" if asked else n},
+        pieces=pieces,
     )
 
 
@@ -142,7 +144,7 @@ def _templates(y: str, x: str) -> Templates:
 
 
 def _measured(rows: Sequence[Row], notes: Sequence[str]) -> str:
-    models = dict.fromkeys(row["model_a"] for row in rows)
+    models = distinct(rows, "model_a")
     who = short(*models) if len(models) == 1 else count(len(models), "model")
-    forms = [f"{form} prompts" for form in dict.fromkeys(row["prompt_form"] for row in rows) if form]
+    forms = [f"{form} prompts" for form in named(rows, "prompt_form")]
     return measured_by("Spearman, bootstrap over occupations", *forms, who, notes=[*notes, *noted(rows)])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from operator import attrgetter
 
 import numpy as np
 
 from biaskit.compare.comparison import MODELS
-from biaskit.compare.pairs import SidePair
+from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import all_equal, one_vector_model
 from biaskit.compare.units import unit_rows
 from biaskit.measures.agree.gaps import Measure
@@ -74,7 +75,7 @@ def gap_tests(
     gap is the same for every model and is not tested.
     """
     later, earlier = pair
-    first, *others = (measured[model] for model in (*later.models, *earlier.models))
+    first, *others = members_of(pair, measured)
     for measure in first:
         members = [measure]
         for of_model in others:
@@ -87,6 +88,7 @@ def gap_tests(
 
 def _comparable(members: Sequence[Measure]) -> bool:
     """Whether the numbers are of different models that were asked the same."""
-    apart = len({member.label for member in members}) == len(members)
-    one_model = one_vector_model(member.vectors for member in members)
-    return apart and one_model and all_equal([member.asked for member in members])
+    labels = {member.label for member in members}
+    if len(labels) < len(members) or not all_equal(map(attrgetter("asked"), members)):
+        return False
+    return one_vector_model(map(attrgetter("vectors"), members))

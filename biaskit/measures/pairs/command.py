@@ -32,7 +32,7 @@ class PairsResult(RunResult):
     """Read a run of `pairs`: which of two sentences that differ in gender a model finds more probable.
 
     >>> paired
-    PairsResult('paired': mine, 4 pairs)
+    PairsResult('paired': mine, 2 pairs)
     """
 
     headline = "pair_groups"
@@ -44,7 +44,7 @@ class PairsResult(RunResult):
         """Make what the command prints: a table of languages, one of stereotypes, notes, the signature.
 
         >>> len(paired.document().tables)
-        2
+        1
         """
         tables = read_set(self.path, _PRINTED).rows()
         return pair_document(tables, self.warnings, self.analysis()["signature"])

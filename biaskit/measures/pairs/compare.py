@@ -11,7 +11,7 @@ import numpy as np
 from biaskit.common.wording import joined
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.conditions import measured_differently
-from biaskit.compare.pairs import PairTests, SidePair, model_pairs, nothing_common
+from biaskit.compare.pairs import PairTests, SidePair, members_of, model_pairs, nothing_common
 from biaskit.stats.clustered import gap_of_pairs, spread_of_pairs
 from biaskit.stats.contrasts import Row, Scope, adjust, one_row
 from biaskit.stats.crossed import crossed_test
@@ -70,7 +70,7 @@ def _pair_rows(pair: SidePair, scores: Mapping[str, Scores], margins: Mapping[st
     On the pairs with the same sentences that all models have answered; a side is the mean over its models.
     """
     later, earlier = pair
-    members = [scores[model] for model in (*later.models, *earlier.models)]
+    members = members_of(pair, scores)
     common = list(members[0])
     for member in members[1:]:
         common = [key for key in common if key in member]

@@ -13,7 +13,7 @@ from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, point, shares
 from biaskit.report.figures.view import View, portions
 from biaskit.report.questions import QuestionId
-from biaskit.tables.query import Row, distinct, where
+from biaskit.tables.query import Row, distinct, total, where
 
 MOST_ROWS, MOST_PANELS = 44, 5
 _SHARE = ("female_share", "ci_low", "ci_high")
@@ -60,7 +60,7 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         panels.append(
             Panel(names, axis, dots, title=title, beside=arrows if any(arrows) else (), heading="expected")
         )
-    n = sum(row["n_pairs"] for row in where(rows, model=models[0], stereotype="all"))
+    n = total(where(rows, model=models[0], stereotype="all"), "n_pairs")
     caption = words("pairs")["captions"]["pairs"].format(count(n, "pair"), left_out)
     return Plot([Band(panels)], caption, view.entries(models))
 

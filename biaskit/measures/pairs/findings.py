@@ -11,7 +11,7 @@ from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of
 from biaskit.report.findings.sentence import DETAIL, Foreign, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
-from biaskit.tables.query import Row, contrast_of, distinct, first, grouped, where
+from biaskit.tables.query import Row, distinct, first, grouped, named, of_contrast, where
 
 MOST_LANGUAGES = 4  # that have a sentence of their own
 _TEMPLATES = templates_of("pairs")
@@ -35,12 +35,12 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
 def _of_model(model: str, rows: Sequence[Row], tests: Sequence[Row]) -> Iterator[Sentence]:
     """`rows`: of pair_groups.csv."""
     [whole] = where(rows, language="all", stereotype="all")
-    gap = next((row for row in tests if contrast_of(row) == "pairs"), None)
+    gap = first(of_contrast(tests, "pairs"))
     using = _measured(rows, whole, [gap])
     if gap is not None:
         yield claim(_TEMPLATES["pairs"], gap, "pairs", using, model=model, about="pairs")
     yield from _shares(model, whole, using, alone=gap is None)
-    languages = [row for row in tests if contrast_of(row) == "languages"]
+    languages = of_contrast(tests, "languages")
     clear = [row for row in languages if outcome_of(row) in DIRECTED]
     for row in clear[:MOST_LANGUAGES]:
         own = first(rows, language=row["group_a"], stereotype="all")
@@ -80,7 +80,7 @@ def _measured(rows: Sequence[Row], row: Row, tests: Sequence[Row | None]) -> str
         n = len(distinct(rows, name)) - 1
         if row[name] == "all" and n > 1:
             sizes.append(count(n, name))
-    estimators = listed([str(name) for name in distinct(rows, "estimator") if name])
+    estimators = listed(named(rows, "estimator"))
     notes = noted([*tests, row])
     if row["n_per_token_differs"]:
         part = percent(row["n_per_token_differs"] / row["n_pairs"])

@@ -103,13 +103,14 @@ def calibrate(
     study, documents = design.study, texts_of(path, manifest, design)
     chosen = _chosen(list(text_comparisons(documents, study)), documents.models, model, occupation)
     words = documents.tokens.words
+    english = counts_in(english_counts(study.english_prior), words)
     names = names_among(words, study.names, documents.evidence.get(chosen.model))
     calibration = calibrate_texts(
         documents.counts_of(chosen.texts),
         chosen.genders,
         chosen.prompts,
         words=words,
-        english=counts_in(english_counts(study.english_prior), words),
+        english=english,
         names=names,
         model=chosen.model,
         occupation=chosen.occupation,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
+from operator import attrgetter
 
 from biaskit.common.wording import joined, short
 from biaskit.compare.comparison import MODELS, Comparison
 from biaskit.compare.conditions import measured_differently
-from biaskit.compare.pairs import PairNote, PairTests, SidePair, model_pairs, rows_of_pairs
+from biaskit.compare.pairs import PairNote, PairTests, SidePair, members_of, model_pairs, rows_of_pairs
 from biaskit.compare.same_prompts import PromptTexts, all_equal, one_vector_model, vectors_of
 from biaskit.compare.units import Values, unit_rows
 from biaskit.records import GENDERS, WOMEN_AND_MEN
@@ -27,6 +29,9 @@ from biaskit.tables.query import (
     women_among,
 )
 
+SCORES = ("srb", "srb_content")
+"""Columns of srb.csv that are tested: with gender words, and without."""
+
 
 @dataclass(frozen=True, slots=True)
 class Texts:
@@ -35,8 +40,7 @@ class Texts:
     model: str
     run: str
     form: str  # prompt form
-    srb: Mapping[str, Values]  # gender → scores; empty without srb.csv
-    srb_content: Mapping[str, Values]  # the same without gender words
+    scores: Mapping[tuple[str, str], Values]  # by gender and `SCORES`; empty without srb.csv
     shares: Values  # share of women, template `all`, no instruction
     least: Values  # the same if all texts that name no gender were about men
     most: Values  # about women
@@ -57,11 +61,12 @@ def compare(comparison: Comparison) -> None:
         forms = {label: str(entry["prompt_form"] or "") for label, entry in entries}
         seed = int(run.manifest["resolved"]["study"].get("seed", 1))
         texts |= texts_of(run.tables, forms, run=str(run.path), seed=seed, asked=PromptTexts(run.question))
-    comparison.test_models(models, _test_of(texts, comparison.margins), "personas")
-    comparison.tables.rows["srb_change"] += _changes([model.label for model in models], texts)
-    scored = [of_model for of_model in texts.values() if of_model.vectors]
-    if not _one_vector_model(scored):
-        listed = ", ".join(dict.fromkeys(f"{one.run} ({one.vectors})" for one in scored))
+    test = partial(pair_rows_of_texts, texts=texts, margins=comparison.margins)
+    comparison.test_models(models, test, "personas")
+    comparison.tables.rows["srb_change"] += _changes(texts)
+    if not _one_vector_model(texts.values()):
+        used = [f"{one.run} ({one.vectors})" for one in texts.values() if one.vectors]
+        listed = ", ".join(dict.fromkeys(used))
         notes.append(
             f"SRB scores come from different word vectors ({listed}), so they are not compared."
             " `biaskit analyze RUN RUN --out DIR` trains one vector model on all texts of runs that can"
@@ -88,8 +93,9 @@ def between_persona_models(
     model → prompt form; a pair in two forms is not compared.
     """
     texts = texts_of(tables, forms, run=run, seed=seed)
-    rows, notes = rows_of_pairs(model_pairs(list(forms)), _test_of(texts, margins), forms)
-    return adjust(rows), list(_changes(list(forms), texts)), notes
+    test = partial(pair_rows_of_texts, texts=texts, margins=margins)
+    rows, notes = rows_of_pairs(model_pairs(list(forms)), test, forms)
+    return adjust(rows), list(_changes(texts)), notes
 
 
 def texts_of(
@@ -103,11 +109,9 @@ def texts_of(
     texts_of_model = {}
     for model, form in forms.items():
         scores, plain = scores_of.get((model,), []), plain_of.get((model,), [])
-        srb_of: dict[str, Values] = {}
-        content_of: dict[str, Values] = {}
-        for gender in genders:
-            own = where(scores, gender=gender)
-            srb_of[gender], content_of[gender] = _values(own, "srb"), _values(own, "srb_content")
+        values: dict[tuple[str, str], Values] = {}
+        for gender, score in product(genders, SCORES):
+            values[gender, score] = _values(where(scores, gender=gender), score)
         means = where(plain, template_id="all")
         least: dict[str, float] = {}
         most: dict[str, float] = {}
@@ -115,16 +119,16 @@ def texts_of(
             name = str(row["occupation"])
             if among := women_among(GENDERS, where(plain, occupation=name)):
                 _, least[name], most[name], _ = among
+        templates = tuple(map(str, distinct(plain, "template_id")))
         texts_of_model[model] = Texts(
-            model=model,
-            run=run,
-            form=form,
-            srb=srb_of,
-            srb_content=content_of,
-            shares=_values(means, "female_share"),
-            least=least,
-            most=most,
-            templates=tuple(map(str, distinct(plain, "template_id"))),
+            model,
+            run,
+            form,
+            values,
+            _values(means, "female_share"),
+            least,
+            most,
+            templates,
             note=by_labels(plain),
             vectors=vectors_of(scores),
             asked=asked or PromptTexts(),
@@ -137,10 +141,6 @@ def _values(rows: Iterable[StoredRow], column: str) -> Values:
     return {str(row["occupation"]): None if row[column] is None else float(row[column]) for row in rows}
 
 
-def _test_of(texts: Mapping[str, Texts], margins: Mapping[str, float]) -> Callable[[SidePair], PairTests]:
-    return lambda pair: pair_rows_of_texts(pair, texts, margins)
-
-
 def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapping[str, float]) -> PairTests:
     """Test SRB (women, men) and the share of women: rows welch and paired, later side minus earlier.
 
@@ -148,8 +148,8 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     compared across prompt forms, prompts or vector models; the notes say so.
     """
     later, earlier = pair
-    members = [texts[model] for model in (*later.models, *earlier.models)]
-    if len({member.form for member in members}) > 1:
+    members = members_of(pair, texts)
+    if not all_equal(map(attrgetter("form"), members)):
         return [], [PairNote("prompt formats")]
     had = f"{later.name} and {earlier.name} had different prompts"
     if differing := _differing_prompts(members, with_gender=False):
@@ -160,14 +160,14 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     scope = Scope("personas", MODELS, later.name, earlier.name, unit="occupation")
     seed = members[0].seed
     # `compare` has one note on different vector models for all pairs.
-    if any(any(member.srb.values()) for member in members) and _one_vector_model(members):
+    if any(any(member.scores.values()) for member in members) and _one_vector_model(members):
         if differing := _differing_prompts(members, with_gender=True):
             text = f"{had} with a gender ({', '.join(differing)}), so there is no test between their SRB."
             notes.append(PairNote("prompts", text))
         else:
-            for gender, quantity in product(WOMEN_AND_MEN, ("srb", "srb_content")):
-                scores = {member.model: getattr(member, quantity).get(gender, {}) for member in members}
-                own = replace(scope, quantity=quantity, gender=gender)
+            for gender, score in product(WOMEN_AND_MEN, SCORES):
+                scores = {member.model: member.scores.get((gender, score), {}) for member in members}
+                own = replace(scope, quantity=score, gender=gender)
                 rows += unit_rows(pair, scores, own, margins, seed)
     if any(member.shares for member in members):
         shares = {member.model: member.shares for member in members}
@@ -179,8 +179,8 @@ def pair_rows_of_texts(pair: SidePair, texts: Mapping[str, Texts], margins: Mapp
     return rows, notes
 
 
-def _one_vector_model(members: Sequence[Texts]) -> bool:
-    return one_vector_model((member.vectors, member.run) for member in members)
+def _one_vector_model(members: Iterable[Texts]) -> bool:
+    return one_vector_model(map(attrgetter("vectors", "run"), members))
 
 
 def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[str]:
@@ -194,9 +194,9 @@ def _differing_prompts(members: Sequence[Texts], *, with_gender: bool) -> list[s
     return differing
 
 
-def _changes(models: Sequence[str], texts: Mapping[str, Texts]) -> Iterator[Row]:
+def _changes(texts: Mapping[str, Texts]) -> Iterator[Row]:
     """Rows of srb_change.csv (GAS(P) Figure 4), old = earlier; none between forms, prompts or vectors."""
-    for later, earlier in model_pairs(models):
+    for later, earlier in model_pairs(list(texts)):
         new, old = texts[later.name], texts[earlier.name]
         differ = new.form != old.form or _differing_prompts([new, old], with_gender=True)
         if not differ and _one_vector_model([new, old]):
@@ -205,7 +205,7 @@ def _changes(models: Sequence[str], texts: Mapping[str, Texts]) -> Iterator[Row]
 
 def _changes_of(old: Texts, new: Texts) -> Iterator[Row]:
     for gender in WOMEN_AND_MEN:
-        before, after = old.srb.get(gender, {}), new.srb.get(gender, {})
+        before, after = (texts.scores.get((gender, "srb"), {}) for texts in (old, new))
         for occupation in dict.fromkeys([*before, *after]):
             change, reason = percent_change(before.get(occupation), after.get(occupation), gender)
             yield {

@@ -93,24 +93,21 @@ def _rank(row: Row) -> tuple[object, ...]:
 
 def _example(text: str, row: Row, honorifics: Honorifics, outcome: str) -> ExampleText:
     shown = text[:LONGEST_EXAMPLE]
-    spans = tuple(
-        Span(place.start, place.end, place.counts_as)
-        for place in counted_places(text, honorifics=honorifics)
-        if place.end <= len(shown)
-    )
+    spans = []
+    for place in counted_places(text, honorifics=honorifics):
+        if place.end <= len(shown):
+            spans.append(Span(place.start, place.end, place.counts_as))
     number = row.get("instruction_id")
+    instruction = number if isinstance(number, int) else None
+    named = {name: str(row[name]) for name in ("model", "occupation", "origin", "key")}
+    read: dict[str, Any] = {name: row[name] or None for name in ("specified_gender", "gender", "rule_id")}
     return ExampleText(
-        model=str(row["model"]),
-        occupation=str(row["occupation"]),
-        origin=str(row["origin"]),
-        specified_gender=row["specified_gender"] or None,
-        gender=row["gender"] or None,
-        rule_id=row["rule_id"] or None,
+        **named,
+        **read,
         text=shown,
-        spans=spans,
-        key=str(row["key"]),
+        spans=tuple(spans),
         cut=len(shown) < len(text),
-        instruction_id=number if isinstance(number, int) else None,
+        instruction_id=instruction,
         outcome=outcome,
     )
 
@@ -129,9 +126,9 @@ class _Contexts:
                 words.setdefault(row["word"], row["z"])
             first = [*list(plain.items())[:WORDS_IN_CONTEXT], *list(of_gender.items())[:GENDER_WORDS]]
             self._wanted[model, occupation, origin, gender] = dict(first)
-        self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {
-            of_list: {word: [] for word in wanted} for of_list, wanted in self._wanted.items()
-        }
+        self._found: dict[ListKey, dict[str, list[tuple[str, str]]]] = {}
+        for of_list, wanted in self._wanted.items():
+            self._found[of_list] = {word: [] for word in wanted}
 
     def add(self, key: str, text: str, row: Row) -> None:
         """Note the first sentence of a text for every wanted word in it."""

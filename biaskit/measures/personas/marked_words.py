@@ -12,8 +12,8 @@ from biaskit.corpora.loaders import english_counts
 from biaskit.errors import UsageError
 from biaskit.measures.personas.texts.copies import shingles_of, units
 from biaskit.measures.personas.texts.gender_codes import GenderCodes
+from biaskit.measures.personas.texts.names import says_gender
 from biaskit.measures.personas.texts.tokens import TokenisedTexts
-from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.log_odds import Prior, counts_in
 
@@ -77,19 +77,20 @@ def marked_words(
     for i, of_text in enumerate(zip(unit, genders, strict=True)):
         first_of.setdefault(of_text, i)
     kept = list(first_of.values())
-    english = counts_in(english_counts("table"), tokens.words)
+    words, english = tokens.words, counts_in(english_counts("table"), tokens.words)
+    of_kept, within = [genders[i] for i in kept], [prompts[i] for i in kept]
     lists = word_lists(
         tokens.counts[kept],
-        words=tokens.words,
-        genders=list(map(genders.__getitem__, kept)),
-        strata=list(map(prompts.__getitem__, kept)),
+        words=words,
+        genders=of_kept,
+        strata=within,
         english=english,
         seed=seed,
         row_key=("", "", ""),
         prior=prior or Prior(),
         methods=(method,),
         n_shuffles=permutations,
-        left_out=says_gender(tokens.words, ()),
+        left_out=says_gender(words, ()),
     )
     rows = []
     for word_list in lists:

@@ -171,10 +171,9 @@ LABOUR_SIDES = (FEMALE_DOMINATED, MALE_DOMINATED)
 def decile_rows(rows: Sequence[Row]) -> tuple[list[Row], str | None]:
     """Make the rows of deciles.csv (GAS(P) Figure 2), and a note on the occupations that are not in them.
 
-    Arguments: rows of representation.csv; those under an instruction do not enter.
-    Returns: per model, template and side of the labour market (a labour share of exactly 0.5 is
-        female-dominated) ten rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose
-        female_share lies there, also where it is 0. Without any labour share: no rows.
+    Per model, template and side of the labour market (a labour share of exactly 0.5 is female-dominated) ten
+    rows, [0, 0.1), …, [0.9, 1], with the number of occupations whose female_share lies there, also where it
+    is 0. Rows under an instruction do not enter. Without any labour share: no rows.
     """
     deciles: list[Row] = []
     notes = []

@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from biaskit.compare.comparison import Comparison
 from biaskit.compare.conditions import measured_differently
-from biaskit.compare.pairs import PairNote, PairTests, SidePair, model_pairs, nothing_common, rows_of_pairs
+from biaskit.compare.pairs import (
+    PairNote,
+    PairTests,
+    Side,
+    SidePair,
+    model_pairs,
+    nothing_common,
+    rows_of_pairs,
+)
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.measures.probe.compare_cells import Answers, answers_of, pair_rows
 from biaskit.measures.probe.compare_outcomes import outcomes_of, pair_rows_of_outcomes, without_answers
@@ -27,8 +35,9 @@ def compare(comparison: Comparison) -> None:
         where = str(run.path / "tables" / "probe_cells.csv")
         answers |= answers_of(rows, groups, where, asked)
         outcomes |= outcomes_of(rows, run.manifest["models"], where, asked)
-        absent = [model for model in run.manifest["models"] if rows and model not in answers]
-        notes += [f"{model} has no row in {where}." for model in absent]
+        for model in run.manifest["models"]:
+            if rows and model not in answers:
+                notes.append(f"{model} has no row in {where}.")
     models = [model for model in comparison.models(runs) if model.label in answers]
     left_out: dict[str, None] = {}
     test = _test_of(answers, outcomes, comparison.margins, left_out)
@@ -93,12 +102,18 @@ def _groups_apart(pair: SidePair, answers: Mapping[str, Answers]) -> PairNote | 
 def _forms_apart(pair: SidePair, answers: Mapping[str, Answers], rows: Sequence[Row]) -> PairNote | None:
     """Return a note if two sides have the same cells in different prompt forms, or no cell in common."""
     compared = {(row["bias_type"], row["instruction_a"], row["setting"]) for row in rows}
-    forms: list[dict[tuple[str, str, str], set[str]]] = [{}, {}]
-    for forms_of_cell, side in zip(forms, pair, strict=True):
-        for arm in (arm for model in side.models for arm in answers[model].blocks):
-            cell = (arm.bias_type, str(arm.instruction_id), arm.setting)
-            forms_of_cell.setdefault(cell, set()).add(arm.prompt_form)
-    for cell in forms[0].keys() & forms[1].keys() - compared:
-        if len(forms[0][cell] | forms[1][cell]) > 1:
+    later, earlier = (_forms_of(side, answers) for side in pair)
+    for cell in later.keys() & earlier.keys() - compared:
+        if len(later[cell] | earlier[cell]) > 1:
             return PairNote("prompt formats")
     return None if rows else nothing_common(pair)
+
+
+def _forms_of(side: Side, answers: Mapping[str, Answers]) -> dict[tuple[object, ...], set[str]]:
+    """Find the prompt forms of a side's cells, by bias type, instruction and setting."""
+    forms: dict[tuple[object, ...], set[str]] = {}
+    for model in side.models:
+        for arm in answers[model].blocks:
+            cell = arm.bias_type, str(arm.instruction_id), arm.setting
+            forms.setdefault(cell, set()).add(arm.prompt_form)
+    return forms

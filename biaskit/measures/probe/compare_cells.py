@@ -10,7 +10,7 @@ import numpy as np
 
 from biaskit.common.wording import joined
 from biaskit.compare.comparison import MODELS
-from biaskit.compare.pairs import SidePair
+from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
 from biaskit.measures.probe.contrasts import scope_of
@@ -26,7 +26,7 @@ class Answers:
 
     model: str
     groups: tuple[str, ...]  # gender groups
-    blocks: Mapping[Arm, CrossedCells]
+    blocks: Mapping[Arm, CrossedCells]  # by arm, without the model
     group_of: Mapping[str, str]  # job → job group
     asked: PromptTexts = field(default_factory=PromptTexts)
 
@@ -35,6 +35,10 @@ class Answers:
         number, talks = arm.instruction_id, arm.setting == "dialogue"
         instruction = self.asked.text(f"instruction {number}") if number else None
         return instruction, self.asked.text("dialogue") if talks else None
+
+    def has_form_of(self, arm: Arm) -> bool:
+        """Whether it has the arm, or the same in another prompt form."""
+        return any(arm == own._replace(prompt_form=arm.prompt_form) for own in self.blocks)
 
     def frames(self, bias_type: str) -> dict[int, str]:
         """Template → its frame, for the templates of a bias type that have one."""
@@ -67,7 +71,7 @@ def answers_of(
     asked = asked or PromptTexts()
     blocks_of_model: dict[str, dict[Arm, CrossedCells]] = {}
     for arm, block in blocks.items():
-        blocks_of_model.setdefault(arm.model, {})[arm] = block
+        blocks_of_model.setdefault(arm.model, {})[arm._replace(model="")] = block
     return {m: Answers(m, tuple(groups), own, group_of, asked) for m, own in blocks_of_model.items()}
 
 
@@ -97,48 +101,32 @@ def pair_rows(
     a cell is the mean over its models. `quantity` and `contrast`: the rows' own columns of that name.
     """
     later, earlier = pair
-    members = [answers[model] for model in (*later.models, *earlier.models)]
+    members = members_of(pair, answers)
     rows: list[Row] = []
     left_out: list[str] = []
-    for arm in dict.fromkeys(arm._replace(model="") for member in members for arm in member.blocks):
-        blocks = [member.blocks.get(arm._replace(model=member.model)) for member in members]
-        present = [block for block in blocks if block is not None]
-        if len(present) < len(members):
-            if not _in_another_form(arm, members):
-                left_out.append(_named(arm))
-            continue
-        if not all_equal([member.wording(arm) for member in members]):
-            left_out.append(_named(arm))
-            continue
-        scope = replace(scope_of(arm, contrast), quantity=quantity, model_a=later.name, model_b=earlier.name)
-        rows += _rows_of_arm(arm, members, present, len(later.models), scope, margins)
-    return rows, left_out
-
-
-def _named(arm: Arm) -> str:
-    return f"{arm.bias_type}, debiasing prompt {arm.instruction_id}, {arm.setting}"
-
-
-def _in_another_form(arm: Arm, members: Sequence[Answers]) -> bool:
-    """Whether all have the arm but for its prompt form: `forms_apart` has a sentence on that."""
+    arms: dict[Arm, None] = {}
     for member in members:
-        arms = {own._replace(model="", prompt_form="") for own in member.blocks}
-        if arm._replace(prompt_form="") not in arms:
-            return False
-    return True
+        arms |= dict.fromkeys(member.blocks)
+    for arm in arms:
+        having = [member for member in members if arm in member.blocks]
+        asked_alike = all_equal(member.wording(arm) for member in members)
+        if len(having) == len(members) and asked_alike:
+            sides = {"model_a": later.name, "model_b": earlier.name}
+            scope = replace(scope_of(arm, contrast), quantity=quantity, **sides)
+            rows += _rows_of_arm(arm, members, len(later.models), scope, margins)
+        elif len(having) == len(members) or not all(member.has_form_of(arm) for member in members):
+            left_out.append(f"{arm.bias_type}, debiasing prompt {arm.instruction_id}, {arm.setting}")
+    return rows, left_out
 
 
 def _rows_of_arm(
     arm: Arm,
     members: Sequence[Answers],
-    blocks: Sequence[CrossedCells],
     n_later: int,  # of the members
     scope: Scope,
     margins: Mapping[str, float],
 ) -> Iterator[Row]:
-    common, note = _common(arm, members, blocks)
-    frames = members[0].frames(arm.bias_type)
-    common = [block.by_frame(frames) for block in common]
+    common, note = _common(arm, members)
     templates, incomplete = complete_in_all(common)
     # A difference between estimators is part of the difference between models.
     estimators = list(dict.fromkeys(str(block.estimator) for block in common))
@@ -157,28 +145,28 @@ def _rows_of_arm(
         yield from gaps_between_groups(a - b, rows_of, genders, scope=scope, margins=margins, note=reason)
 
 
-def _common(
-    arm: Arm, members: Sequence[Answers], blocks: Sequence[CrossedCells]
-) -> tuple[list[CrossedCells], str | None]:
+def _common(arm: Arm, members: Sequence[Answers]) -> tuple[list[CrossedCells], str | None]:
     """Cut blocks to the jobs that all have and the templates of the same text; say what was cut."""
-    shared = set(blocks[0].jobs).intersection(*(block.jobs for block in blocks[1:]))
-    jobs = []
-    for job in sorted(shared):
-        if all_equal([member.group_of[job] for member in members]):
-            jobs.append(job)
+    group_of: dict[str, list[str]] = {}  # a list for each job and template: one entry of each model
     asked: dict[int, list[object]] = {}
-    for member, block in zip(members, blocks, strict=True):
-        for template in block.templates:
+    for member in members:
+        for job in member.blocks[arm].jobs:
+            group_of.setdefault(job, []).append(member.group_of[job])
+        for template in member.blocks[arm].templates:
             asked.setdefault(template, []).append(member.asked.template(arm.bias_type, template))
+    jobs = [job for job, groups in group_of.items() if groups == groups[:1] * len(members)]
     differing = {template for template, texts in asked.items() if not all_equal(texts)}
-    n_jobs = len({job for block in blocks for job in block.jobs}) - len(jobs)
-    n_differing = max(len(differing & set(block.templates)) for block in blocks)
-    reasons = [
-        f"{n_jobs} jobs left out, not in every model" if n_jobs else None,
-        f"{n_differing} templates with another text or other target words left out" if n_differing else None,
-    ]
+    frames = members[0].frames(arm.bias_type)
     cut = []
-    for block in blocks:
+    n_differing = 0
+    for member in members:
+        block = member.blocks[arm]
         kept = [template for template in block.templates if template not in differing]
-        cut.append(block.cut(jobs, kept))
+        n_differing = max(n_differing, len(block.templates) - len(kept))
+        cut.append(block.cut(sorted(jobs), kept).by_frame(frames))
+    reasons = []
+    if n_jobs := len(group_of) - len(jobs):
+        reasons.append(f"{n_jobs} jobs left out, not in every model")
+    if n_differing:
+        reasons.append(f"{n_differing} templates with another text or other target words left out")
     return cut, joined(reasons)

@@ -81,12 +81,11 @@ def draw(plot: Plot) -> MatplotlibFigure:
     """Draw a plot; call it under `rules`, which matplotlib mostly reads when artists are made."""
     from matplotlib.figure import Figure
 
-    lines = [
-        (band.heading if not start else "", band.panels[start : start + n], n)
-        for band in plot.bands
-        for n in [_per_line(band.panels)]
-        for start in range(0, len(band.panels), n)
-    ]
+    lines: list[tuple[str, Sequence[Panel | Square], int]] = []
+    for band in plot.bands:
+        n = _per_line(band.panels)
+        for start in range(0, len(band.panels), n):
+            lines.append(("" if start else band.heading, band.panels[start : start + n], n))
     n_columns = max(1, _LETTERS // max((len(entry.text) + 8 for entry in plot.legend), default=_LETTERS))
     legend_height = 0.2 * -(-len(plot.legend) // n_columns)
     heights = [_height(*line) for line in lines]

@@ -86,14 +86,15 @@ class Panel:
     def in_words(self, names: Mapping[object, str]) -> Iterator[str]:
         """Describe each row: 'nurse: asked outright 56%, finishing a sentence 84%'."""
         for i, label in enumerate(self.labels):
-            points = [(dots, dots.points[i]) for dots in self.dots]
-            numbers = [
-                (names.get((point.mark or dots.mark, point.fill or dots.fill), ""), point.x)
-                for dots, point in points
-                if point is not None
-            ]
+            numbers = []
+            for dots in self.dots:
+                point = dots.points[i]
+                if point is not None:
+                    look = (point.mark or dots.mark, point.fill or dots.fill)
+                    numbers.append((names.get(look, ""), point.x))
             bar = self.bars[i] if self.bars else None
-            numbers += [(names.get((colour, hatch), ""), x) for x, colour, hatch in bar.parts] if bar else []
+            if bar is not None:
+                numbers += [(names.get((colour, hatch), ""), x) for x, colour, hatch in bar.parts]
             text = ", ".join(f"{name} {self.axis.shown(x)}".strip() for name, x in numbers)
             yield f"{cut(label)}: {text or 'not measured'}"
 

@@ -16,7 +16,7 @@ from biaskit.runs.claims import GASP
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
-from biaskit.tables.query import Row, grouped, in_main_setting, where
+from biaskit.tables.query import Row, defined, distinct, grouped, in_main_setting, where
 
 PER_FIGURE = 5  # models side by side in one figure; more models take more figures
 
@@ -136,8 +136,7 @@ def _free(prefix: str, taken: Set[str]) -> str:
 
 def all_marks(content: Content) -> Mapping[str, Mark]:
     """Give each label a mark, the same in every figure."""
-    labels = dict.fromkeys(model.label for part in content.parts for model in part.models)
-    looks = zip(labels, cycle(MODEL_COLOURS), cycle(MODEL_MARKERS), strict=False)
+    looks = zip(content.labels, cycle(MODEL_COLOURS), cycle(MODEL_MARKERS), strict=False)
     return {label: Mark(colour, marker) for label, colour, marker in looks}
 
 
@@ -158,9 +157,9 @@ def short(value: float | None) -> str:
     return text.replace("-", "\u2212") if float(text) else text.lstrip("-")
 
 
-def spread(counts: Sequence[int | None]) -> str:
-    """Write '25', or '4 to 25'."""
-    known = [count for count in counts if count is not None]
+def spread(rows: Sequence[Row], name: str) -> str:
+    """Write the counts of a column as '25', or '4 to 25'."""
+    known = distinct(defined(rows, name), name)
     if not known:
         return "–"
-    return str(known[0]) if min(known) == max(known) else f"{min(known)} to {max(known)}"
+    return str(known[0]) if len(known) == 1 else f"{min(known)} to {max(known)}"

@@ -95,23 +95,25 @@ def claim(
     """Make the sentence of one row."""
     verdict = verdict or outcome_of(row)
     estimated = row if row is not None and row["estimate"] is not None else None
-    pieces_of_row: dict[str, Piece] = {
+    every: dict[str, Piece] = {
         "opening": opening(asked, coverage),
         "model": Foreign(model),
-        "amount": amount(estimated) if estimated else "",
         "more": "more" if verdict == "higher" else "less",
-        "ends": ends(estimated) if estimated else "",
-        "span": span(estimated) if estimated else "",
         "within": within(row) if row is not None else "",
         "why": why(row),
     }
-    text = filled(*templates.of(verdict), **{**pieces_of_row, **(pieces or {})})
-    shown = number(estimated, verdict) if estimated else ""
+    shown = ""
+    if estimated is not None:
+        every |= {"amount": amount(estimated), "ends": ends(estimated), "span": span(estimated)}
+        shown = number(estimated, verdict)
+    text = filled(*templates.of(verdict), **(every | dict(pieces or {})))
     _, bracket, interval = shown.partition("[")
+    if not bracket or bracket + interval not in text:
+        shown = ""
     return sentence_of(
         *(text, topic, templates.question, verdict, measured),
         about=about,
-        number=shown if bracket and bracket + interval in text else "",
+        number=shown,
         strength=max(least, STRENGTH[verdict], DETAIL * (verdict == "shown")),
         weak=is_under(coverage, WEAK),
     )

@@ -11,7 +11,7 @@ from biaskit.common.wording import short
 from biaskit.report.content import Content
 from biaskit.report.questions import QuestionId
 from biaskit.stats.verdict import Verdict, verdict_of
-from biaskit.tables.query import Row, contrast_of, where
+from biaskit.tables.query import Row, of_contrast, where
 from biaskit.tables.reasons import ESTIMATORS_DIFFER, is_reason, parts_of_reason
 
 DIRECTED: tuple[Verdict, ...] = ("higher", "lower")
@@ -59,7 +59,7 @@ class Sentences:
 
 def tests(rows: Sequence[Row], quantity: str, kind: str, contrast: str) -> list[Row]:
     """Pick the rows of tests.csv of one quantity, kind and contrast (the end of the family)."""
-    return [row for row in where(rows, quantity=quantity, kind=kind) if contrast_of(row) == contrast]
+    return of_contrast(where(rows, quantity=quantity, kind=kind), contrast)
 
 
 # --- verdicts ----------------------------------------------------------------------------------------

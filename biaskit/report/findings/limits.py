@@ -23,11 +23,10 @@ def cannot_show(content: Content) -> tuple[str, ...]:
     of_all: list[str] = []  # of what relates the kinds
     for folder in folders():
         (of_all if folder.name in ACROSS else limits).extend(folder.limits(content.parts))
-    for part in content.parts:
-        for model in part.models:
-            if model.own_system:
-                own = f"{short(model.label)}: without a system prompt, its chat template inserted its own"
-                limits.append(f"{own} (“{short(model.own_system)}”), and the numbers apply to that.")
+    for model in content.models:
+        if model.own_system:
+            own = f"{short(model.label)}: without a system prompt, its chat template inserted its own"
+            limits.append(f"{own} (“{short(model.own_system)}”), and the numbers apply to that.")
     return tuple(dict.fromkeys(limits + of_all))
 
 
@@ -75,9 +74,8 @@ def not_measured(content: Content) -> tuple[str, ...]:
     lines = [kind.lacking for kind in measurements() if kind.lacking and kind.name not in engines]
     for folder in folders():
         lines += folder.not_measured(content.parts)
-    models = [model for part in content.parts for model in part.models]
-    labels = {model.label for model in models}
-    if len(labels) == 1 and all(model.where == "texts" for model in models):
+    labels = content.labels
+    if len(labels) == 1 and all(model.where == "texts" for model in content.models):
         columns = "`biaskit analyze --texts FILE --model-col COLUMN`"
         lines.append(f"One source only: {columns} compares several.")
     elif len(labels) == 1:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, number_range, short
 from biaskit.measurement import FOLDERS, words
-from biaskit.report.content import Content, folder_of
+from biaskit.report.content import Content, folder_of, kind_of
 from biaskit.report.findings.claims import Templates, claim
-from biaskit.report.findings.coverage import SIDES, coverage_behind
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
 from biaskit.report.findings.groups import one_group, two_groups
 from biaskit.report.findings.sentence import (
     STRENGTH,
     Foreign,
+    Piece,
     Sentence,
     asked_as,
     filled,
@@ -24,9 +24,10 @@ from biaskit.report.findings.sentence import (
     within,
 )
 from biaskit.stats.verdict import Verdict
-from biaskit.tables.coverage import WEAK, is_under
-from biaskit.tables.query import Row, distinct, grouped, where
+from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
+from biaskit.tables.query import Row, distinct, grouped, in_main_setting, named, where
 
+SIDES = ("model_a", "model_b")
 N_LARGEST = 2
 IN_NUMBERS = ("srb_content", "srb_spread")
 """Quantities whose differences are said without a number: they are no shares."""
@@ -44,7 +45,7 @@ _COUNTED: dict[Verdict, tuple[str, str]] = {
 
 def models(content: Content) -> Iterator[Sentence]:
     """Say the largest clear differences and count all comparisons; groups of models have sentences apart."""
-    labels = {model.label for part in content.parts for model in part.models}
+    labels = {*content.labels}
     single: list[Row] = []
     of_groups: list[Row] = []
     for row in compared(content):
@@ -75,14 +76,13 @@ def _topic(rows: Sequence[Row]) -> str:
 
 def _measured(content: Content, rows: Sequence[Row]) -> str:
     kinds = listed([f"{kind} intervals" for kind in distinct(rows, "kind")])
-    forms = listed([f"{form} prompts" for form in distinct(rows, "prompt_form") if form])
-    numbers = [row["n_a"] for row in rows if row["n_a"]]
+    forms = listed([f"{form} prompts" for form in named(rows, "prompt_form")])
+    numbers = named(rows, "n_a")
     size = f"{number_range(numbers)} {rows[0]['unit']}s" if numbers else ""
     labels = list(dict.fromkeys([*distinct(rows, "model_b"), *distinct(rows, "model_a")]))
-    names = listed([short(model) for model in labels]) if len(labels) <= 3 else count(len(labels), "model")
-    known = {model.label for part in content.parts for model in part.models}
+    names = listed([*map(short, labels)]) if len(labels) <= 3 else count(len(labels), "model")
     notes = noted(rows)
-    if not known.issuperset(labels):
+    if not {*content.labels}.issuperset(labels):
         notes.insert(0, "means of these models only")
     return measured_by(kinds, forms, size, names, notes=notes)
 
@@ -120,19 +120,15 @@ def _of_row(content: Content, row: Row) -> Sentence:
     part = next(of_engine, content.parts[0])
     of_sides = [coverage_behind(content, [row], [side]) for side in SIDES]
     a, b = row["group_a"] or "", row["group_b"] or ""
-    return claim(
-        *(_templates(row), row, _topic([row]), _measured(content, [row])),
-        coverage=coverage_behind(content, [row]),
-        pieces={
-            "opening": opening(asked_as(row), *of_sides, whose="their") or "in texts",
-            "a": Foreign(row["model_a"]),
-            "b": Foreign(row["model_b"]),
-            "higher": "higher" if outcome_of(row) == "higher" else "lower",
-            "who": who(row["gender"] or "female"),
-            "jobs": one_group(part, a),
-            "groups": two_groups(part, a, b),
-        },
-    )
+    pieces: dict[str, Piece] = {
+        "opening": opening(asked_as(row), *of_sides, whose="their") or "in texts",
+        "higher": "higher" if outcome_of(row) == "higher" else "lower",
+        "who": who(row["gender"] or "female"),
+    }
+    pieces |= {"a": Foreign(row["model_a"]), "b": Foreign(row["model_b"])}
+    pieces |= {"jobs": one_group(part, a), "groups": two_groups(part, a, b)}
+    using, coverage = _measured(content, [row]), coverage_behind(content, [row])
+    return claim(_templates(row), row, _topic([row]), using, coverage=coverage, pieces=pieces)
 
 
 def _templates(row: Row) -> Templates:
@@ -169,3 +165,24 @@ def _subject(row: Row) -> str:
         if row["quantity"] in subjects:
             return subjects[row["quantity"]]
     raise KeyError(row["quantity"])
+
+
+def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] = SIDES) -> Coverage:
+    """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
+    every: list[Row] = []
+    for part in content.parts:
+        shares = part.tables.get(kind_of(part).published[0], ())
+        if shares and "coverage" in shares[0]:
+            every += in_main_setting(where(shares, instruction_id=0))
+    labels = {row["model"] for row in every}
+    named = set()
+    for row in rows:
+        for side in sides:
+            label = row[side] if row[side] in labels else None
+            named.add((label, row["bias_type"], row["prompt_form"]))
+    behind = []
+    for row in every:
+        way = (row["bias_type"], row["prompt_form"])
+        if (row["model"], *way) in named or (None, *way) in named:
+            behind.append(row)
+    return coverage_of(behind)

@@ -85,30 +85,34 @@ def render_page(content: Content, said: Sentences, figures: Sequence[Figure]) ->
             sections[-1].tables.extend(section.tables)
             sections[-1].figures.extend(section.figures)
             sections[-1].findings.extend(section.findings)
+    notes = dict.fromkeys(content.notes)
+    for part in content.parts:
+        notes |= dict.fromkeys(part.notes)
+    on_disk = {}
+    for name, schema in SCHEMAS.items():
+        if schema.not_on_page and any(part.tables.get(name) for part in content.parts):
+            on_disk[name] = schema.not_on_page
     script = (_HERE / "page.js").read_text("utf-8")
-    html = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            content=content,
-            title=content.title or "Report",
-            measured_line=measured_line(content),
-            hero=next(iter(figures), None),
-            said=said,
-            sections=sections,
-            equivalence=_equivalence(content.equivalence),
-            notes=list(dict.fromkeys((*content.notes, *(n for part in content.parts for n in part.notes)))),
-            models=[(part, model) for part in content.parts for model in part.models],
-            on_disk={
-                name: schema.not_on_page
-                for name, schema in SCHEMAS.items()
-                if schema.not_on_page and any(part.tables.get(name) for part in content.parts)
-            },
-            labels=labels,
-            script=Markup(script),  # noqa: S704  (a file of this package)
-            script_hash=base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii"),
-            style=Markup((_HERE / "page.css").read_text("utf-8")),  # noqa: S704
-        )
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    own_files = {
+        "script": Markup(script),  # noqa: S704  (a file of this package)
+        "script_hash": base64.b64encode(digest).decode("ascii"),
+        "style": Markup((_HERE / "page.css").read_text("utf-8")),  # noqa: S704
+    }
+    template = _environment().get_template("page.html.j2")
+    html = template.render(
+        content=content,
+        title=content.title or "Report",
+        measured_line=measured_line(content),
+        hero=next(iter(figures), None),
+        said=said,
+        sections=sections,
+        equivalence=_equivalence(content.equivalence),
+        notes=list(notes),
+        models=[(part, model) for part in content.parts for model in part.models],
+        on_disk=on_disk,
+        labels=labels,
+        **own_files,
     )
     return html.encode("utf-8")
 
@@ -159,19 +163,18 @@ def _sections(content: Content, said: Sentences, figures: Sequence[Figure]) -> I
         drawn = [figure for figure in figures[1:] if figure.question == question]
         findings = [finding for finding in said.findings if finding.question == question]
         n_leading = sum(finding.question == question for finding in said.leading)
+        prompts = [prompt for prompt in content.prompts if asked[prompt.engine] == question]
+        texts = [example for example in content.examples if example.question == question]
         yield Section(
-            id=question,
-            heading=heading,
+            *(question, heading),
             open=drawn[:1],
             said=findings[n_leading:][:MOST_OPEN],
             above=n_leading > 0,
             findings=findings,
             figures=drawn[1:],
             tables=[table for table in tables if table.question == question],
-            prompts=_some(
-                [shown for shown in content.prompts if asked[shown.engine] == question], MOST_PROMPTS
-            ),
-            texts=_some([shown for shown in content.examples if shown.question == question], MOST_TEXTS),
+            prompts=_some(prompts, MOST_PROMPTS),
+            texts=_some(texts, MOST_TEXTS),
         )
 
 
@@ -182,14 +185,13 @@ def _some(things: Sequence[T], most: int) -> Sequence[T]:
 
 def measured_line(content: Content) -> str:
     """Say in one line what was measured: models, studies, how many answers, when."""
-    names = list(dict.fromkeys(model.label for part in content.parts for model in part.models))
+    names = content.labels
     bits = [listed([cut(name, 40) for name in names]) if len(names) < 3 else f"{len(names)} models"]
     for part in content.parts[:3]:
         kind = measurement(part.engine)
         n = len(part.tables.get(kind.each, ()))
         bits.append(f"{cut(part.study, 40)}: {count(n, kind.unit)}" if n else cut(part.study, 40))
-    models = [model for part in content.parts for model in part.models]
-    days = [day for model in models for day in (model.first_answered, model.last_answered) if day]
+    days = [day for model in content.models for day in (model.first_answered, model.last_answered) if day]
     return " · ".join([*bits, " to ".join(dict.fromkeys((min(days), max(days))))] if days else bits)
 
 
@@ -216,15 +218,17 @@ def _read_as(example: ExampleText) -> list[str]:
     counted = [f"{counts[kind]} {what}" for kind, (_, what) in labels.CLASSES.items() if counts[kind]]
     rule, asked_for = labels.RULES.get(example.rule_id or "", ""), example.specified_gender
     why = f": {rule}" if rule else ""
-    read = (
-        f"requested: {gender(asked_for)}" if asked_for else "gender not in the prompt",
-        f"debiasing prompt {example.instruction_id}" if example.instruction_id else "",
-        labels.OUTCOMES.get(example.outcome, example.outcome),
-        f"counted as a text about {gender(example.gender)}" if example.gender else "no gender inferred",
-        f"rule “{example.rule_id}”{why}" if example.rule_id else "no rule fits",
-        f"words counted: {', '.join(counted) or 'none'}",
+    read = [f"requested: {gender(asked_for)}" if asked_for else "gender not in the prompt"]
+    if example.instruction_id:
+        read.append(f"debiasing prompt {example.instruction_id}")
+    if example.outcome:
+        read.append(labels.OUTCOMES.get(example.outcome, example.outcome))
+    read.append(
+        f"counted as a text about {gender(example.gender)}" if example.gender else "no gender inferred"
     )
-    return [bit for bit in read if bit]
+    read.append(f"rule “{example.rule_id}”{why}" if example.rule_id else "no rule fits")
+    read.append(f"words counted: {', '.join(counted) or 'none'}")
+    return read
 
 
 def pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[str, str]]:

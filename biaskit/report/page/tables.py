@@ -60,14 +60,13 @@ class ListedTable:
 
 def list_tables(content: Content) -> list[ListedTable]:
     """List the tables between models, then those of each part in the order of the schema, then words."""
-    models = [model for part in content.parts for model in part.models]
-    tables = [*_public(content.between, 0, models)]
+    tables = [*_public(content.between, 0, content.models)]
     for number, part in enumerate(content.parts, 1):
         label = f"{part.engine}, {part.study}" if len(content.parts) > 1 else ""
         tables += (replace(table, part=label) for table in _public(part.tables, number, part.models, part))
-        question = measurement(part.engine).question
-        asked = "pairs of sentences" if "pair_groups" in part.tables else "templates"
-        for what, rows in ((asked, part.templates), ("debiasing prompts", part.instructions)):
+        kind = measurement(part.engine)
+        question = kind.question
+        for what, rows in ((kind.listed, part.templates), ("debiasing prompts", part.instructions)):
             if rows:
                 title = f"{what.capitalize()} of {part.study}"
                 anchor = f"asked-{number}-{what.replace(' ', '-')}"

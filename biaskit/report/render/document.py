@@ -47,8 +47,8 @@ class TitledTable:
         names: list[list[str]] = [[] for _ in range(self.n_columns)]
         for line in self.header:
             for heading, columns in placed(line):
-                for column in columns:
-                    names[column] += [heading.text] if heading.text else []
+                for column in columns if heading.text else ():
+                    names[column].append(heading.text)
         return tuple(", ".join(parts) for parts in names)
 
 

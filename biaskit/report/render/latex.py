@@ -59,7 +59,8 @@ def latex_files(tables: Sequence[PaperTable], signature: str = "") -> dict[str, 
             n += 1
             name = f"{paper.name}-{n}"
         lines = [_needs([paper.table])]
-        lines += [f"% {_comment(signature)}"] if signature else []
+        if signature:
+            lines.append(f"% {_comment(signature)}")
         files[f"{name}.tex"] = "\n".join([*lines, _environment(paper.table, name), ""])
     if files:
         inputs = "\n".join(f"\\input{{{name}}}\n\\clearpage" for name in files)
@@ -68,12 +69,14 @@ def latex_files(tables: Sequence[PaperTable], signature: str = "") -> dict[str, 
 
 
 def _needs(tables: Sequence[TitledTable]) -> str:
-    over_pages = [table for table in tables if _is_long(table)]
-    text = r"% needs \usepackage[T1]{fontenc} and \usepackage{booktabs"
-    text += ",array" if any(table.wide for table in tables) else ""
-    text += ",longtable" if over_pages else ""
-    text += ",graphicx" if any(_is_broad(table) and table not in over_pages for table in tables) else ""
-    return text + "}"
+    packages = ["booktabs"]
+    if any(table.wide for table in tables):
+        packages.append("array")
+    if any(map(_is_long, tables)):
+        packages.append("longtable")
+    if any(_is_broad(table) and not _is_long(table) for table in tables):
+        packages.append("graphicx")
+    return rf"% needs \usepackage[T1]{{fontenc}} and \usepackage{{{','.join(packages)}}}"
 
 
 def escape(text: str) -> str:
@@ -82,14 +85,15 @@ def escape(text: str) -> str:
     What pdfLaTeX has no letter for (other scripts, symbols, control characters, bidirectional overrides,
     lone surrogates) is shown by its code, such as U+202E, so that a hostile or a Chinese label compiles.
     """
-    shown = "".join(
-        _SPECIAL.get(c, c)
-        if c in _SPECIAL or " " <= c <= "~" or c in _ON_THE_LINE or ("À" <= c <= "ž" and c not in _NOT_IN_T1)
-        else f"U+{ord(c):04X}"
-        for c in text
-    )
     # A hyphen or quote beside another would become a dash or another quote.
-    return re.sub(r"(?<=([-',!?]))(?=\1)", "{}", shown)
+    return re.sub(r"(?<=([-',!?]))(?=\1)", "{}", "".join(map(_letter, text)))
+
+
+def _letter(letter: str) -> str:
+    if letter in _SPECIAL:
+        return _SPECIAL[letter]
+    latin = "À" <= letter <= "ž" and letter not in _NOT_IN_T1
+    return letter if " " <= letter <= "~" or letter in _ON_THE_LINE or latin else f"U+{ord(letter):04X}"
 
 
 def _comment(text: str) -> str:
@@ -140,15 +144,18 @@ def _columns(table: TitledTable) -> str:
     others = sum(width + 2 for i, width in enumerate(_widths(table)) if i not in table.wide)
     part = max(0.9 - others / (WIDEST + 12), 0.3) / max(len(table.wide), 1)
     paragraph = rf">{{\raggedright\arraybackslash}}p{{{part:.2f}\linewidth}}"
-    return "".join(
-        paragraph if i in table.wide else "l" if i < table.n_text else "r" for i in range(table.n_columns)
-    )
+    columns = ["l"] * table.n_text + ["r"] * (table.n_columns - table.n_text)
+    for i in table.wide:
+        columns[i] = paragraph
+    return "".join(columns)
 
 
 def _widths(table: TitledTable) -> list[int]:
     names = [heading.text for heading in table.header[-1]]
-    rows = [names, *table.rows] if len(names) == table.n_columns else list(table.rows)
-    return [max((len(row[i]) for row in rows), default=0) for i in range(table.n_columns)]
+    widths = list(map(len, names)) if len(names) == table.n_columns else [0] * table.n_columns
+    for row in table.rows:
+        widths = [max(width, len(cell)) for width, cell in zip(widths, row, strict=True)]
+    return widths
 
 
 def _breadth(table: TitledTable) -> int:
@@ -162,8 +169,11 @@ def _is_broad(table: TitledTable) -> bool:
 
 
 def _is_long(table: TitledTable) -> bool:
-    lines = (1 + max((len(row[i]) // _LIST_LINE for i in table.wide), default=0) for row in table.rows)
-    return sum(lines) > LONGEST
+    n_lines = 0
+    for row in table.rows:
+        longest = max((len(row[i]) for i in table.wide), default=0)
+        n_lines += 1 + longest // _LIST_LINE
+    return n_lines > LONGEST
 
 
 def _headings(table: TitledTable) -> Iterator[str]:
@@ -173,7 +183,8 @@ def _headings(table: TitledTable) -> Iterator[str]:
         for heading, columns in placed(line):
             text, many = escape(heading.text), heading.span > 1
             cells.append(f"\\multicolumn{{{heading.span}}}{{c}}{{{text}}}" if many else text)
-            rules += f"\\cmidrule(lr){{{columns.start + 1}-{columns.stop}}}" if many and text else ""
+            if many and text:
+                rules += f"\\cmidrule(lr){{{columns.start + 1}-{columns.stop}}}"
         yield _guarded(" & ".join(cells)) + r" \\"
         if rules and number < len(table.header):
             yield rules

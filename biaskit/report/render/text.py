@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from biaskit.common.foreign import visible
 from biaskit.report.render.document import Document, Heading, TitledTable, placed
@@ -30,9 +30,12 @@ def render_text(document: Document, width: int = WIDTH) -> str:
     for table in document.tables:
         lines = fold(table.title, width)
         for number, panel in enumerate(_panels(_Grid.from_table(table), width)):
-            lines += ["", *_panel(panel, width)] if number else _panel(panel, width)
-        lines += fold(table.note, min(width, READABLE)) if table.note else []
-        parts.append("\n".join(line.rstrip() for line in lines))
+            if number:
+                lines.append("")
+            lines += _panel(panel, width)
+        if table.note:
+            lines += fold(table.note, min(width, READABLE))
+        parts.append("\n".join(map(str.rstrip, lines)))
     if document.notes:
         parts.append(render_notes(document.notes, width))
     if document.signature:
@@ -42,7 +45,9 @@ def render_text(document: Document, width: int = WIDTH) -> str:
 
 def render_notes(notes: Sequence[str], width: int = WIDTH) -> str:
     """Render each note on lines of its own, without a line feed at the end."""
-    lines = (line for note in notes for line in fold(f"Note: {note.rstrip('.')}.", min(width, READABLE)))
+    lines: list[str] = []
+    for note in notes:
+        lines += fold(f"Note: {note.rstrip('.')}.", min(width, READABLE))
     return "\n".join(lines)
 
 
@@ -71,9 +76,11 @@ def cell_width(text: str) -> int:
     """Count the terminal columns of a text: wide characters take two, combining marks none."""
     if text.isascii():
         return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
+    width = 0
+    for letter in text:
+        if not unicodedata.combining(letter):
+            width += 1 + (unicodedata.east_asian_width(letter) in "WF")
+    return width
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +94,8 @@ class _Column:
     @property
     def least(self) -> int:
         """The least width: numbers stay whole, words fold down to their longest word."""
-        cells = (word for cell in self.cells for word in _words(cell)) if self.words else iter(self.cells)
-        longest = max((cell_width(text) for text in (*cells, *_words(self.heading))), default=0)
+        whole = map(_words, self.cells) if self.words else [self.cells]
+        longest = max(map(cell_width, chain(_words(self.heading), *whole)), default=0)
         return min(longest, LONGEST_LEAD) if self.words else longest
 
     @property
@@ -108,28 +115,40 @@ class _Grid:
     @classmethod
     def from_table(cls, table: TitledTable) -> _Grid:
         """Split a table into columns; a last header line that spans columns counts among `spans`."""
-        header = [tuple(Heading(visible(h.text), h.span) for h in line) for line in table.header]
+        spans = []
+        for line in table.header:
+            spans.append(tuple(Heading(visible(heading.text), heading.span) for heading in line))
         n = table.n_columns
-        headings = [heading.text for heading in header[-1]] if len(header[-1]) == n else [""] * n
-        spans = header[:-1] if len(header[-1]) == n else header
-        cells = [tuple(visible(row[i]) for row in table.rows) for i in range(n)]
-        columns = tuple(_Column(headings[i], cells[i], i < table.n_text) for i in range(n))
-        return cls(columns, tuple(spans), table.n_text)
+        headings = [""] * n
+        if len(spans[-1]) == n:
+            headings = [heading.text for heading in spans.pop()]
+        columns = []
+        for i, heading in enumerate(headings):
+            cells = tuple(visible(row[i]) for row in table.rows)
+            columns.append(_Column(heading, cells, i < table.n_text))
+        return cls(tuple(columns), tuple(spans), table.n_text)
 
     def part(self, numbers: Sequence[int]) -> _Grid:
         """Keep the columns of words and the chosen numbers, with the headings over them."""
         chosen = [*range(self.n_text), *numbers]
         spans = []
         for line in self.spans:
-            widths = ((heading.text, sum(i in columns for i in chosen)) for heading, columns in placed(line))
-            spans.append(tuple(Heading(text, n) for text, n in widths if n))
+            kept = []
+            for heading, columns in placed(line):
+                n = len({*columns}.intersection(chosen))
+                if n:
+                    kept.append(Heading(heading.text, n))
+            spans.append(tuple(kept))
         return _Grid(tuple(self.columns[i] for i in chosen), tuple(spans), self.n_text)
 
     def blocks(self) -> list[list[int]]:
         """Group the columns of numbers under one heading; without such headings each is alone."""
-        over = self.spans[0] if self.spans else [Heading("")] * len(self.columns)
-        blocks = ([i for i in columns if i >= self.n_text] for _, columns in placed(over))
-        return [block for block in blocks if block]
+        blocks = []
+        for _, columns in placed(self.spans[0] if self.spans else [Heading("")] * len(self.columns)):
+            block = [i for i in columns if i >= self.n_text]
+            if block:
+                blocks.append(block)
+        return blocks
 
 
 def _panels(grid: _Grid, width: int) -> list[_Grid]:
@@ -141,7 +160,7 @@ def _panels(grid: _Grid, width: int) -> list[_Grid]:
         return sum(least + GAP for least in _least(grid.part(block))[grid.n_text :]) <= room
 
     blocks = grid.blocks()
-    if fits([i for block in blocks for i in block]):
+    if fits([*chain(*blocks)]):
         return [grid]
     panels: list[list[int]] = []
     for block in blocks:
@@ -150,7 +169,7 @@ def _panels(grid: _Grid, width: int) -> list[_Grid]:
                 panels[-1] += some
             else:
                 panels.append(list(some))
-    return [grid.part(panel) for panel in panels]
+    return list(map(grid.part, panels))
 
 
 def _widths(grid: _Grid, width: int) -> list[int]:
@@ -227,7 +246,8 @@ def _line(cells: Sequence[str], widths: Sequence[int], n_text: int, width: int) 
         needed = cell_width(cell)
         indent = room - needed if i >= n_text else 0
         if needed > room and start + needed > width:
-            lines += [line] if line.strip() else []
+            if line.strip():
+                lines.append(line)
             line, indent = "", max(width - needed, 0)
         line += " " * max(indent, 0) + cell
         start += room + GAP

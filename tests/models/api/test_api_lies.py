@@ -166,9 +166,6 @@ TABLE = {
     "fewer-choices": told(again(NO_CHOICES), texts=("right", NO_CHOICES), sampling=("right", NO_CHOICES)),
     "more-choices": told(RIGHT),
     "empty-choices": told(again(NO_CHOICES)),
-    "choices-not-list": told(again(NO_CHOICES)),
-    "choices-null": told(again(NO_CHOICES)),
-    "choice-null": told(again("a choice that is not an object")),
     "duplicated-index": told(RIGHT),
     "duplicated-choice": told(RIGHT, texts=TOLD),  # two short texts may be equal; long ones are asked again
     "missing-choice": told(RIGHT),
@@ -336,20 +333,21 @@ def test_a_long_text_given_twice_in_one_answer_is_one_draw(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "listed",
+    ("listed", "why"),
     [
-        *([], {}, None, "She", [None], ["She"], [{}]),
-        [{"text": "She", "finish_reason": "stop", "index": "0"}],
-        [{"text": "She", "finish_reason": "stop", "index": True}],
-        [{"text": "She", "finish_reason": "stop", "index": -1}],
-        [{"text": "She", "finish_reason": "tool_calls"}],
-        [{"text": "She"}],
-        [{"message": {"role": "assistant"}, "finish_reason": "stop"}],
-        [{"message": "She", "finish_reason": "stop"}],
+        *((listed, NO_CHOICES) for listed in ([], {}, None, "She")),
+        *((listed, "a choice that is not an object") for listed in ([None], ["She"])),
+        *((listed, "no finish reason") for listed in ([{}], [{"text": "She"}])),
+        ([{"text": "She", "finish_reason": "stop", "index": "0"}], "a choice without a number"),
+        ([{"text": "She", "finish_reason": "stop", "index": True}], "a choice without a number"),
+        ([{"text": "She", "finish_reason": "stop", "index": -1}], NO_NUMBER),
+        ([{"text": "She", "finish_reason": "tool_calls"}], "the finish reason 'tool_calls'"),
+        ([{"message": {"role": "assistant"}, "finish_reason": "stop"}], "a choice without a text"),
+        ([{"message": "She", "finish_reason": "stop"}], "a choice without a text"),
     ],
 )
-def test_what_is_no_choice(listed: Any) -> None:
-    with pytest.raises(BadAnswer):
+def test_what_is_no_choice(listed: Any, why: str) -> None:
+    with pytest.raises(BadAnswer, match=why):
         choices(Reply({"choices": listed}), 1)
 
 

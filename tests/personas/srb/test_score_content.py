@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from biaskit.measures.personas.srb.score import NULL_OF_MARKED_LISTS, scores_with_content, srb_scores
+from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
-from biaskit.measures.personas.words.gender_words import is_gender_word
 
 WORDS = ("mother", "woman", "father", "man", "kind", "warm", "strong", "bold")
 

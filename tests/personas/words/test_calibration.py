@@ -17,6 +17,7 @@ from needs import not_beside
 from places import SHARED
 
 from biaskit.corpora.loaders import english_counts
+from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.texts.tokens import TokenisedTexts
 from biaskit.measures.personas.words import calibration
 from biaskit.measures.personas.words.alpha import MarkedList
@@ -26,7 +27,6 @@ from biaskit.measures.personas.words.calibration import (
     calibrate,
     find_constant,
 )
-from biaskit.measures.personas.words.gender_words import is_gender_word
 from biaskit.measures.personas.words.stability import (
     chance_corrected,
     first_halves,

@@ -11,8 +11,8 @@ from biaskit.common.files import data_dir
 from biaskit.corpora.loaders import gender_words
 from biaskit.measures.personas.srb.score import PRONOUNS
 from biaskit.measures.personas.texts.association import COUNTED_TITLES, COUNTED_WORDS
+from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.texts.tokens import tokenise
-from biaskit.measures.personas.words.gender_words import is_gender_word
 
 LIST = tomllib.loads((data_dir("corpora") / "gender-words/words.toml").read_text("ascii"))
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, short
 from biaskit.measurement import words as words_of
-from biaskit.measures.personas.findings.labour import labour, slopes
 from biaskit.measures.personas.findings.refusals import refusals
 from biaskit.measures.personas.findings.scores import is_control, scores
-from biaskit.measures.personas.findings.texts import are_imported, write
+from biaskit.measures.personas.findings.texts import are_imported, labour, slopes, write
 from biaskit.measures.personas.findings.words import words
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats

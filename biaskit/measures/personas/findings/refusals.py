@@ -11,7 +11,7 @@ from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import DIRECTED, outcome_of, tests
 from biaskit.report.findings.sentence import Foreign, Sentence, filled, sentence_of
 from biaskit.runs.collection import Part
-from biaskit.tables.query import defined, distinct, first, grouped, where
+from biaskit.tables.query import defined, distinct, first, grouped, total, where
 
 DECLINES = "declines"
 REFUSALS = (
@@ -37,8 +37,8 @@ def _of_outcome(part: Part, model: str, outcome: str, quantity: str, verb: str) 
     counts: dict[str, tuple[int, int]] = {}  # how many of how many texts about each gender
     for (gender,), of_gender in grouped(defined(rows, "n"), "specified_gender").items():
         if n_texts.get(gender):
-            counts[gender] = (sum(row["n"] for row in of_gender), n_texts[gender])
-    n, n_asked = (sum(pair[i] for pair in counts.values()) for i in (0, 1))
+            counts[gender] = (total(of_gender, "n"), n_texts[gender])
+    n = sum(some for some, _ in counts.values())
     if not n:
         return
     paired = tests(part.tables.get("tests", ()), quantity, "paired", "genders")
@@ -54,13 +54,9 @@ def _of_outcome(part: Part, model: str, outcome: str, quantity: str, verb: str) 
             pieces={"verb": verb},
         )
         return
-    text = filled(
-        "{model} {verb} {n} of {m} texts that name a gender ({each}).",
-        "{model} {verb} {n} of {m} texts that name a gender.",
-        model=Foreign(model),
-        verb=verb,
-        n=f"{n:,}",
-        m=f"{n_asked:,}",
-        each=", ".join(f"{people(gender)} {some:,}" for gender, (some, _) in counts.items()),
-    )
+    n_asked = sum(of for _, of in counts.values())
+    shown = ", ".join(f"{people(gender)} {some:,}" for gender, (some, _) in counts.items())
+    template = f"{{model}} {{verb}} {n:,} of {n_asked:,} texts that name a gender"
+    templates = (template + " ({each}).", template + ".")
+    text = filled(*templates, model=Foreign(model), verb=verb, each=shown)
     yield sentence_of(text, "representation", "else", measured=using, about="else-texts")

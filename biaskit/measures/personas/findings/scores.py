@@ -20,7 +20,7 @@ from biaskit.runs.collection import Part
 from biaskit.stats.classification import CHANCE
 from biaskit.stats.verdict import verdict_of
 from biaskit.tables.quantities import ALL_OCCUPATIONS, AREAS
-from biaskit.tables.query import Row, defined, distinct, undefined, where
+from biaskit.tables.query import Row, defined, named, undefined, where
 
 CARRIED = "auc_transfer"
 BEYOND = 0.05
@@ -57,8 +57,8 @@ def is_control(part: Part) -> bool:
 
 def vectors_of(rows: Sequence[Row]) -> list[str]:
     """Note the vector models of scores."""
-    named = listed([short(vectors) for vectors in distinct(rows, "vectors") if vectors])
-    return [f"vectors {named}"] if named else []
+    vectors = [*map(short, named(rows, "vectors"))]
+    return [f"vectors {listed(vectors)}"] if vectors else []
 
 
 def _claim(

@@ -6,16 +6,26 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from biaskit.common.wording import count, percent, share_with_interval, short
-from biaskit.records import NONBINARY_REFERENCE
-from biaskit.report.content import Content, parts_of
+from biaskit.records import GENDERS, NONBINARY_REFERENCE
+from biaskit.report.content import Content, kind_of, parts_of
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import measured_by, noted, tests
-from biaskit.report.findings.labour import apart
+from biaskit.report.findings.labour import Slope, apart, claim_of, slopes_with_words
 from biaskit.report.findings.sentence import DETAIL, Foreign, Piece, Sentence, filled, sentence_of, why
 from biaskit.runs.collection import Part
 from biaskit.stats.proportions import wilson
 from biaskit.stats.verdict import bounds_of
-from biaskit.tables.query import Row, by_labels, defined, distinct, first, mean_over_prompts, undefined, where
+from biaskit.tables.query import (
+    Row,
+    by_labels,
+    defined,
+    distinct,
+    first,
+    mean_over_prompts,
+    total,
+    undefined,
+    where,
+)
 from biaskit.tables.reasons import NOT_ENGLISH, parts_of_reason
 
 MANY_CUT = 1 / 5
@@ -38,7 +48,8 @@ def write(content: Content) -> Iterator[Sentence]:
                 (_WITHOUT, "n_unassociated", _readable(rows), MANY_WITHOUT),
                 (_CUT, "n_cut", rows, MANY_CUT),
             ):
-                n, n_such = (sum(row[name] or 0 for row in rows_of) for name in ("n_texts", column))
+                n = total(rows_of, "n_texts")
+                n_such = total(rows_of, column)
                 if n and n_such > most * n:
                     text = filled(template, such=percent(n_such / n), whose=whose(part, model, n))
                     using = texts_measured(part, model, rows)
@@ -88,7 +99,7 @@ def texts_measured(part: Part, model: str, rows: Sequence[Row] = (), *notes: str
     """Say what was measured: prompt form, n, model; `rows`: of representation.csv."""
     form = next((m.prompt_form for m in part.models if m.label == model), "")
     occupations = count(len(distinct(rows, "occupation")), "occupation") if rows else ""
-    texts = count(sum(row["n_texts"] or 0 for row in rows), "text") if rows else ""
+    texts = count(total(rows, "n_texts"), "text") if rows else ""
     how = f"{form} prompts" if form else "imported texts"
     return measured_by(how, occupations, texts, short(model), notes=notes)
 
@@ -100,8 +111,8 @@ def _readable(rows: Sequence[Row]) -> list[Row]:
 
 def _left_out(rows: Sequence[Row]) -> list[str]:
     """Say how many texts and occupations are in no share."""
-    n_none = sum(row["n_unassociated"] or 0 for row in _readable(rows))
-    n_refused = sum(row["n_refused"] or 0 for row in rows)
+    n_none = total(_readable(rows), "n_unassociated")
+    n_refused = total(rows, "n_refused")
     missing = undefined(rows, "female_share")
     notes = []
     if n_none:
@@ -174,8 +185,8 @@ def _tipping(test: Row) -> list[str]:
 def _nonbinary(part: Part, model: str, rows: Sequence[Row]) -> Iterator[Sentence]:
     """Count non-binary people where the interval of their share excludes that of the population."""
     shares = defined(rows, "nonbinary_share")
-    n = sum(row["n_nonbinary"] or 0 for row in shares)
-    n_gendered = n + sum((row["n_female"] or 0) + (row["n_male"] or 0) for row in shares)
+    n = total(shares, "n_nonbinary")
+    n_gendered = n + total(shares, "n_female") + total(shares, "n_male")
     interval = wilson(n, n_gendered)
     if interval is None or interval[0] <= NONBINARY_REFERENCE <= interval[1]:
         return
@@ -195,7 +206,7 @@ def _rules(part: Part, model: str) -> Iterator[Sentence]:
     rows = [row for row in rows if row["n_texts"]]
     if not rows:
         return
-    n, n_correct = (sum(row[name] for row in rows) for name in ("n_texts", "n_correct"))
+    n, n_correct = total(rows, "n_texts"), total(rows, "n_correct")
     text = filled(
         "Of {whose} with a requested gender, the word rules find that gender in {share} %.",
         whose=whose(part, model, n),
@@ -204,3 +215,44 @@ def _rules(part: Part, model: str) -> Iterator[Sentence]:
     each = [f"{row['specified_gender']} {row['n_correct']} of {row['n_texts']}" for row in rows[:3]]
     using = texts_measured(part, model, (), *each)
     yield sentence_of(text, "representation", "write", measured=using, strength=DETAIL)
+
+
+# --- mirrors, flattens or exaggerates (methods/representation#labour-words) -------------------------------
+
+
+def slopes(content: Content) -> Iterator[Slope]:
+    """Yield the slope of each model; the mean difference from the labour shares takes the level's place."""
+    for part in parts_of(content.parts, "personas"):
+        rows_of_kind = {
+            kind: tests(part.tables.get("tests", ()), "represented_share", kind, "labour")
+            for kind in ("slope", "paired", "distance")
+        }
+        for row in defined(rows_of_kind["slope"], "estimate"):
+            model = row["model_a"]
+            level, distance = (first(rows_of_kind[kind], model_a=model) for kind in ("paired", "distance"))
+            yield Slope(part, model, row, level, distance)
+
+
+def labour(content: Content) -> Iterator[Sentence]:
+    """Make a sentence for each model; the mean difference says what an unclear word would."""
+    for slope in slopes_with_words(content):
+        if kind_of(slope.part).name == "personas" and slope.word != "unclear":
+            notes = [*noted((slope.row, slope.level, slope.distance)), *apart(slope.distance)]
+            using = measured_by(short(slope.model), notes=[*notes, *_not_of_two(slope.part, slope.model)])
+            yield claim_of(
+                *(slope, "write"),
+                topic="representation",
+                measured=using,
+                about="write",
+                pieces={"opening": "in its texts"},
+            )
+
+
+def _not_of_two(part: Part, model: str) -> list[str]:
+    """Note how many of the texts with a gender are about neither a woman nor a man."""
+    rows = where(occupations_of(part), model=model)
+    n_of = {gender: total(rows, f"n_{gender}") for gender in GENDERS}
+    if not n_of["nonbinary"]:
+        return []
+    neither = percent(n_of["nonbinary"] / sum(n_of.values()))
+    return [f"women among women and men; {neither} % of texts with a gender are about neither"]

@@ -16,7 +16,7 @@ from biaskit.report.findings.sentence import CLEAR, Foreign, Piece, Sentence, fi
 from biaskit.runs.collection import Part
 from biaskit.stats.multiplicity import benjamini_hochberg
 from biaskit.stats.verdict import Verdict
-from biaskit.tables.query import Row, defined, distinct, undefined, where
+from biaskit.tables.query import Row, defined, distinct, total, undefined, where
 
 N_WORDS = 3
 MOST_GROUPS = 3
@@ -100,7 +100,7 @@ def _unmarked(part: Part, model: str, lists: Sequence[Row], what: str, topic: st
 
 def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str, **pieces: Piece) -> Sentence:
     """Say how many words lists have without gendered words, how many by chance, and the first of them."""
-    n, means = sum(row["n_marked_beyond"] for row in lists), [row["null_mean"] for row in lists]
+    n, means = total(lists, "n_marked_beyond"), [row["null_mean"] for row in lists]
     by_chance = None if None in means else sum(means)
     chance = ""
     if by_chance is not None and by_chance < n:
@@ -108,15 +108,9 @@ def _marked(lists: Sequence[Row], marked: Sequence[str], topic: str, using: str,
     first = [Foreign(word, "“", "”") for word in marked[:N_WORDS]]
     clause = "{n} ungendered words mark {who} in {whose}{chance}"
     words_in_text = [f"{{word{i}}}" for i in range(len(first))]
-    places = [", ".join(words_in_text[:k]) for k in range(len(first), 0, -1)]
-    text = filled(
-        *(f"{clause}: {place}." for place in places),
-        f"{clause}.",
-        n=f"{n:,}",
-        chance=chance,
-        **{f"word{i}": word for i, word in enumerate(first)},
-        **pieces,
-    )
+    templates = [f"{clause}: {', '.join(words_in_text[:k])}." for k in range(len(first), 0, -1)]
+    words_shown = {f"word{i}": word for i, word in enumerate(first)}
+    text = filled(*templates, f"{clause}.", n=f"{n:,}", chance=chance, **words_shown, **pieces)
     return sentence_of(text, topic, "how", measured=using, about=f"how-{topic}", strength=CLEAR)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,13 @@ from biaskit.measures.personas.labels.sheets import NONE, UNCLEAR
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
 from biaskit.records import GENDERS
-from biaskit.stats.arrays import BoolArray, FloatArray, IntArray
+from biaskit.stats.arrays import FloatArray, IntArray
 from biaskit.stats.prediction_powered import FEWEST_LABELS, corrected_share, pooled
 from biaskit.stats.proportions import wilson
 from biaskit.tables.query import Row
 
 _CLASSES = (NONE, *GENDERS, UNCLEAR)  # what rules or a judge may say: strata, if each has enough labels
-_NO_LABEL = -1
+_NOTHING = -1
 _COLUMNS = (
     *("share_corrected", "corrected_low", "corrected_high", "corrected_se", "nonbinary_corrected"),
     *("n_labelled", "share_labelled", "labelled_low", "labelled_high"),
@@ -69,14 +70,18 @@ def corrected(
     label_of, waiting = labels.settled()
     columns = {}
     for cell, texts in group_by(who_counts(documents, study), CELL).items():
-        columns[cell] = _corrected(cell, texts, label_of, drawn, said)
+        columns[cell] = _corrected(texts, _Classes.of(texts, label_of, drawn, said), drawn.size_of(cell))
     found: list[Row] = []
     for row in rows:
         own = columns.get((row["model"], row["occupation"]), {}) if row["template_id"] == "all" else {}
         added = {name: own.get(name) for name in _COLUMNS}
         found.append({**row, **added, "reason": joined([row["reason"], own.get("reason")])})
     notes = [*labels.notes, *_notes(label_of, drawn, waiting)]
-    return found, list(_validation(documents.texts, label_of, drawn, said)), notes
+    validated: list[Row] = []
+    classes = _CLASSES if UNCLEAR in said.values() else _CLASSES[:-1]  # only a model says so
+    for model, texts in group_by(documents.texts, attrgetter("model")).items():
+        validated += _validation(model, classes, _Classes.of(texts, label_of, drawn, said))
+    return found, validated, notes
 
 
 def _notes(label_of: Mapping[str, str], drawn: Drawn, waiting: Sequence[str]) -> Iterator[str]:
@@ -97,26 +102,44 @@ def _notes(label_of: Mapping[str, str], drawn: Drawn, waiting: Sequence[str]) ->
         )
 
 
-def _corrected(
-    cell: tuple[str, str],
-    texts: Sequence[TextDocument],
-    label_of: Mapping[str, str],
-    drawn: Drawn,
-    said: Mapping[str, str],
-) -> Row:
-    """Make the columns of one model and occupation."""
-    by_person = np.full(len(texts), _NO_LABEL)
-    for place, text in enumerate(texts):
-        if text.key in drawn.probability and text.key in label_of:
-            by_person[place] = _CLASSES.index(label_of[text.key])
-    labelled = by_person != _NO_LABEL
-    n, n_then = int(labelled.sum()), {(m, o): n for m, o, n in drawn.n_texts}.get(cell)
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """What a person, and the rules or a judge, say of n texts: places in `_CLASSES`, `[n]`; -1 is nothing."""
+
+    by_person: IntArray
+    by_rules: IntArray
+    probability: FloatArray  # [n], with which each was drawn; 0 of those that were not
+
+    @classmethod
+    def of(
+        cls,
+        texts: Sequence[TextDocument],
+        label_of: Mapping[str, str],
+        drawn: Drawn,
+        said: Mapping[str, str],
+    ) -> _Classes:
+        """Look texts up."""
+        class_of = {name: place for place, name in enumerate(_CLASSES)}
+        by_person, by_rules = np.full(len(texts), _NOTHING), np.full(len(texts), _NOTHING)
+        probability = np.zeros(len(texts))
+        for i, text in enumerate(texts):
+            by_person[i] = class_of.get(label_of.get(text.key, ""), _NOTHING)
+            by_rules[i] = class_of.get(said.get(text.key, ""), _NOTHING)
+            probability[i] = drawn.probability.get(text.key, 0.0)
+        return cls(by_person, by_rules, probability)
+
+
+def _corrected(texts: Sequence[TextDocument], found: _Classes, n_then: int | None) -> Row:
+    """Make the columns of one model and occupation; `n_then`: of how many texts labels were drawn."""
+    is_drawn, by_rules = found.probability > 0, found.by_rules
+    by_person = np.where(is_drawn, found.by_person, _NOTHING)
+    labelled = by_person != _NOTHING
+    n = int(labelled.sum())
     if n < FEWEST_LABELS:
         return {"n_labelled": n, "reason": f"{count(n, 'label')}: a corrected share needs {FEWEST_LABELS}"}
     if n_then != len(texts):
         return {"n_labelled": n, "reason": f"labels were drawn of {n_then} texts, now there are {len(texts)}"}
-    by_rules = np.array([_CLASSES.index(said[text.key]) for text in texts])
-    probability = np.array([drawn.probability.get(text.key, 1.0) for text in texts])
+    probability = np.where(is_drawn, found.probability, 1.0)
     strata, n_copies = pooled(by_rules, labelled), Counter(text.unit for text in texts).values()
     independent = len(texts) ** 2 / sum(c * c for c in n_copies)
 
@@ -138,39 +161,29 @@ def _about(classes: IntArray, gender: str) -> FloatArray:
     """Say of each text whether it is of that gender, and whether of any, `[n, 2]`; NaN without a label."""
     is_gender, is_any = classes == _CLASSES.index(gender), (classes > 0) & (classes <= len(GENDERS))
     about = np.stack([is_gender, is_any], axis=1).astype(np.float64)
-    about[classes == _NO_LABEL] = np.nan
+    about[classes == _NOTHING] = np.nan
     return about
 
 
-def _validation(
-    texts: Sequence[TextDocument], label_of: Mapping[str, str], drawn: Drawn, said: Mapping[str, str]
-) -> Iterator[Row]:
+def _validation(model: str, classes: Sequence[str], found: _Classes) -> Iterator[Row]:
     """Make label_validation.csv; shares have weights 1/π, and Wilson's interval of (Σ w)²/Σ w² texts."""
-    for model, of_model in group_by(texts, attrgetter("model")).items():
-        own = [text.key for text in of_model if text.key in said]
-        labelled = {key: label_of[key] for key in own if key in label_of}
-        drawn_ones = [key for key in labelled if key in drawn.probability]
-        for name in _CLASSES if labelled else ():
-            if name == UNCLEAR and name not in said.values():  # only a model says so
+    by_person, by_rules = found.by_person, found.by_rules
+    labelled = (by_person != _NOTHING) & (by_rules != _NOTHING)
+    for place, name in enumerate(classes if labelled.any() else ()):
+        counts = np.bincount(by_person[labelled & (by_rules == place)], minlength=len(_CLASSES)).tolist()
+        row: dict[str, Any] = {"model": model, "gender": name, "reason": None}
+        row |= {f"n_{label}": n for label, n in zip(_CLASSES, counts, strict=True)}
+        for measure, among in (("precision", by_rules), ("recall", by_person)):
+            row |= dict.fromkeys((measure, f"{measure}_low", f"{measure}_high"))
+            if name not in GENDERS:
                 continue
-            counts = Counter(label for key, label in labelled.items() if said[key] == name)
-            row: dict[str, Any] = {"model": model, "gender": name, "reason": None}
-            row |= {f"n_{label}": counts[label] for label in (*GENDERS, NONE, UNCLEAR)}
-            for measure, among in (("precision", said), ("recall", labelled)):
-                keys = [key for key in drawn_ones if among[key] == name in GENDERS]
-                right = np.array([said[key] == labelled[key] for key in keys])
-                weights = np.array([1.0 / drawn.probability[key] for key in keys])
-                row |= _part_right(measure, right, weights)
-                if name in GENDERS and not keys:
-                    row["reason"] = joined([row["reason"], f"no labelled text for {measure}"])
-            yield row
-
-
-def _part_right(measure: str, right: BoolArray, weights: FloatArray) -> Row:
-    """Make the columns of the weighted part of texts that are right, `[n]` each; undefined without a text."""
-    if not right.size:
-        return dict.fromkeys((measure, f"{measure}_low", f"{measure}_high"))
-    part = float(weights @ right / weights.sum())
-    n = weights.sum() ** 2 / np.square(weights).sum()
-    low, high = wilson(min(part * n, n), n) or (0.0, 1.0)
-    return {measure: part, f"{measure}_low": low, f"{measure}_high": high}
+            chosen = labelled & (found.probability > 0) & (among == place)
+            if not chosen.any():
+                row["reason"] = joined([row["reason"], f"no labelled text for {measure}"])
+                continue
+            right, weights = (by_person == by_rules)[chosen], 1.0 / found.probability[chosen]
+            part = float(weights @ right / weights.sum())
+            n = weights.sum() ** 2 / np.square(weights).sum()
+            low, high = wilson(min(part * n, n), n) or (0.0, 1.0)
+            row |= {measure: part, f"{measure}_low": low, f"{measure}_high": high}
+        yield row

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.measures.personas.printing.groups import group_tables
 from biaskit.report.render.cells import in_list
@@ -12,7 +11,7 @@ from biaskit.report.render.document import Document, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.claims import Claim
 from biaskit.tables.quantities import ALL_OCCUPATIONS
-from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, where
+from biaskit.tables.query import Row, Tables, contrast_of, defined, grouped, total, where
 from biaskit.tables.reasons import HOLD_OUT, NOT_ENGLISH, is_reason, parts_of_reason
 from biaskit.tables.schema import SCHEMAS
 
@@ -32,21 +31,18 @@ statistic = {statistic:.2} | p = {p_value:p} | p Holm = {p_adjusted:p} | n = {n_
 
 def personas_document(tables: Tables, analysis: Row, warnings: Sequence[str], claim: Claim) -> Document:
     """Make every headline table that the run has; `claim`: whether titles may name GAS(P)'s tables."""
-    makers: dict[str, Callable[[Sequence[Row]], Iterator[TitledTable]]] = {
-        "association_validation": partial(_validation, claim),
-        "representation": partial(_representation, claim),
-        "label_validation": _accuracy,
-        "word_lists": partial(_words, tables.get("marked_words", ())),
-        "group_lists": partial(group_tables, tables.get("group_words", ())),
-        "srb": _srb,
-        "text_transfer": _transfer,
-        "instruction_words": _instruction_words,
-        "clusters": partial(_clusters, claim),
-        "tests": _tests,
-    }
-    shown: list[TitledTable] = []
-    for name, make in makers.items():
+    shown = [*_validation(claim, tables.get("association_validation", ()))]
+    shown += _representation(claim, tables.get("representation", ()))
+    shown += _accuracy(tables.get("label_validation", ()))
+    shown += _words(tables.get("marked_words", ()), tables.get("word_lists", ()))
+    shown += group_tables(tables.get("group_words", ()), tables.get("group_lists", ()))
+    for name, make in (
+        ("srb", _srb),
+        ("text_transfer", _transfer),
+        ("instruction_words", _instruction_words),
+    ):
         shown += make(tables.get(name, ()))
+    shown += [*_clusters(claim, tables.get("clusters", ())), *_tests(tables.get("tests", ()))]
     return Document(tuple(shown), tuple(warnings), str(analysis["signature"]))
 
 
@@ -97,7 +93,7 @@ def _by_instruction(means: Sequence[Row]) -> Iterator[TitledTable]:
     lines = []
     for rows in grouped(means, "model", "instruction_id").values():
         shares = [row["female_share"] for row in defined(rows, "female_share")]
-        texts, none = (sum(row[name] for row in rows) for name in ("n_texts", "n_unassociated"))
+        texts, none = total(rows, "n_texts"), total(rows, "n_unassociated")
         line = {"women": sum(shares) / len(shares) if shares else None, "occupations": len(shares)}
         lines.append({**rows[0], **line, "texts": texts, "none": none / texts if texts else None})
     title = "Who is represented with each debiasing prompt (0: none): mean % women over occupations"

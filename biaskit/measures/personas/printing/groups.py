@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from biaskit.common.wording import PEOPLE, short
 from biaskit.report.render.cells import in_list
@@ -42,7 +43,7 @@ def group_papers(words: Sequence[Row], lists: Sequence[Row]) -> Iterator[PaperTa
     """Make the same for a manuscript; the caption names the column, since no paper has this table."""
     for printed in group_tables(words, lists):
         heads = [heading.text for heading in printed.header[-1]]
-        rows = tuple(tuple(short(cell, MOST_LETTERS) for cell in row) for row in printed.rows)
+        cells = [tuple(map(partial(short, longest=MOST_LETTERS), row)) for row in printed.rows]
         wide = frozenset({heads.index(FIRST)})
         title = short(printed.title, 200)
-        yield PaperTable("words-of-groups", replace(printed, title=title, rows=rows, wide=wide))
+        yield PaperTable("words-of-groups", replace(printed, title=title, rows=tuple(cells), wide=wide))

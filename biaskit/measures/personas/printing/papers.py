@@ -17,7 +17,17 @@ from biaskit.report.render.cells import number, p_value, percent, signed, span
 from biaskit.report.render.document import Heading, PaperTable, TitledTable
 from biaskit.runs.claims import Claim
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, Tables, contrast_of, distinct, first, grouped, mean_over_prompts, where
+from biaskit.tables.query import (
+    Row,
+    Tables,
+    distinct,
+    first,
+    grouped,
+    mean_over_prompts,
+    of_contrast,
+    total,
+    where,
+)
 
 PER_TABLE = 4  # models side by side in one table; more of them are split into parts
 MOST_WORDS = 150  # words of one cell; a cell cannot go over a page
@@ -82,18 +92,22 @@ def _drafts(tables: Tables, between: Tables, occupation: str | None) -> Iterator
 
 
 def _validation(rows: Sequence[Row]) -> TitledTable:
-    models = distinct(rows, "model")
+    rows_of: dict[str, Sequence[Row]] = {"all models": rows}
+    for model in distinct(rows, "model"):
+        rows_of[model] = where(rows, model=model)
+    if len(rows_of) == 2:
+        del rows_of["all models"]
     body = []
-    for model in ([None] if len(models) > 1 else []) + models:
+    for model, of_model in rows_of.items():
         for gender in distinct(rows, "specified_gender"):
-            texts = [
-                row for row in rows if row["specified_gender"] == gender and model in (None, row["model"])
-            ]
+            texts = where(of_model, specified_gender=gender)
             if texts:
-                kinds = ("n_texts", "n_correct", "n_incorrect", "n_not_captured")
-                n, *counts = (sum(row[kind] for row in texts) for kind in kinds)
-                shares = [f"{100 * count / n:.2f}" if n else _UNDEFINED for count in counts]
-                body.append(("all models" if model is None else model, WHO[gender], str(n), *shares))
+                n = total(texts, "n_texts")
+                shares = []
+                for kind in ("n_correct", "n_incorrect", "n_not_captured"):
+                    counted = total(texts, kind)
+                    shares.append(f"{100 * counted / n:.2f}" if n else _UNDEFINED)
+                body.append((model, WHO[gender], str(n), *shares))
     return TitledTable(
         "Gender found in texts whose prompt names one, in % of the texts",
         _heads("Model", "Gender", "texts", "correct", "incorrect", "not captured"),
@@ -109,7 +123,8 @@ def _captured(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
         return
     columns = {}
     for (model,), of_model in grouped(over_prompts, "model").items():
-        texts, dropped = (sum(row[kind] for row in of_model) for kind in ("n_texts", "n_unassociated"))
+        texts = total(of_model, "n_texts")
+        dropped = total(of_model, "n_unassociated")
         columns[model] = (percent(1 - dropped / texts if texts else None), str(texts), str(len(of_model)))
     heads = ("% captured", "texts", "occupations")
     note = (
@@ -261,18 +276,19 @@ def _shares(over_prompts: Sequence[Row]) -> Iterator[_Draft]:
 
 def _srb_tests(tests: Sequence[Row]) -> Iterator[_Draft]:
     welch = where(tests, quantity="srb", kind="welch")
-    rows = [row for row in welch if contrast_of(row) == "genders"]
+    rows = of_contrast(welch, "genders")
+    body = [(row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows]
     table = TitledTable(
         "Women's SRB against men's for each model, Welch's t-test",
         _heads("Model", *_TEST_HEADS, "n women", "n men"),
-        tuple((row["model"] if "model" in row else row["model_a"], *_test_cells(row)) for row in rows),
+        tuple(body),
         note=f"Difference: women minus men, with its 95 % interval. {_TEST_NOTE} Both sides have the same"
         " occupations: tests.csv has the paired, Wilcoxon and permutation tests. GAS(P) prints only t and p;"
         " SRB depends on the vectors, so t is not comparable between vector models."
         + because(rows, "statistic"),
     )
     yield _Draft("Table 13", "srb-women-men", table)
-    rows = [row for row in welch if contrast_of(row) == "models"]
+    rows = of_contrast(welch, "models")
     body = [(row["model_a"], row["model_b"], WHO[row["gender"]], *_test_cells(row)) for row in rows]
     table = TitledTable(
         "SRB of one model against another for each gender, Welch's t-test",
@@ -290,12 +306,11 @@ _TEST_NOTE = "Unit and n: occupations with a score; g: Hedges' g; p Holm: adjust
 
 
 def _test_cells(row: Row) -> tuple[str, ...]:
-    return (
-        *(signed(row["estimate"]), span(row["ci_low"], row["ci_high"], signed=True)),
-        *(number(row["statistic"], 2), number(row["dof"], 1)),
-        *(p_value(row["p_value"]), p_value(row["p_adjusted"]), signed(row["effect_size"], 2)),
-        *(_count(row["n_a"]), _count(row["n_b"])),
-    )
+    difference = (signed(row["estimate"]), span(row["ci_low"], row["ci_high"], signed=True))
+    statistic = (number(row["statistic"], 2), number(row["dof"], 1))
+    p_values = (p_value(row["p_value"]), p_value(row["p_adjusted"]))
+    sizes = (signed(row["effect_size"], 2), _count(row["n_a"]), _count(row["n_b"]))
+    return (*difference, *statistic, *p_values, *sizes)
 
 
 # --- Figure 5's table: clusters ----------------------------------------------------------------------
@@ -348,19 +363,20 @@ def _side_by_side(
     lead: Sequence[str],
     labels: Mapping[Any, tuple[str, ...]],
     models: Sequence[str],
-    of_model: Sequence[str],
+    of_model: tuple[str, ...],
     cells: Mapping[tuple[Any, str], tuple[str, ...]],
 ) -> tuple[tuple[tuple[Heading, ...], ...], tuple[tuple[str, ...], ...]]:
     """Lay out header and rows of a table with the same columns for each model; `cells` by row and model."""
-    header = (
-        (*(Heading("") for _ in lead), *(Heading(model, len(of_model)) for model in models)),
-        (*map(Heading, lead), *(Heading(text) for _ in models for text in of_model)),
-    )
+    over = [*(Heading("") for _ in lead), *(Heading(model, len(of_model)) for model in models)]
+    heads = map(Heading, (*lead, *(of_model * len(models))))
     nothing = (_UNDEFINED,) * len(of_model)
-    return header, tuple(
-        (*label, *(cell for model in models for cell in cells.get((key, model), nothing)))
-        for key, label in labels.items()
-    )
+    rows = []
+    for key, label in labels.items():
+        line = list(label)
+        for model in models:
+            line += cells.get((key, model), nothing)
+        rows.append(tuple(line))
+    return (tuple(over), tuple(heads)), tuple(rows)
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -75,29 +75,23 @@ def _table(model: str, lists: Sequence[Row], words_of: dict[str, list[Row]]) -> 
             f"{people(gender).capitalize()} against {against}: {strongest}{count(len(words), 'word')}"
             + (f" in {1 + len(other_lists)} lists." if other_lists else chance)
         )
+    origin = ORIGINS[lists[0]["origin"]]
+    title = f"Words that mark {who}, without gendered words and names: {short(model)}, {origin}"
     blank = [Heading("")] * (len(lead) + 3)
-    return TitledTable(
-        f"Words that mark {who}, without gendered words and names: {short(model)},"
-        f" {ORIGINS[lists[0]['origin']]}",
-        (
-            (*blank, Heading("own texts", 2), Heading("others' texts", 2)),
-            tuple(map(Heading, (*lead, "z", "q", "uses", "with it", "of", "with it", "of"))),
-        ),
-        tuple(
-            _cells(row, lists, several=several) for words in words_of.values() for row in words[:MOST_ROWS]
-        ),
-        note=" ".join(notes),
-        n_text=len(lead),
-    )
+    over = (*blank, Heading("own texts", 2), Heading("others' texts", 2))
+    heads = (*lead, "z", "q", "uses", "with it", "of", "with it", "of")
+    rows = []
+    for words in words_of.values():
+        rows += [_cells(row, lists, several=several) for row in words[:MOST_ROWS]]
+    header = (over, tuple(map(Heading, heads)))
+    return TitledTable(title, header, tuple(rows), note=" ".join(notes), n_text=len(lead))
 
 
 def _cells(row: Row, lists: Sequence[Row], *, several: bool) -> tuple[str, ...]:
     of = first(lists, **{name: row[name] for name in _LIST}) or {}
-    return (
-        str(WHO.get(row["gender"], row["gender"])),
-        *([short(row["occupation"])] if several else []),
-        short(row["word"], MOST_LETTERS),
-        *(number(row["z"], 2), p_value(row["q_value"]), str(row["count_target"])),
-        *(str(row["documents_target"]), str(of["n_target"])),
-        *(str(row["documents_unmarked"]), str(of["n_unmarked"])),
-    )
+    who = str(WHO.get(row["gender"], row["gender"]))
+    lead = [who, short(row["occupation"])] if several else [who]
+    score = (number(row["z"], 2), p_value(row["q_value"]), row["count_target"])
+    own = (row["documents_target"], of["n_target"])
+    others = (row["documents_unmarked"], of["n_unmarked"])
+    return (*lead, short(row["word"], MOST_LETTERS), *map(str, (*score, *own, *others)))

@@ -45,8 +45,7 @@ def chance_of(
 
     Formula: F + M stays, F − M becomes Σ ± (the women's list holds the cluster − the men's does); p = (1 +
         number of swaps with |F − M| ≥ the observed one) / (swaps + 1).
-    Arguments: holds `[clusters, models, occupations, 2]`, whether the women's, the men's list holds a word
-        of the cluster.
+    `holds`: `[clusters, models, occupations, 2]`, whether the women's, the men's list holds a word of it.
     Reference: methods/srb#cluster-chance; GAS(P) keeps clusters without a chance level.
     """
     difference = holds[..., 0].astype(np.int64) - holds[..., 1]

@@ -119,12 +119,9 @@ def find_clusters(
 ) -> Clustering:
     """Cluster the marked words, count the occupations of each cluster, and say which clusters are kept.
 
-    Arguments: lists, every model and occupation that has them (a model is held to the keep rule when it
-        has a key here, an empty list included); words `[n]` and matrix `(n, d)`, their vectors of any
-        length above zero, in any order, and more than are needed if that is easier; k instead of the
-        grid; categories, word → category.
+    Arguments: lists: a model is held to the keep rule when it has a key here, an empty list included; matrix
+        `(n, d)`: the vectors of `words`, in any order; k instead of the grid; categories, word → category.
     Returns: clusters numbered by how many lists they occur in (all models, most first), then by words.
-        `female_share` = F / (F + M), 1 where only women's lists hold a word of the cluster.
     Missing or empty input: a word without a row, or whose row is zero or not finite, is named in
         `without_vector` and left out; fewer than 4 words, fewer than `k`, or nothing but equal vectors: no
         clusters, and every model's row has the reason.

@@ -23,6 +23,7 @@ from biaskit.measures.personas.srb.score import (
 )
 from biaskit.measures.personas.study import PersonasStudy, parse_seeds
 from biaskit.measures.personas.texts.documents import ASSOCIATED, NO_TEXTS, SPECIFIED, TextDocuments
+from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.vectors.cache import vectors_of_seeds
 from biaskit.measures.personas.vectors.files import load_pretrained
 from biaskit.measures.personas.vectors.training import (
@@ -34,7 +35,6 @@ from biaskit.measures.personas.vectors.training import (
 )
 from biaskit.measures.personas.words.comparisons import TextComparison
 from biaskit.measures.personas.words.contrasts import MarkedWord
-from biaskit.measures.personas.words.gender_words import is_gender_word
 from biaskit.measures.personas.words.log_odds import LogOdds, is_fixed
 from biaskit.measures.personas.words.run_lists import CALIBRATED, Progress, RunLists, prior_of
 from biaskit.measures.personas.words.shuffles import permuted_counts
@@ -138,14 +138,14 @@ def _scores(
     candidates: dict[str, Sequence[str]] = {}
     targets: dict[str, Sequence[MarkedWord]] = {}
     for origin, gender in product((ASSOCIATED, SPECIFIED), WOMEN_AND_MEN):
-        listed = lists.marked(model, occupation, origin, gender)
-        if listed is None or listed.n_marked is None:
-            why = listed.reason if listed else None
+        marked = lists.marked(model, occupation, origin, gender)
+        if marked is None or marked.n_marked is None:
+            why = marked.reason if marked else None
             return _none(why or f"{NO_TEXTS[origin]} for this occupation")
         if origin == ASSOCIATED:
-            candidates[gender] = listed.listed
+            candidates[gender] = marked.listed
         else:
-            targets[gender] = listed.words
+            targets[gender] = marked.words
     assert vectors is not None
     null: Callable[[], ShuffledZ] | str = NULL_OF_MARKED_LISTS
     if study.vectors != "marked-lists":

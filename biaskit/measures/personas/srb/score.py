@@ -22,6 +22,7 @@ from biaskit.arguments import TEXTS, checked
 from biaskit.common.plain import attributes
 from biaskit.common.wording import PEOPLE, first_words, joined, short
 from biaskit.errors import UsageError
+from biaskit.measures.personas.texts.tokens import mask
 from biaskit.measures.personas.vectors.training import Vectors
 from biaskit.measures.personas.words.contrasts import MarkedWord
 from biaskit.records import WOMEN_AND_MEN
@@ -138,12 +139,10 @@ def srb(
 
 
 def overlap_only(candidates: Collection[str], female: Collection[str], male: Collection[str]) -> float | None:
-    """Compute what remains of the score when words are only equal or different.
+    """Compute what remains of the score when words are only equal or different (methods/srb#srb-matched).
 
-    Formula: (|C ∩ M| − |C ∩ F|) / |C|.
-    Returns: in [−1, 1]; negative = more candidates stand in `female`.
-    Missing or empty input: None without candidates.
-    Reference: methods/srb#srb-matched.
+    Formula: (|C ∩ M| − |C ∩ F|) / |C|, in [−1, 1], negative = more candidates stand in `female`; None
+        without.
     """
     c = set(candidates)
     return (len(c.intersection(male)) - len(c.intersection(female))) / len(c) if c else None
@@ -214,13 +213,11 @@ def srb_scores(
 ) -> dict[str, SrbScore]:
     """Score one occupation, once for each gender that has candidates.
 
-    Arguments: candidates, gender → words marked for it where no gender is in the prompt; targets, female
-        and male → words marked for it where that gender is; vectors, one model per seed with the same
-        words; null, the function that makes z of the specified texts under shuffled labels (called once, and
-        only when there is a score), or the reason why there is none; pronouns, a key of `PRONOUNS`; names,
-        words that leave all lists, the shuffled ones too.
-    Returns: distances, score and matched score as means over the seeds; `srb_seed_sd` the sample SD.
-    Missing or empty input: a list that is empty, or has no word with a vector: no score, with the reason.
+    Arguments: candidates: words marked where no gender is in the prompt; targets: where that gender is;
+        vectors of each seed, with the same words; null makes z of the specified texts under shuffled labels
+        (called once, and only when there is a score), or is the reason why there is none; names leave all
+        lists.
+    Returns: means over the seeds; a list that is empty, or has no word with a vector, gives a reason instead.
     Reference: methods/srb#srb-matched.
     """
     from threadpoolctl import threadpool_limits
@@ -276,7 +273,7 @@ class _Targets:
         drawn = self.null()
         if undefined := int(np.isnan(drawn.z.sum(axis=1)).sum()):
             return f"{undefined} of {len(drawn.z)} shuffles leave a gender without calibration words"
-        allowed = np.array([self.has(word) and word not in self.left_out for word in drawn.words])
+        allowed = mask(drawn.words, lambda word: self.has(word) and word not in self.left_out)
         n_female, n_male = (len(self.z_of[gender]) for gender in WOMEN_AND_MEN)
         female = _top(np.where(drawn.in_female & allowed, drawn.z, -np.inf), n_female)
         male = _top(np.where(drawn.in_male & allowed, -drawn.z, -np.inf), n_male)

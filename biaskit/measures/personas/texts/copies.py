@@ -39,9 +39,8 @@ def shingles_of(text: str) -> Shingles:
 def units(shingles: Sequence[Shingles], prompts: Sequence[Hashable]) -> list[int]:
     """Give each text its unit: the number, in this order, of the first text that it is a copy of.
 
-    Formula: |A ∩ B| ≥ ½ |A ∪ B|, A and B the shingles of a text and of the first of a unit.
-    Arguments: shingles of each text, and the prompt within which its copies are looked for.
-    Returns: a text without words is a unit of its own.
+    Formula: |A ∩ B| ≥ ½ |A ∪ B|, A and B the shingles of a text and of the first of a unit with its prompt. A
+        text without words is a unit of its own.
     Reference: methods/texts#copies; the resemblance of Broder 1997; checked against all pairs.
     """
     from sklearn.preprocessing import MultiLabelBinarizer

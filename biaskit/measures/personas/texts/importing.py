@@ -164,14 +164,9 @@ def _rows(source: TextSource) -> Iterator[dict[str, Any]]:
                 raise CorpusError(f"{what} {shown(label)} {half}")
             accepted.add(label)
         answer = without_thoughts(cells["text"])
-        row: dict[str, Any] = {
-            "key": key_of([ROW_FORMAT, source.digest, number]),
-            "model": cells.get("model", source.label),
-            "occupation": cells.get("occupation", UNNAMED),
-            "template_id": TEMPLATE,
-            "specified_gender": cells.get("gender", "").strip(),
-            "draw": number,
-        }
+        key, model = key_of([ROW_FORMAT, source.digest, number]), cells.get("model", source.label)
+        row: dict[str, Any] = {"key": key, "model": model, "occupation": cells.get("occupation", UNNAMED)}
+        row |= {"template_id": TEMPLATE, "specified_gender": cells.get("gender", "").strip(), "draw": number}
         row |= dict.fromkeys(("seed", "prompt_form", "prompt")) | {"text": answer}
         if answer != cells["text"]:
             row["raw"] = cells["text"]

@@ -1,18 +1,19 @@
-"""Which words are people's names (methods/words#names, "Names").
+"""Which words are people's names, or name a gender by themselves (methods/words#names, #gender-words).
 
-A list alone does not decide: art, hope and stanford are all in it. The default rule looks at how the word is
-written inside a sentence, where a capital means something.
+A list of names alone does not decide: art, hope and stanford are all in it. The default rule looks at how the
+word is written inside a sentence, where a capital means something.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
-from biaskit.corpora.loaders import load_word_list
-from biaskit.measures.personas.texts.tokens import letters
+from biaskit.corpora.loaders import gender_words, load_word_list
+from biaskit.measures.personas.texts.tokens import letters, mask
+from biaskit.stats.arrays import BoolArray
 
 NameRule = Literal["capitalised-list", "released", "keep"]
 
@@ -36,6 +37,16 @@ def listed_names() -> frozenset[str]:
 def institutions_and_places() -> frozenset[str]:
     """Load our list of names that stand more often for an institution or a place."""
     return frozenset(map(letters, load_word_list("corpus:names/not-names.txt")))
+
+
+def is_gender_word(word: str) -> bool:
+    """Say whether a token of either tokenizer, in any case, is on the list: "she's" is read as "shes"."""
+    return letters(word) in gender_words()
+
+
+def says_gender(words: Sequence[str], names: Collection[str]) -> BoolArray:
+    """Say which words numbers "beyond" leave out, `[W]`: gender words, and the `names` of a model's texts."""
+    return mask(words, lambda word: word in names or is_gender_word(word))
 
 
 def names_among(words: Iterable[str], rule: NameRule, evidence: NameEvidence | None = None) -> frozenset[str]:

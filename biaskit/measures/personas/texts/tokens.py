@@ -56,6 +56,11 @@ def letters(token: str) -> str:
     return "".join(_papers(token))
 
 
+def mask(words: Sequence[str], holds: Callable[[str], bool]) -> NDArray[np.bool_]:
+    """Say of which words something holds, `[W]`."""
+    return np.fromiter(map(holds, words), dtype=np.bool_, count=len(words))
+
+
 def _papers(text: str) -> list[str]:
     # One pass over the text, not one per token; of bytes it takes a fraction of a regular expression's time.
     lowered = legible(text).lower()

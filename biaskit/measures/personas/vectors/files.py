@@ -20,12 +20,9 @@ _HEAD = 1 << 16
 def load_pretrained(path: str | Path, wanted: Collection[str]) -> Vectors:
     """Load the vectors of the wanted words from a file in word2vec's or GloVe's format, with gensim.
 
-    Arguments: path of a text or binary file, told apart by content, also as .gz; wanted, the words to keep,
-        spelt as in the file.
-    Returns: the words that the file has, in alphabetical order, with the file's digest; a word whose
-        vector is all zeros has none.
-    Errors: UsageError for a file that is cut, broken or in another format; a pickle is never loaded.
-    Reference: methods/srb#word-vectors.
+    Text and binary files are told apart by content, also as .gz. Gives the words that the file has, in
+    alphabetical order; a vector of zeros is none. Raises `UsageError` for a file that is cut, broken or in
+    another format; a pickle is never loaded. Reference: methods/srb#word-vectors.
     """
     from gensim.models import KeyedVectors
 

@@ -67,12 +67,9 @@ class Vectors:
 
 
 def median_cosine(vectors: Vectors, rng: np.random.Generator) -> float | None:
-    """Compute the median cosine of random pairs of words: near 0 when well trained, near 1 when hardly.
+    """Compute the median cosine of 10,000 pairs of words: near 0 when well trained, near 1 when hardly.
 
-    Arguments: vectors; rng of 10,000 pairs, drawn with replacement, every word as likely.
-    Returns: in [−1, 1]; above `NEARLY_UNTRAINED` the caller warns.
-    Missing or empty input: None with fewer than two words.
-    Reference: methods/srb#word-vectors (0.72 after 5 epochs on 1,350 texts).
+    None with fewer than two words. Reference: methods/srb#word-vectors (0.72 after 5 epochs on 1,350 texts).
     """
     n = len(vectors)
     if n < 2:
@@ -95,10 +92,9 @@ def settings(epochs: int = FEWEST_EPOCHS) -> dict[str, int]:
 def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: int = 1) -> Vectors:
     """Train word2vec: CBOW, 100 dimensions, window 5, every word, 5 negative samples, else gensim's defaults.
 
-    Arguments: sentences that can be gone through again, none longer than `LONGEST_SENTENCE`; workers, threads
-        of gensim: more than one is not repeatable.
-    Returns: vectors of all words, in alphabetical order; without words, none.
-    Reference: methods/srb#word-vectors; gensim does the arithmetic.
+    `sentences` can be gone through again, none longer than `LONGEST_SENTENCE`; more than one of gensim's
+    threads (`workers`) is not repeatable. Words come in alphabetical order. Reference:
+    methods/srb#word-vectors.
     """
     if next(iter(sentences), None) is None:
         return Vectors({}, np.empty((0, VECTOR_SIZE), dtype=np.float32))
@@ -118,11 +114,9 @@ def train(sentences: Iterable[list[str]], *, seed: int, epochs: int, workers: in
 
 
 def train_on_lists(lists: Sequence[Sequence[str]]) -> Vectors:
-    """Train on lists of marked words, one sentence each, as released: seed 1, 5 epochs, three workers.
+    """Train on lists of marked words, one sentence each, as released: not repeatable, nearly untrained.
 
-    Arguments: lists, for each model and occupation specified women, associated women, specified men,
-        associated men, words by z descending. Not repeatable, and nearly untrained
-        (methods/srb#word-vectors).
+    For each model and occupation: specified women, associated women, specified men, associated men.
     """
     return train([list(words) for words in lists if words], seed=1, workers=3, epochs=FEWEST_EPOCHS)
 

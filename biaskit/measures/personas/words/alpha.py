@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from biaskit.common.plain import attributes
-from biaskit.measures.personas.words.gender_words import says_gender
+from biaskit.measures.personas.texts.names import says_gender
+from biaskit.measures.personas.texts.tokens import mask
 from biaskit.measures.personas.words.log_odds import (
     SPEAKER_WORDS,
     THRESHOLD,
@@ -100,7 +101,7 @@ def pairs_of(
         totals = [of_gender[:, :1].sum(axis=0) for of_gender in halves]
         here = np.flatnonzero(totals[0] + totals[1])
         words_here = tuple(words[i] for i in here)
-        is_name = np.array([word in names for word in words_here], dtype=np.bool_)
+        is_name = mask(words_here, names.__contains__)
         is_content = ~says_gender(words_here, names)
         of_first, of_second = (total[:, here].astype(np.float64) for total in totals)
         in_halves = halves[0][..., here], halves[1][..., here]
@@ -134,7 +135,7 @@ class AtAlpha:
         odds = LogOdds(pair.is_fixed, pair.english, "calibrated", prior)
         blend = odds.regularise(*pair.counts, pair.counts[0] + pair.counts[1]).prior
         common = calibration_words(blend, pair.counts, pair.is_fixed)[0]
-        is_speaker = np.array([word in SPEAKER_WORDS for word in pair.words], dtype=np.bool_)
+        is_speaker = mask(pair.words, SPEAKER_WORDS.__contains__)
         return cls(pair, prior, common, common & ~is_speaker)
 
     def undefined(self) -> str | None:

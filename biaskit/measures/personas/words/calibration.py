@@ -121,10 +121,8 @@ def calibrate(
         halvings of the documents within gender and stratum and over the ordered pairs. Recommended is the
         alpha of the largest stability (ties: nearest 0.15, then the smaller) if the lower end of its interval
         lies above what shuffled genders give, and that of its difference to 0.15 above 0.
-    Arguments: counts `[n, W]`; labels `[n]`, genders; strata `[n]`, prompts; words `[W]` in alphabetical
-        order; english `[W]`, counts of these words in general English; names, those of the words that are
-        names; seed of the study; prior, of which rounding and scale are used.
-    Returns: the lists at every step, and the recommended prior.
+    Arguments: counts `[n, W]`, words in alphabetical order; labels are genders, strata prompts; of the prior
+        rounding and scale are used.
     Missing or empty input: no C where a criterion word is marked at 0.01, where women or men have no
         texts or no calibration word. A half in which r is undefined has no list; an alpha with less than half
         of its halvings left has no stability. Always with the reason.

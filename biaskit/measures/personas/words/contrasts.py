@@ -14,7 +14,7 @@ import numpy as np
 
 from biaskit.common.plain import attributes, group_by
 from biaskit.common.wording import joined
-from biaskit.measures.personas.words.gender_words import is_gender_word
+from biaskit.measures.personas.texts.names import is_gender_word
 from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, sum_of
 from biaskit.measures.personas.words.log_odds import THRESHOLD, LogOdds, Prior, is_fixed
 from biaskit.measures.personas.words.shuffles import MOST_SHUFFLES, permuted_counts, why_unequal

@@ -20,9 +20,9 @@ from biaskit.errors import StudyError, nearest
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
-from biaskit.measures.personas.texts.tokens import letters
+from biaskit.measures.personas.texts.names import says_gender
+from biaskit.measures.personas.texts.tokens import letters, mask
 from biaskit.measures.personas.words.contrasts import WordList, contrast_lists
-from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.labelled_texts import Contrast, LabelledTexts, Labels, labelled_texts
 from biaskit.measures.personas.words.log_odds import METHODS, counts_in
 from biaskit.measures.personas.words.run_lists import Progress, length_notes, names_of, prior_of
@@ -74,7 +74,7 @@ def make_group_lists(
     for done, model in enumerate(documents.models):
         progress(done, len(documents.models))
         left_out = says_gender(documents.tokens.words, names[model])
-        left_out |= np.array([letters(word) in own_words for word in documents.tokens.words], dtype=np.bool_)
+        left_out |= mask(documents.tokens.words, lambda word: letters(word) in own_words)
         lists += _of_model(documents, study, english, model, groups, unmarked, left_out)
     progress(len(documents.models), len(documents.models))
     return GroupLists(column, tuple(lists), names, own_words)

@@ -10,8 +10,8 @@ from biaskit.common.plain import attributes, group_by
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.copies import distinct
 from biaskit.measures.personas.texts.documents import TextDocument, TextDocuments
+from biaskit.measures.personas.texts.names import says_gender
 from biaskit.measures.personas.words.contrasts import WordList
-from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.lists import word_lists
 from biaskit.measures.personas.words.log_odds import counts_in
 from biaskit.measures.personas.words.run_lists import BEYOND, chosen, is_pronoun, names_of

@@ -93,6 +93,7 @@ def labelled_texts(
     )  # [k, documents]
     totals = (counts_here.T @ members.T).T
     documents = ((counts_here > 0).astype(np.float64).T @ members.T).T
+    english_here = np.asarray(english, dtype=np.float64)[columns]
     strata_here, words_here = tuple(strata[i] for i in rows), tuple(words[i] for i in columns.tolist())
     return LabelledTexts(
         groups,
@@ -100,7 +101,7 @@ def labelled_texts(
         labels_here,
         strata_here,
         words_here,
-        np.asarray(english, dtype=np.float64)[columns],
+        english_here,
         elsewhere=outside,
         totals=totals,
         documents=documents,

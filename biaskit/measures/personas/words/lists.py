@@ -48,11 +48,10 @@ def word_lists(
     counts, calibration words and q-values of its own; its z is the sum, of both methods; a pair in which
     the word does not occur adds 0. The null shuffles the genders of the documents within their strata,
     one set of shuffles for all genders and methods of a contrast.
-    Arguments: counts `[documents, W]` of the compared texts in an order that does not depend on how they
-        are stored; words `[W]` in alphabetical order; genders, strata `[documents]`; english `[W]`; seed of
-        the study; row_key (model, occupation, origin); elsewhere: counts `[W]` per gender of texts that
-        enter the topic prior and are not compared (a prior over all occupations); left_out `[W]`, the words
-        that numbers "beyond" leave out: gender words and names, by default none.
+    Arguments: counts `[documents, W]` in an order that does not depend on how texts are stored, words in
+        alphabetical order; row_key (model, occupation, origin), with the seed, of the shuffles; elsewhere:
+        counts `[W]` per gender of texts that enter the topic prior and are not compared; left_out `[W]`, the
+        words that numbers "beyond" leave out: gender words and names, by default none.
     Returns: one list per gender, `against` and method, in this order.
     Missing or empty input: a gender without texts, a group without calibration words or fewer than two
         words: `n_marked` None with the reason; shuffles that are undefined are left out and counted, and if
@@ -82,11 +81,9 @@ def overlap(
 ) -> list[tuple[str, str, Place]]:
     """Find the place of each word of a gender's two lists (GAS(P) Table 15): (gender, word, place).
 
-    See methods/words#list-comparisons, word_overlap.csv. A word is in both lists, associated with the
-    gender and specified for the other, only specified, or only associated. Names and pronouns included.
-    Arguments: gender (female, male) → words of its calibrated list in their order.
-    Returns: per gender the associated words in their order, then those only specified in theirs.
-    Missing or empty input: a gender that lacks one of its lists has no rows.
+    A word is in both lists, associated with the gender and specified for the other, only specified, or only
+    associated; names and pronouns included (methods/words#list-comparisons). Per gender the associated words
+    come in their order, then those only specified in theirs; a gender that lacks a list has no rows.
     """
     places: list[tuple[str, str, Place]] = []
     for gender in WOMEN_AND_MEN:

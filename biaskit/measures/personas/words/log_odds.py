@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from biaskit.errors import StudyError, UsageError, nearest
+from biaskit.measures.personas.texts.tokens import mask
 from biaskit.stats.arrays import BoolArray, FloatArray
 
 Method = Literal["calibrated", "marked-personas"]
@@ -92,9 +93,9 @@ def z_scores(
         counts of these words in general English, 0 where absent; topic `[W]` or `[..., W]`, by default
         target + unmarked, never less than it.
     Returns: z `[..., W]`; positive = marked for the target. Exactly negative when the groups are swapped.
-    Missing or empty input: NaN along a row where r is undefined (no calibration word in a group) or
-        with fewer than two words; 0 for a word without topic counts, which influences nothing. A word that
-        occurs in neither group has a z but is never marked.
+    Missing or empty input: NaN along a row where r is undefined (no calibration word in a group) or with
+        fewer than two words; 0 for a word without topic counts. A word of neither group has a z but is never
+        marked.
     Reference: methods/words#marked-words; GAS(P) Algorithms 2 to 4, with n_G in the first denominator,
         where they print n_U (Monroe et al. 2008). Checked against a plain loop.
     """
@@ -240,13 +241,11 @@ def _scaled(topic: FloatArray, english: FloatArray, prior: Prior) -> FloatArray:
 
 
 def topic_share(topic: ArrayLike, english: ArrayLike, prior: Prior = DEFAULT_PRIOR) -> float | None:
-    """Compute the share of the hybrid prior's mass that comes from the topic counts, before any rounding.
+    """Compute the part of the hybrid prior's mass that topic counts `[W]` bring, before any rounding.
 
-    Formula: alpha · Σ topic / (alpha · Σ topic + (1 − alpha) · Σ English), sums over the topic vocabulary.
-    Arguments: topic, english `[W]`; prior.
-    Returns: a fraction; with `scale = rates` it is alpha wherever both sums are positive.
-    Missing or empty input: None where the prior has no mass.
-    Reference: methods/words#prior-scale.
+    Formula: alpha · Σ topic / (alpha · Σ topic + (1 − alpha) · Σ English), sums over the topic vocabulary:
+        with `scale = rates` alpha wherever both sums are positive (methods/words#prior-scale). None without
+        mass.
     """
     counts = np.asarray(topic, dtype=np.float64)
     from_topic = prior.alpha * float(counts.sum())
@@ -262,8 +261,7 @@ def counts_in(english: Mapping[str, int], words: Sequence[str]) -> FloatArray:
 
 def is_fixed(words: Sequence[str]) -> BoolArray:
     """Say which words are on the fixed calibration list, `[W]`."""
-    listed = frozenset(FIXED_CALIBRATION_WORDS)
-    return np.array([word in listed for word in words], dtype=np.bool_)
+    return mask(words, frozenset(FIXED_CALIBRATION_WORDS).__contains__)
 
 
 def calibration_words(
@@ -271,10 +269,9 @@ def calibration_words(
 ) -> BoolArray:
     """Say which words are W: the fixed list, and those among the 20 most frequent in each of the counts.
 
-    Arguments: prior and counts of both groups `[R or 1, W]`, in alphabetical order of the words; fixed `[W]`.
-    Returns: `[R or 1, W]`. At equal counts the alphabetically later word is the more frequent; a word that
-        does not occur is never frequent, and one without prior is not of W.
-    Reference: methods/words#calibration-words; the list and the 20 are the release's.
+    Prior and counts are `[R or 1, W]` in alphabetical order of the words, and so is the answer. At equal
+    counts the later word is the more frequent; a word that does not occur is never frequent, and one without
+    prior is not of W (methods/words#calibration-words; the list and the 20 are the release's).
     """
     frequent = _most_frequent(prior) & _most_frequent(groups[0]) & _most_frequent(groups[1])
     mask: BoolArray = (frequent | fixed) & (prior > 0)

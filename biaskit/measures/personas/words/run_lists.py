@@ -13,11 +13,10 @@ from biaskit.common.plain import attributes, group_by
 from biaskit.measures.personas.srb.score import PRONOUNS
 from biaskit.measures.personas.study import PersonasStudy
 from biaskit.measures.personas.texts.documents import ASSOCIATED, SPECIFIED, TextDocument, TextDocuments
-from biaskit.measures.personas.texts.names import names_among
+from biaskit.measures.personas.texts.names import names_among, says_gender
 from biaskit.measures.personas.texts.tokens import letters
 from biaskit.measures.personas.words.comparisons import TextComparison, text_comparisons
 from biaskit.measures.personas.words.contrasts import WordList
-from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.lists import overlap, word_lists
 from biaskit.measures.personas.words.log_odds import METHODS, Prior, counts_in, topic_share
 from biaskit.records import WOMEN_AND_MEN

@@ -34,11 +34,9 @@ def permuted_counts(
 ) -> Iterator[tuple[FloatArray, ...]]:
     """Count words by label with the labels of the documents shuffled within strata, n times.
 
-    Arguments: counts `[documents, W]`; labels `[documents]`, each one of `groups`; strata `[documents]`
-        (a prompt); rng; n. The shuffles depend on the order of the documents, not on W.
-    Returns: blocks of b shuffles, in order: per group one `[b, W]` of doubles. Blocks are small enough to
-        stay in the cache and b sums to n.
-    Reference: methods/words#word-list-null, the document-permutation null.
+    `counts` are `[documents, W]`; the shuffles depend on the order of the documents, not on W. Yields blocks
+    of b shuffles, small enough to stay in the cache: per group one `[b, W]` of doubles
+    (methods/words#word-list-null).
     """
     from scipy.sparse import csr_matrix
 

@@ -49,9 +49,7 @@ def chance_corrected(marked: BoolArray) -> FloatArray:
     Formula: Φ = 1 − (1/D Σ_w s_w²) / (k̄/D · (1 − k̄/D)), s_w² the sample variance of "w is marked" over the
         two lists (1/2 where one of them marks w, else 0), k̄ their mean length.
     Arguments: marked `[2, H, D]`: two lists of D words each, H times.
-    Returns: `[H]`, in [−1, 1]; 1 = the same words, 0 = what two lists of these lengths share by chance if all
-        words are equally likely.
-    Missing or empty input: 0 where both lists are empty, or hold every word: they say nothing.
+    Returns: `[H]`, in [−1, 1]; 1 = the same words, 0 = chance, and where both are empty or hold every word.
     Reference: methods/words#calibration-alpha; Nogueira, Sechidis and Brown 2018, for two lists. Checked
         against a plain loop.
     """

@@ -23,8 +23,8 @@ from biaskit.measures.personas.texts.documents import (
     TextDocument,
     TextDocuments,
 )
+from biaskit.measures.personas.texts.names import says_gender
 from biaskit.measures.personas.words.comparisons import TextComparison
-from biaskit.measures.personas.words.gender_words import says_gender
 from biaskit.measures.personas.words.run_lists import Progress, RunLists
 from biaskit.measures.personas.words.shuffles import why_unequal
 from biaskit.records import WOMEN_AND_MEN

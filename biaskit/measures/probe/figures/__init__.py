@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.measures.probe.figures.debiasing import debiasing
-from biaskit.measures.probe.figures.groups import every_model, groups, variance
+from biaskit.measures.probe.figures.groups import groups, variance
 from biaskit.measures.probe.figures.jobs import jobs, labour
 from biaskit.measures.probe.figures.outcomes import outcomes
 from biaskit.report.figures import FigureKind
-from biaskit.report.figures.differences import models
+from biaskit.report.figures.differences import are_many, models
+from biaskit.report.figures.drawing import Figure
+from biaskit.report.figures.model_rows import MOST_MODELS, Answers, side_by_side
+from biaskit.report.figures.view import View, all_marks
 from biaskit.report.questions import QuestionId
 
 
@@ -22,3 +25,10 @@ def figures() -> Mapping[QuestionId, Sequence[FigureKind]]:
         "help": (debiasing,),
         "sure": (variance,),
     }
+
+
+def every_model(view: View) -> Iterator[Figure]:
+    """Draw a row for each model where they are too many for a forest, if the first figure left some out."""
+    if are_many(view) and len(all_marks(view.content)) > MOST_MODELS:
+        name = f"{view.prefix}models"
+        yield from side_by_side(view.content, name, Answers.of(view), {}, most=len(view.models))

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.common.wording import percent
 from biaskit.measurement import words
-from biaskit.report.figures.differences import are_many
 from biaskit.report.figures.drawing import Figure
-from biaskit.report.figures.model_rows import MOST_MODELS, Answers, side_by_side
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, number, shares
 from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
-from biaskit.report.figures.view import View, all_marks, spread
+from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
 from biaskit.tables.query import Row, distinct, first, grouped, where
@@ -39,7 +37,7 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     said = {"people": people(left), "weak": percent(WEAK), "estimators": estimators_of(rows), "thin": ""}
     if any(row["share_low"] is not None for row in rows):
         said["thin"] = CAPTIONS["thin"]
-    templates = spread([row["n_templates"] for row in rows])
+    templates = spread(rows, "n_templates")
     caption = CAPTIONS["groups"].format(jobs=_n_jobs(rows), templates=templates, **said)
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     return Plot(bands, caption, legend)
@@ -76,8 +74,8 @@ def _shares(view: View, rows: Sequence[Row], models: Sequence[str], genders: Seq
         parts = [(row_of[gender]["share"], *look_of(gender, genders)) for gender in genders]
         interval = number(row["ci_low"]), number(row["ci_high"])
         bounds = None if row["share_low"] is None else (row["share_low"], row["share_high"])
-        single = [number(job[f"{genders[0]}_share"]) for job in of_jobs]
-        bars.append(Bar(parts, pale=little, interval=interval, bounds=bounds, behind=single))
+        behind = [number(job[f"{genders[0]}_share"]) for job in of_jobs]
+        bars.append(Bar(parts, pale=little, interval=interval, bounds=bounds, behind=behind))
         coverage = "–" if row["coverage"] is None else f"{row['coverage']:.2g}"
         beside.append(f"[{coverage}]" if little else coverage)
     title = asked(rows[0]["bias_type"]) if rows else ""
@@ -117,11 +115,13 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             row = first(rows, bias_type=bias_type, model=model, job_group=group)
             parts = [number(row[column] if row else None) for column, *_ in _SOURCES]
             total = sum(parts)
-            shown = f"{total**0.5:.2f}".removeprefix("0") if total > 0 else "–"
-            deviations.append("0" if total == 0 else shown)
-            looks = zip(parts, _SOURCES, HATCHES, strict=False)
-            pieces = [(p / total, colour, hatch) for p, (*_, colour), hatch in looks] if total > 0 else []
-            bars.append(Bar(pieces) if pieces else None)
+            if total > 0:
+                deviations.append(f"{total**0.5:.2f}".removeprefix("0"))
+                looks = zip(parts, _SOURCES, HATCHES, strict=False)
+                bars.append(Bar([(part / total, colour, hatch) for part, (*_, colour), hatch in looks]))
+            else:
+                deviations.append("0" if total == 0 else "–")
+                bars.append(None)
         axis = shares("part of the variance")
         panels.append(Panel(names, axis, (), bars, asked(bias_type), deviations, "SD", pitch=0.24))
     measured = view.plain("probe_groups")
@@ -129,13 +129,3 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     caption = CAPTIONS["variance"].format(_n_jobs(measured), templates)
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
     return Plot([Band(panels)], caption, legend)
-
-
-# --- a row for each of many models --------------------------------------------------------------------
-
-
-def every_model(view: View) -> Iterator[Figure]:
-    """Draw all models where they are too many for a forest, if the first figure left some out."""
-    if are_many(view) and len(all_marks(view.content)) > MOST_MODELS:
-        name = f"{view.prefix}models"
-        yield from side_by_side(view.content, name, Answers.of(view), {}, most=len(view.models))

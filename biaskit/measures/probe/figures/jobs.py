@@ -12,7 +12,7 @@ from biaskit.report.figures.labour import LEGEND, PER_FIGURE, Lines, spots_of, s
 from biaskit.report.figures.plot import Band, Dots, Panel, Plot, shares
 from biaskit.report.figures.style import asked, people
 from biaskit.report.figures.view import View, all_marks, portions, spread
-from biaskit.tables.query import Row, contrast_of, defined, distinct, first, in_main_setting, where
+from biaskit.tables.query import Row, defined, distinct, first, in_main_setting, of_contrast, where
 
 
 def jobs(view: View) -> Iterator[Figure]:
@@ -33,7 +33,7 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             points = items.of_jobs(view, where(rows, bias_type=bias_type, model=model))
             dots.append(Dots(view.marks[model], [points.get(job) for job in order]))
         panels.append(Panel([*order], axis, dots, title=asked(bias_type)))
-    templates, sorting = spread([row["n_templates"] for row in rows]), items.sorting(order)
+    templates, sorting = spread(rows, "n_templates"), items.sorting(order)
     caption = CAPTIONS["jobs"].format(len(order), templates, sorting, estimators_of(rows), view.weak)
     return Plot([Band(panels)], caption, [*view.entries(models), *items.references(view, order)])
 
@@ -73,7 +73,7 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
 def _fitted(view: View, model: str, bias_type: str, xs: Sequence[float]) -> Lines:
     """Make the line of the tests over the items' labour shares; none if the run has no such test."""
     rows = where(view.rows("tests"), model_a=model, bias_type=bias_type, instruction_a="0", group_a="")
-    rows = [row for row in in_main_setting(rows) if contrast_of(row) == "labour"]
+    rows = of_contrast(in_main_setting(rows), "labour")
     level, slope = (first(defined(rows, "estimate"), kind=kind) for kind in ("level", "slope"))
     if level is None or slope is None or len({*xs}) < 2:
         return []

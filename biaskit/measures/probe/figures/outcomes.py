@@ -54,7 +54,7 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
         Panel([*of_kind], axis, (), [*of_kind.values()], asked(bias_type), pitch=0.26)
         for bias_type, of_kind in bars.items()
     ]
-    answers = spread([row["n_answers"] for row in rows if row["job_group"] != EVERY_GROUP] or [None])
+    answers = spread([row for row in rows if row["job_group"] != EVERY_GROUP], "n_answers")
     caption = CAPTIONS["outcomes"].format(answers)
     legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
     return Plot([Band(panels)], caption, legend)

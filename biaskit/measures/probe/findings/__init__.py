@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, percent, short
 from biaskit.measurement import words
-from biaskit.measures.probe.findings.answers import answers
+from biaskit.measures.probe.findings.answers import answers, labour, slopes
 from biaskit.measures.probe.findings.coverage import coverage
 from biaskit.measures.probe.findings.instructions import instructions
-from biaskit.measures.probe.findings.labour import labour, slopes
 from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.limits import FEW_ITEMS, LIMITS, used_formats
 from biaskit.report.findings.sentence import Sentence

@@ -14,7 +14,7 @@ from biaskit.report.findings.groups import SPLIT, are_fields, one_group
 from biaskit.report.findings.sentence import Foreign, Piece, opening, who
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK, Coverage, coverage_of, is_under
-from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, where
+from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, total, where
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def measured(block: ProbeBlock, model: str, rows: Sequence[Row | None] = (), *ex
     """Say what was measured: estimator, prompt form, n, model; then what the `rows` of a sentence rest on."""
     shares = block.rows_of(model)
     templates = [row["n_templates"] for row in shares if row["n_templates"] is not None]
-    jobs = count(sum(row["n_jobs"] or 0 for row in shares), "job")
+    jobs = count(total(shares, "n_jobs"), "job")
     plural = "" if set(templates) == {1} else "s"
     size = f"{number_range(templates)} template{plural} × {jobs}" if templates else ""
     notes = [*extra, *noted([*rows, *shares])]

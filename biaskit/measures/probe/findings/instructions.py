@@ -95,9 +95,9 @@ def _largest(block: ProbeBlock, model: str, name: str, row: Row, *, of_gap: bool
         "cause": Foreign(row["instruction_a"], before, after) if placed else before,
         "who": who(block.gender),
         "jobs": one_group(block.part, row["group_a"]),
-        "groups": two_groups(block.part, row["group_a"], row["group_b"]),
         "moves": "changes",
     }
+    pieces["groups"] = two_groups(block.part, row["group_a"], row["group_b"])
     texts = {str(asked.get("id")): asked.get("text") for asked in block.part.instructions}
     words = short(texts.get(str(row["instruction_a"])) or "")
     notes = [f"debiasing prompt {row['instruction_a']}: “{words}”"] if words else []

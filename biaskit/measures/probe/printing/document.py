@@ -11,7 +11,8 @@ from biaskit.common.wording import count, people, percent, percent_range
 from biaskit.measurement import words
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.next_tokens import line_of_the_rest
-from biaskit.report.render.document import Document, Heading, TitledTable
+from biaskit.report.render.cells import UNDEFINED
+from biaskit.report.render.document import Document, Heading, TitledTable, listed_table
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 
@@ -98,16 +99,13 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
     # Few jobs or templates make wide intervals.
     n, jobs, templates = (_most(rows, name) for name in ("n_answers", "n_jobs", "n_templates"))
     who = f", {model}" if several else ""
-    return TitledTable(
-        title=f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the sampled texts [95 %]",
-        header=((Heading("The answer"), *(Heading(f"{name} jobs") for name in columns)),),
-        rows=tuple(lines),
-        note=SAYS["answers"].format(n, count(jobs, "job"), count(templates, "template")),
-    )
+    note = SAYS["answers"].format(n, count(jobs, "job"), count(templates, "template"))
+    title = f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the sampled texts [95 %]"
+    return listed_table(title, ["The answer", *(f"{name} jobs" for name in columns)], lines, note=note)
 
 
-def _most(rows: Sequence[Row], column: str) -> int:
-    return max((row[column] or 0 for row in rows), default=0)
+def _most(rows: Sequence[Row], name: str) -> int:
+    return max((row[name] or 0 for row in rows), default=0)
 
 
 def share_of(row: Row | None) -> str:
@@ -286,7 +284,7 @@ def _between(*columns: str) -> Show:
 def _coverage(rows: Sequence[Row | None]) -> str:
     value = next((row["coverage"] for row in rows if row is not None), None)
     if value is None:
-        return "–"
+        return UNDEFINED
     return f"{value:.3f}" if value < 0.0995 else f"{value:.2f}"
 
 

@@ -130,7 +130,8 @@ def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -
 def _counts(rows: Sequence[Row]) -> str:
     templates = []
     for (bias_type,), of_type in grouped(rows, "bias_type").items():
-        templates.append(count(max(row["n_templates"] or 0 for row in of_type), f"{bias_type} template"))
+        n = max(row["n_templates"] or 0 for row in of_type)
+        templates.append(count(n, f"{bias_type} template"))
     n_jobs = {row["job_group"]: row["n_jobs"] for row in defined(rows, "n_jobs")}
     jobs = [count(n, f"{group} job") for group, n in n_jobs.items()]
     return f"{' and '.join(templates)}, {' and '.join(jobs)}"
