@@ -42,8 +42,6 @@ ALL = "all"
 """The language, or the stereotype, of a row over all of them."""
 OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
 ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told from other preferences"
-Sentences = Sequence[Mapping[str, Any]]
-"""The expressions of a stored row."""
 
 
 def tables(
@@ -170,8 +168,8 @@ def _filled(table: str, rows: Sequence[Row]) -> list[Row]:
     return [{**nothing, **row} for row in rows]
 
 
-def score_of(pair: SentencePair, said: Sentences | None) -> Row:
-    """Compare the sentences of one pair; without an answer a row without numbers, and the reason."""
+def score_of(pair: SentencePair, said: Sequence[Mapping[str, Any]] | None) -> Row:
+    """Compare the sentences of one pair, as a row holds them; without an answer a row with the reason."""
     from scipy.special import expit, softmax
 
     row: Row = {name: getattr(pair, name) for name in ("language", "stereotype", "item", "direction")}

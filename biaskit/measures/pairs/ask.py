@@ -11,7 +11,7 @@ from biaskit.measures.pairs.design import FORM, PairsDesign
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
-from biaskit.records import PromptForm, Scored, ScoreRequest, SentencePair
+from biaskit.records import PromptForm, Scored, ScoreRequest
 from biaskit.runs.score_rows import fault as fault
 from biaskit.runs.score_rows import row_of
 from biaskit.runs.score_work import ScoreWork, as_asked, score_models
@@ -38,23 +38,22 @@ class PairWork(ScoreWork[None]):
         self._pairs = [design.pairs[place] for place in session.shard.places(len(design.pairs))]
         self._place_of: dict[str, int] = {}
 
-    def _pair(self, key: str) -> SentencePair:
+    def _place(self, key: str) -> int:
         if not self._place_of:
             self._place_of = {request.key: place for place, request in enumerate(self.requests)}
-        return self._pairs[self._place_of[key]]
+        return self._place_of[key]
 
     def named(self, key: str) -> str:
         """Name the pair of a request."""
-        pair = self._pair(key)
+        pair = self._pairs[self._place(key)]
         return f"pair {pair.item!r} {pair.language}".strip()
 
     def row(self, answer: Scored) -> Json:
         """Make the row of pairs.jsonl for an answer."""
-        pair, [request] = self._pair(answer.key), [self.requests[self._place_of[answer.key]]]
-        scope = {name: getattr(pair, name) for name in _SCOPE}
-        return row_of(
-            answer, {"model": self.label, **scope, "prompt_form": FORM}, request.prompt, self.estimator
-        )
+        place = self._place(answer.key)
+        of_pair = {name: getattr(self._pairs[place], name) for name in _SCOPE}
+        scope = {"model": self.label, **of_pair, "prompt_form": FORM}
+        return row_of(answer, scope, self.requests[place].prompt, self.estimator)
 
 
 def open_model(

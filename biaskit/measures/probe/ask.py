@@ -35,11 +35,10 @@ def open_model(
 ) -> ContinuationScorer:
     """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
     study = design.study
+    longest = max(len(e.text) for group in design.expressions.values() for e in group)
     scoring = how.pop("scoring", None) or ScoringOptions(
-        study.estimator,
-        study.k,
-        study.samples,
-        longest=max(len(e.text) for group in design.expressions.values() for e in group),
+        *(study.estimator, study.k, study.samples),
+        longest=longest,
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
