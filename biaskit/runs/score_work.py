@@ -112,15 +112,15 @@ def score_models(
         resolved=lambda: design.describe() if resolved is None else resolved,
     )
     forms = forms_of(scorers)
-    ask_models(
-        session,
-        study,
-        {label: scorers[label] for label in forms},
-        stored,
-        lambda label: work_of(scorers[label], forms[label]),
-        lambda label: entry_of_scorer(session, scorers[label], forms[label]),
-        design.sign,
-    )
+
+    def work(label: str) -> ScoreWork[V]:
+        return work_of(scorers[label], forms[label])
+
+    def entry(label: str) -> dict[str, Any]:
+        return entry_of_scorer(session, scorers[label], forms[label])
+
+    models = {label: scorers[label] for label in forms}
+    ask_models(session, study, models, stored, work, entry, design.sign)
     return session.outcome
 
 
