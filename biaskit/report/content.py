@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from biaskit.measurement import FOLDERS, Measurement, folders, measurement
 from biaskit.report.questions import QuestionId
 from biaskit.runs.collection import Model, Part, rule_of
 from biaskit.stats.verdict import with_verdicts
-from biaskit.tables.query import Row, Tables
+from biaskit.tables.query import Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +143,6 @@ class Content:
         return replace(self, parts=tuple(parts), between=judged[-1])
 
 
-def kind_of(part: Part) -> Measurement:
-    """Find the folder that speaks of a part: that whose published table it has, else its engine's."""
-    for folder in folders():
-        if folder.published[0] in part.tables:
-            return folder
-    return measurement(part.engine)
-
-
 def parts_of(parts: Sequence[Part], name: str) -> list[Part]:
-    """List the parts that a folder speaks of."""
-    return [part for part in parts if kind_of(part).name == name]
-
-
-def folder_of(row: Row) -> str:
-    """Name the folder of a row of tests.csv: pairs of sentences by the bias type, others by the engine."""
-    return str(row["bias_type"] if row["bias_type"] in FOLDERS else row["engine"])
+    """List the parts of a kind."""
+    return [part for part in parts if part.engine == name]

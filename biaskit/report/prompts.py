@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from biaskit.report.content import PromptShown, kind_of
+from biaskit.measurement import measurement
+from biaskit.report.content import PromptShown
 from biaskit.runs.collection import Part
 from biaskit.tables.query import Row
 
@@ -26,7 +27,7 @@ class PromptKinds:
 
     def noting(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Pass rows on, keeping the first of each kind."""
-        shown = kind_of(self._part).prompts
+        shown = measurement(self._part.engine).prompts
         for row in rows:
             label = self._names.get(str(row.get("model")))
             if shown and label is not None and isinstance(row.get("prompt"), str):

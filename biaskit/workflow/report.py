@@ -37,7 +37,6 @@ from biaskit.report.content import (
     ExampleText,
     PromptShown,
     WordInContext,
-    kind_of,
 )
 from biaskit.report.deviations import deviations_of
 from biaskit.report.prompts import PromptKinds
@@ -354,7 +353,7 @@ def _latex(content: Content) -> dict[str, bytes]:
     """Write the papers' tables and those of marked words, a file each, and one document that holds all."""
     tables: list[PaperTable] = []
     for part in content.parts:
-        tables += kind_of(part).papers(part, content.between)
+        tables += measurement(part.engine).papers(part, content.between)
     return latex_files(tables, "; ".join(line for part in content.parts for line in part.signatures))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from biaskit.report.content import folder_of, kind_of
 from biaskit.report.figures.plot import Axis, Band, Dots, Panel, point
 from biaskit.report.figures.style import cut, people
 from biaskit.report.figures.view import View
@@ -16,9 +15,9 @@ SIDES = {"female-dominated": "mostly women", "male-dominated": "mostly men"}
 
 def crossed(view: View, rows: Sequence[Row], *contrasts: str) -> list[Row]:
     """Pick the view's rows of shares for some contrasts, with the interval over all that they rest on."""
-    own = kind_of(view.part).name
+    own = view.part.engine
     shares = where(rows, kind="crossed", quantity="share")
-    return [row for row in shares if folder_of(row) == own and contrast_of(row) in contrasts]
+    return [row for row in shares if row["engine"] == own and contrast_of(row) in contrasts]
 
 
 def bands(

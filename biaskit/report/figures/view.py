@@ -8,7 +8,8 @@ from itertools import cycle
 from typing import TypeVar
 
 from biaskit.common.wording import first_words, percent
-from biaskit.report.content import Content, kind_of, parts_of
+from biaskit.measurement import measurement
+from biaskit.report.content import Content, parts_of
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Entry, Panel, Plot
 from biaskit.report.figures.style import MODEL_COLOURS, MODEL_MARKERS, Mark, asked, cut
@@ -63,7 +64,7 @@ class View:
     @property
     def weak(self) -> str:
         """Say in a caption which answers are weak evidence (methods/probabilities#coverage-floor)."""
-        shares = [row for row in self.plain(kind_of(self.part).published[0]) if "coverage" in row]
+        shares = [row for row in self.plain(measurement(self.part.engine).published[0]) if "coverage" in row]
         weak = []
         for (model, bias_type), rows in grouped(shares, "model", "bias_type").items():
             if is_under(coverage_of(rows), WEAK):

@@ -7,7 +7,7 @@ from typing import Any
 
 from biaskit.common.wording import listed, short
 from biaskit.measurement import ACROSS, folders, measurements, words
-from biaskit.report.content import Content, kind_of
+from biaskit.report.content import Content
 from biaskit.report.findings.claims import shared_words
 from biaskit.report.findings.models import compared
 from biaskit.runs.collection import Part
@@ -32,7 +32,7 @@ def cannot_show(content: Content) -> tuple[str, ...]:
 
 def _always(parts: Sequence[Part]) -> Sequence[str]:
     """Choose the limits that always hold: the frame's, or those of a page's only kind where it has some."""
-    kinds = {kind_of(part).name for part in parts}
+    kinds = {part.engine for part in parts}
     own = words(kinds.pop()).get("limits", {}) if len(kinds) == 1 else {}
     always: Sequence[str] = own.get("always", LIMITS["always"])
     return always

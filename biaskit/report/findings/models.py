@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count, listed, number_range, short
-from biaskit.measurement import FOLDERS, words
-from biaskit.report.content import Content, folder_of, kind_of
+from biaskit.measurement import FOLDERS, measurement, words
+from biaskit.report.content import Content
 from biaskit.report.findings.claims import Templates, claim
 from biaskit.report.findings.finding import DIRECTED, measured_by, noted, outcome_of, shared
 from biaskit.report.findings.groups import one_group, two_groups
@@ -160,7 +160,7 @@ def _templates(row: Row) -> Templates:
 
 def _subject(row: Row) -> str:
     """Find subject and verb, those of the row's own folder before those of another."""
-    for name in (folder_of(row), *FOLDERS):
+    for name in (str(row["engine"]), *FOLDERS):
         subjects: dict[str, str] = words(name).get("subjects", {})
         if row["quantity"] in subjects:
             return subjects[row["quantity"]]
@@ -171,7 +171,7 @@ def coverage_behind(content: Content, rows: Sequence[Row], sides: Sequence[str] 
     """Find least and greatest coverage behind rows of tests; a mean over models stands for the page."""
     every: list[Row] = []
     for part in content.parts:
-        shares = part.tables.get(kind_of(part).published[0], ())
+        shares = part.tables.get(measurement(part.engine).published[0], ())
         if shares and "coverage" in shares[0]:
             every += in_main_setting(where(shares, instruction_id=0))
     labels = {row["model"] for row in every}

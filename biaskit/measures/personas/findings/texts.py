@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from biaskit.common.wording import count, percent, share_with_interval, short
 from biaskit.records import GENDERS, NONBINARY_REFERENCE
-from biaskit.report.content import Content, kind_of, parts_of
+from biaskit.report.content import Content, parts_of
 from biaskit.report.findings.claims import claim, templates_of
 from biaskit.report.findings.finding import measured_by, noted, tests
 from biaskit.report.findings.labour import Slope, apart, claim_of, slopes_with_words
@@ -236,7 +236,7 @@ def slopes(content: Content) -> Iterator[Slope]:
 def labour(content: Content) -> Iterator[Sentence]:
     """Make a sentence for each model; the mean difference says what an unclear word would."""
     for slope in slopes_with_words(content):
-        if kind_of(slope.part).name == "personas" and slope.word != "unclear":
+        if slope.part.engine == "personas" and slope.word != "unclear":
             notes = [*noted((slope.row, slope.level, slope.distance)), *apart(slope.distance)]
             using = measured_by(short(slope.model), notes=[*notes, *_not_of_two(slope.part, slope.model)])
             yield claim_of(
