@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 SHOWN_MODELS = 3
 
 
-def table_property(name: str, says: str) -> pd.DataFrame:
+def table_property(name: str, says: str = "") -> pd.DataFrame:
     """Make a public table an attribute of a result (for type checkers its value), read when asked for.
 
-    `says`: what its rows and numbers are, then an example with its output; the columns come between.
+    `says`: what its rows and numbers are, then an example with its output; the columns come between. By
+    default `read` of tables.toml.
     """
-    about, _, example = says.partition("\n")
+    about, _, example = (says or SCHEMAS[name].read).partition("\n")
     columns = [column for part in SCHEMAS[name].parts for column in part.names]
     doc = f"{about}\n\nColumns: {', '.join(columns)}.\n\n{example}"
     return cast("pd.DataFrame", property(lambda result: result.table(name), doc=doc))

@@ -8,7 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, TypeAdapter, ValidationError
 
-from biaskit.records import Estimator, EstimatorName, Expression, LogProb, Prompt, Scored
+from biaskit.common.provenance import SCORING_VERSION
+from biaskit.records import Estimator, EstimatorName, Expression, LogProb, Prompt, Scored, ScoreRequest
+from biaskit.runs.drift import Answerers
+from biaskit.tables.sets import TableSet
 
 
 def row_of(
@@ -107,6 +110,11 @@ _ROW: TypeAdapter[_Points | _Lists | _Counts] = TypeAdapter(
 )
 
 
+def fault(row: Mapping[str, Any], request: ScoreRequest) -> str | None:
+    """Say what is wrong with a row of a request; None where nothing is."""
+    return fault_of(row, request.expressions)
+
+
 def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | None:
     """Say what is wrong with a row of a cell whose study has these expressions; None where nothing is."""
     try:
@@ -128,3 +136,31 @@ def fault_of(row: Mapping[str, Any], expected: Sequence[Expression]) -> str | No
         if not stored.counts.keys() <= texts or sum(stored.counts.values()) > stored.draws:
             return "its counts do not match its samples"
     return None
+
+
+# --- beside the tables of an analysis ---------------------------------------------------------------------
+
+
+def describe_analysis(
+    made: TableSet,
+    design: Any,
+    manifest: Mapping[str, Any],
+    answerers: Answerers,
+    notes: Sequence[str],  # the kind's own
+    *,
+    keys: Sequence[str],  # of the study that are stated, so that the same tables can be made again
+    methods: Mapping[str, int],
+    rows_digest: str,
+    n_cells: int,
+    n_unused: int,  # stored rows that were not needed
+) -> None:
+    """Add the notes and the record of an analysis (analysis.json) to its tables."""
+    study, models = design.study, manifest["models"]
+    made.notes += [*answerers.notes(models, study), *notes]
+    if n_unused:
+        made.notes.append(f"{n_unused} stored rows are not part of this study and were not used")
+    choices = {name: value for name, value in study.model_dump().items() if name in keys}
+    made.analysis |= {"choices": {**choices, "contrast": list(design.contrast)}, "methods": methods}
+    made.analysis |= {"scoring": SCORING_VERSION, "signature": design.sign(models)}
+    made.analysis |= {"rows_digest": rows_digest, "n_cells": n_cells, "answered": answerers.record()}
+    made.analysis |= {"notes": [*made.notes], "versions": manifest["versions"]}

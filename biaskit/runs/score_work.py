@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from biaskit.errors import RunError
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
 from biaskit.records import Failed, Plan, PromptForm, Scored, ScoreRequest
-from biaskit.runs.course import Pending, Work
+from biaskit.runs.course import Pending, Work, ask_models
+from biaskit.runs.designs import Design
 from biaskit.runs.manifest import estimator_of, model_entry
-from biaskit.runs.session import Session
+from biaskit.runs.session import Outcome, Session
 from biaskit.runs.store import StoredRows
 
 V = TypeVar("V")
@@ -93,6 +94,38 @@ class ScoreWork(Work[V]):
     def progress(self) -> tuple[str, int, int]:
         """How many were answered, of those that were due."""
         return self.label, self.n_done, self.n_due
+
+
+def score_models(
+    design: Design,
+    session: Session[ContinuationScorer],
+    resolved: dict[str, Any] | None,  # the design's description, where it is at hand
+    stored: StoredRows[V],
+    forms_of: Callable[[Mapping[str, ContinuationScorer]], Mapping[str, PromptForm]],
+    work_of: Callable[[ContinuationScorer, PromptForm], ScoreWork[V]],
+) -> Outcome:
+    """Score what has no row yet and store it; the same call goes on where it stopped.
+
+    `forms_of`: label → form of the models that can be asked; `work_of`: the questions of one.
+    """
+    study = design.study
+    scorers = session.begin(
+        study.engine,
+        study.name,
+        question=design.question,
+        resolved=lambda: design.describe() if resolved is None else resolved,
+    )
+    forms = forms_of(scorers)
+
+    def work(label: str) -> ScoreWork[V]:
+        return work_of(scorers[label], forms[label])
+
+    def entry(label: str) -> dict[str, Any]:
+        return entry_of_scorer(session, scorers[label], forms[label])
+
+    models = {label: scorers[label] for label in forms}
+    ask_models(session, study, models, stored, work, entry, design.sign)
+    return session.outcome
 
 
 def entry_of_scorer(session: Session[Any], scorer: ContinuationScorer, form: PromptForm) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class TableSchema:
     says: Mapping[str, str]  # column, by its name in `parts` → meaning
     rows: str
     keys: tuple[str, ...]
+    read: str = ""  # about the property of a result that reads it, with an example
     title: str = ""
     what: str = ""
     question: str = "sure"

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from biaskit.measures.probe.next_tokens import SaidNext, as_shown, next_tokens
-from biaskit.measures.probe.scoring import row_of
+from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.shares.cells import cell_shares
 from biaskit.models.huggingface.head import TopTokens
 from biaskit.records import Cell, Estimator, Expression, Scored, ScoreRequest
 from biaskit.report.next_tokens import in_words, the_rest
-from biaskit.runs.score_rows import fault_of
+from biaskit.runs.score_rows import fault_of, row_of
 
 Row = dict[str, Any]
 
@@ -82,7 +82,7 @@ def test_listed_words_and_the_rest_are_all_there_is(
 
 def stored_row(answer: Any, request: ScoreRequest) -> Row:
     assert isinstance(answer, Scored), answer
-    made: Row = json.loads(json.dumps(row_of(answer, cell(), request.prompt, Estimator())))
+    made: Row = json.loads(json.dumps(row_of(answer, scope_of_cell(cell()), request.prompt, Estimator())))
     assert fault_of(made, request.expressions) is None
     return made
 

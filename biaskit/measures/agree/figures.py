@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from biaskit.common.wording import count
+from biaskit.measurement import words
 from biaskit.report.content import Content
 from biaskit.report.figures import FIRST, FigureKind, items, model_rows
 from biaskit.report.figures.drawing import Figure
@@ -42,6 +43,7 @@ from biaskit.tables.query import (
 ANSWER = "answer"  # name of the first figure
 TALLEST = 4.4  # inches of all rows: with legend and axis they fit a screen of 800 pixels
 TABLE_OF = {"answers": "probe_jobs", "texts": "representation"}
+CAPTIONS: Mapping[str, str] = words("agree")["captions"]
 GAP_NAMES = {"probe_gap": "probe gap", "represented_gap": "gap in texts", "srb_spread": "SRB spread"}
 TITLE = "Gaps in the probe, in texts and in words"
 
@@ -118,10 +120,8 @@ def _of_items(probed: View | None, written: View | None) -> Iterator[Figure]:
         axis = shares(f"{group} in its {name}", parity=view.shows("parity"))
         panels.append(Panel([*order], axis, rows, pitch=min(0.2, TALLEST / len(order)), apart=False))
     tables = " and ".join(TABLE_OF[name] for name in items_of_panel)
-    caption = (
-        f"In percent; n = {count(len(order), noun)}, {items.sorting(order)}; "
-        f"bars: 95\u00a0% intervals. Tables: {tables}.{probed.weak if probed else ''}"
-    )
+    sorting, weak = items.sorting(order), probed.weak if probed else ""
+    caption = CAPTIONS["answer"].format(count(len(order), noun), sorting, tables, weak)
     legend = [Entry(measure.name, measure.mark, measure.fill) for measure in measures]
     plot = Plot([Band(panels)], caption, [*legend, *items.references(view, order)])
     yield figure(ANSWER, f"Share of {group} by {noun}", plot)
@@ -178,16 +178,8 @@ def _gaps(content: Content, rows: Sequence[Row], models: Sequence[str], bias_typ
             shown, size = _relation(content, model, bias_type, relation(y, x))
             notes.append(f"{cut(model, 12)}: {shown}" if len(models) > 1 else f"{shown}{size}")
         squares.append(_square(rows, marks, x, y, notes))
-    n = len(distinct(rows, "occupation"))
-    caption = (
-        "Each point is an occupation. Probe gap: share of women minus share of men in the probe; gap in "
-        "texts: the same in texts whose prompt names no gender; SRB spread: SRB of men minus SRB of women, "
-        f"right and up: words closer to their own requested gender. n = {n} occupations; both axes are "
-        "differences, right and up: more women (shares: −1 to 1) or, for the SRB spread (−4 to 4), men's "
-        "words minus women's; ρ: Spearman with its 95\u00a0% bootstrap interval over occupations. "
-        "Occupations without a gap are left out. Tables: gaps, tests (kind spearman)."
-        f"{''.join(view.weak for view in views(content, 'probe'))}"
-    )
+    weak = "".join(view.weak for view in views(content, "probe"))
+    caption = CAPTIONS["gaps"].format(len(distinct(rows, "occupation")), weak)
     legend = [Entry(model, mark) for model, mark in marks.items()] if len(marks_of_page) > 1 else []
     return Plot([Band(squares)], caption, legend)
 

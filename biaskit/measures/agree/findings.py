@@ -50,12 +50,13 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
     written = {model.label for part in texts for model in part.models}
     answers = [part for part in parts if part not in texts]
     answered = {model.label for part in answers for model in part.models}
+    said = _WORDS["limits"]
     if not answered:
-        yield "biaskit probe did not run: the probabilities behind the texts are unknown."
+        yield said["no_probabilities"]
     elif not written:
-        yield "No texts were generated: how women and men are described is unknown."
+        yield said["no_texts"]
     elif not answered & written:
-        yield "No model has the same label in both engines, so their numbers cannot be linked."
+        yield said["no_label"]
 
 
 def texts_verdict(part: Part, model: str) -> Verdict:
@@ -70,18 +71,14 @@ def _headline(block: ProbeBlock, part: Part, model: str, of_answers: Verdict, of
     apart = of_texts in DIRECTED
     # "Balanced" needs equivalence to be shown: an interval too wide to tell is not enough.
     even = of_answers == "equivalent" and apart
-    differ = "its texts describe women and men differently."
+    said = "neither"
     if even:
-        said = f"{{model}} looks balanced, but {differ}"
-    elif apart and of_answers not in DIRECTED:
-        said = f"{{model}} shows no clear difference, but {differ}"
+        said = "even"
     elif apart:
-        said = f"{{model}} shows a difference, and {differ}"
+        said = "both" if of_answers in DIRECTED else "texts"
     elif of_answers in DIRECTED:
-        said = "{model} shows a difference, but its texts show no clear one."
-    else:
-        said = "neither {model}’s answers nor its texts show a clear difference."
-    text = filled(f"{{opening}}, {said}", opening=block.opening(model), model=Foreign(model))
+        said = "answers"
+    text = filled(_WORDS["headline"][said], opening=block.opening(model), model=Foreign(model))
     vectors = vectors_of(defined(part.tables.get("srb", ()), "srb"))
     using = measured_by(f"{block.form} prompts against texts", *vectors, short(model))
     weak = block.is_weak(model)
@@ -105,12 +102,8 @@ def _relations(content: Content) -> Iterator[Sentence]:
             if verdict_of(row) != "shown":
                 yield _of_relation(content, y, x, row)
     if missing:
-        text = filled(
-            "{n} over occupations not measured ({why}).",
-            n=count(len(missing), "link between answers, texts and workforce shares",
-                    "links between answers, texts and workforce shares"),
-            why=why(missing[0]),
-        )  # fmt: skip
+        n = count(len(missing), *_WORDS["links"])
+        text = filled("{n} over occupations not measured ({why}).", n=n, why=why(missing[0]))
         using = _measured(missing, [])
         yield sentence_of(text, "relations", "agree", "not-measured", using, about="agree-relations")
 

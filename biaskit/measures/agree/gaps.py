@@ -9,6 +9,7 @@ from biaskit.common.wording import first_words, joined
 from biaskit.compare.aliases import key_of
 from biaskit.compare.same_prompts import PromptTexts, vectors_of
 from biaskit.compare.units import Values
+from biaskit.measurement import words
 from biaskit.runs.collection import StoredRun
 from biaskit.stats.contrasts import Row
 from biaskit.tables.quantities import GAPS
@@ -16,6 +17,7 @@ from biaskit.tables.query import Row as StoredRow
 from biaskit.tables.query import distinct, grouped, where, without_instruction
 
 FEMALE, MALE = "female", "male"
+_NOTES: Mapping[str, str] = words("agree")["notes"]
 Aliases = Mapping[str, str]
 """Name → the name that stands for it (`compare/aliases.py`)."""
 
@@ -62,11 +64,7 @@ def labour_table(
             differing[name] = None
     if not differing:
         return shares, []
-    note = (
-        f"Workforce shares differ between the engines for {len(differing)} occupations"
-        f" ({first_words([*differing], 5, ', ')}): those of biaskit personas are used for both."
-    )
-    return shares, [note]
+    return shares, [_NOTES["shares_differ"].format(len(differing), first_words([*differing], 5, ", "))]
 
 
 def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -> tuple[list[Row], list[str]]:
@@ -79,16 +77,16 @@ def gap_rows(both: BothEngines, labour: Mapping[str, float], aliases: Aliases) -
     """
     jobs, texts = both.plain("probe_jobs"), both.texts()
     if jobs and not {f"{FEMALE}_share", f"{MALE}_share"} <= jobs[0].keys():
-        return [], [f"{both.model}: the groups of target words lack female or male: there are no gaps."]
+        return [], [_NOTES["no_genders"].format(both.model)]
     occupations, twice_there = _by_key((str(row["occupation"]) for row in texts), aliases)
     names, twice_here = _by_key((str(row["job"]) for row in jobs), aliases)
     notes = [f"{both.model}: {sentence}" for sentence in (*twice_here, *twice_there)]
     common = [key for key in occupations if key in names]
     alone = len(occupations.keys() ^ names.keys())
     if alone and common:
-        notes.append(f"{both.model}: {alone} occupations of only one engine have no gaps.")
+        notes.append(_NOTES["alone"].format(both.model, alone))
     if not common:
-        notes.append(f"{both.model}: the engines have no occupation in common (--aliases FILE joins names).")
+        notes.append(_NOTES["none_common"].format(both.model))
     scores, texts_of = grouped(both.scores(), "occupation"), grouped(texts, "occupation")
     jobs_of = grouped(jobs, "job")
     rows: list[Row] = []
@@ -114,9 +112,7 @@ def _by_key(names: Iterable[str], aliases: Aliases) -> tuple[dict[str, str], lis
     for name in dict.fromkeys(names):
         key = key_of(name, aliases)
         if name_of.setdefault(key, name) != name:
-            twice[key] = (
-                f"{name_of[key]} and {name} are one name for both engines and are left out of the gaps."
-            )
+            twice[key] = _NOTES["twice"].format(name_of[key], name)
     return {key: name for key, name in name_of.items() if key not in twice}, list(twice.values())
 
 

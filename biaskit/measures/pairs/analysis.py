@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from biaskit.common.provenance import SCORING_VERSION, canonical_json
+from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import joined
 from biaskit.compare.comparison import merge_tests
 from biaskit.errors import RunError
+from biaskit.measurement import words
 from biaskit.measures.pairs.compare import between_models_on_pairs
 from biaskit.measures.pairs.design import PairsDesign, read
 from biaskit.progress import Watcher
 from biaskit.records import ScoreRequest, SentencePair
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import read_manifest
-from biaskit.runs.score_rows import as_json, fault_of
+from biaskit.runs.score_rows import as_json, describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.clustered import Gap, gap_of_pairs, spread_of_pairs, wilson_of_clusters
@@ -41,8 +42,6 @@ ALL = "all"
 """The language, or the stereotype, of a row over all of them."""
 OF_ALL, OF_LANGUAGES = "pairs", "languages"  # contrasts
 ONE_SIDE = "no language has pairs of both directions: stereotypes cannot be told from other preferences"
-Sentences = Sequence[Mapping[str, Any]]
-"""The expressions of a stored row."""
 
 
 def tables(
@@ -67,22 +66,19 @@ def tables(
     made.add("pair_groups", _filled("pair_groups", groups))
     if tests:
         made.add("tests", tests)
-    notes = [*reading.notes, *answerers.notes(models, study), *design.notes, *_notes(scores, groups)]
-    if asked.n_unused:
-        notes.append(f"{asked.n_unused} stored rows are not part of this study and were not used")
-    made.notes += notes
-    choices = study.model_dump()
-    made.analysis |= {
-        "choices": {**{name: choices[name] for name in CHOICES}, "contrast": ["female", "male"]},
-        "methods": METHODS_VERSION,
-        "scoring": SCORING_VERSION,
-        "signature": design.sign(models),
-        "rows_digest": asked.digest(),
-        "n_cells": len(scores),
-        "answered": answerers.record(),
-        "notes": notes,
-        "versions": manifest["versions"],
-    }
+    made.notes += reading.notes
+    describe_analysis(
+        made,
+        design,
+        manifest,
+        answerers,
+        [*design.notes, *_notes(scores, groups)],
+        keys=CHOICES,
+        methods=METHODS_VERSION,
+        rows_digest=asked.digest(),
+        n_cells=len(scores),
+        n_unused=asked.n_unused,
+    )
     return made
 
 
@@ -168,12 +164,12 @@ def group_rows(scores: Sequence[Row], margins: Mapping[str, float]) -> tuple[lis
 
 
 def _filled(table: str, rows: Sequence[Row]) -> list[Row]:
-    columns = [part.name for part in SCHEMAS[table].parts if isinstance(part, Column)]
-    return [{name: row.get(name) for name in columns} for row in rows]
+    nothing = dict.fromkeys(part.name for part in SCHEMAS[table].parts if isinstance(part, Column))
+    return [{**nothing, **row} for row in rows]
 
 
-def score_of(pair: SentencePair, said: Sentences | None) -> Row:
-    """Compare the sentences of one pair; without an answer a row without numbers, and the reason."""
+def score_of(pair: SentencePair, said: Sequence[Mapping[str, Any]] | None) -> Row:
+    """Compare the sentences of one pair, as a row holds them; without an answer a row with the reason."""
     from scipy.special import expit, softmax
 
     row: Row = {name: getattr(pair, name) for name in ("language", "stereotype", "item", "direction")}
@@ -237,19 +233,16 @@ def _averages(known: Sequence[StoredRow], shares: FloatArray, gap: Gap | None, n
 
 def _notes(scores: Sequence[StoredRow], groups: Sequence[StoredRow]) -> Iterator[str]:
     """Yield the warnings that belong beside the tables of pairs."""
+    notes = words("pairs")["notes"]
     for row in where(groups, language=ALL, stereotype=ALL):
-        n = len(where(scores, model=row["model"]))
+        model, n = row["model"], len(where(scores, model=row["model"]))
         if row["n_pairs"] < n:
-            missing = f"{row['model']}: {n - row['n_pairs']} of {n} pairs have no share"
-            yield f"{missing}; pair_scores.csv gives the reasons"
+            yield notes["no_share"].format(model, n - row["n_pairs"], n)
         if not row["n_directed"]:
-            yield "no pair has a direction: what stereotypes expect is not measured"
+            yield notes["no_direction"]
         if ONE_SIDE in (row["reason"] or ""):
-            yield f"{row['model']}: {ONE_SIDE}"
-        if n_differs := row["n_per_token_differs"]:
-            yield (
-                f"{row['model']}: in {n_differs} of {row['n_pairs']} pairs the other sentence is the more"
-                " probable one per token: the two differ in length (pair_scores.csv)"
-            )
-    if len({row["estimator"] for row in groups}) > 1:
-        yield "estimators differ between the models: they may explain part of a difference"
+            yield f"{model}: {ONE_SIDE}"
+        if row["n_per_token_differs"]:
+            yield notes["lengths"].format(model, row["n_per_token_differs"], row["n_pairs"])
+    if len(distinct(groups, "estimator")) > 1:
+        yield notes["estimators_differ"]

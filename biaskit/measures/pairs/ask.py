@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,10 @@ from biaskit.measures.pairs.design import FORM, PairsDesign
 from biaskit.models.base import ContinuationScorer
 from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
-from biaskit.records import Scored, ScoreRequest, SentencePair
-from biaskit.runs.course import ask_models
-from biaskit.runs.score_rows import fault_of, row_of
-from biaskit.runs.score_work import ScoreWork, as_asked, entry_of_scorer
+from biaskit.records import PromptForm, Scored, ScoreRequest
+from biaskit.runs.score_rows import fault as fault
+from biaskit.runs.score_rows import row_of
+from biaskit.runs.score_work import ScoreWork, as_asked, score_models
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
 from biaskit.runs.start import Open
@@ -39,23 +38,22 @@ class PairWork(ScoreWork[None]):
         self._pairs = [design.pairs[place] for place in session.shard.places(len(design.pairs))]
         self._place_of: dict[str, int] = {}
 
-    def _pair(self, key: str) -> SentencePair:
+    def _place(self, key: str) -> int:
         if not self._place_of:
             self._place_of = {request.key: place for place, request in enumerate(self.requests)}
-        return self._pairs[self._place_of[key]]
+        return self._place_of[key]
 
     def named(self, key: str) -> str:
         """Name the pair of a request."""
-        pair = self._pair(key)
+        pair = self._pairs[self._place(key)]
         return f"pair {pair.item!r} {pair.language}".strip()
 
     def row(self, answer: Scored) -> Json:
         """Make the row of pairs.jsonl for an answer."""
-        pair, [request] = self._pair(answer.key), [self.requests[self._place_of[answer.key]]]
-        scope = {name: getattr(pair, name) for name in _SCOPE}
-        return row_of(
-            answer, {"model": self.label, **scope, "prompt_form": FORM}, request.prompt, self.estimator
-        )
+        place = self._place(answer.key)
+        of_pair = {name: getattr(self._pairs[place], name) for name in _SCOPE}
+        scope = {"model": self.label, **of_pair, "prompt_form": FORM}
+        return row_of(answer, scope, self.requests[place].prompt, self.estimator)
 
 
 def open_model(
@@ -69,30 +67,26 @@ def open_model(
 
 def ask(design: PairsDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
     """Score every pair that has no row yet and store it; the same call goes on where it stopped."""
-    scorers = session.begin(
-        "pairs",
-        design.study.name,
-        question=design.question,
-        resolved=lambda: design.describe() if resolved is None else resolved,
-    )
     stored: StoredRows[None] = StoredRows(lambda _: None, None)
-    asked = {}
-    for label, scorer in scorers.items():
-        try:
-            scorer.estimator_for(FORM)
-        except ModelError as error:
-            session.leave_out(label, ModelError(f"{label}: {error}"))
-        else:
-            asked[label] = scorer
 
-    def work_of(label: str) -> PairWork:
-        return PairWork(design, asked[label], stored, session)
+    def forms_of(scorers: Mapping[str, ContinuationScorer]) -> dict[str, PromptForm]:
+        forms: dict[str, PromptForm] = {}
+        for label, scorer in scorers.items():
+            try:
+                scorer.estimator_for(FORM)
+                forms[label] = FORM
+            except ModelError as error:
+                session.leave_out(label, ModelError(f"{label}: {error}"))
+        return forms
 
-    def entry_of(label: str) -> Json:
-        return entry_of_scorer(session, asked[label], FORM)
-
-    ask_models(session, design.study, asked, stored, work_of, entry_of, partial(design.sign))
-    return session.outcome
+    return score_models(
+        design,
+        session,
+        resolved,
+        stored,
+        forms_of,
+        lambda scorer, _: PairWork(design, scorer, stored, session),
+    )
 
 
 def finder(
@@ -104,11 +98,6 @@ def finder(
         for request in design.requests(entry["fingerprint"], entry["estimator"]):
             asked.setdefault(request.key, (label, request))
     return lambda row: asked.get(row["key"])
-
-
-def fault(row: Mapping[str, Any], request: ScoreRequest) -> str | None:
-    """Say what is wrong with a row of a request; None where nothing is."""
-    return fault_of(row, request.expressions)
 
 
 def named(row: Mapping[str, Any]) -> str:

@@ -37,16 +37,8 @@ class PairsResult(RunResult):
 
     headline = "pair_groups"
 
-    pair_scores = table_property(
-        "pair_scores",
-        "Read share of women, log-ratio and expected side of each pair of sentences.\n"
-        ">>> paired.pair_scores[['item', 'expected']].values.tolist()[0]\n['1', True]",
-    )
-    pair_groups = table_property(
-        "pair_groups",
-        "Read mean shares and expected rate, with intervals, of each language and stereotype.\n"
-        ">>> paired.pair_groups[['stereotype', 'n_pairs']].values.tolist()[0]\n['all', 2]",
-    )
+    pair_scores = table_property("pair_scores")
+    pair_groups = table_property("pair_groups")
 
     def document(self) -> Document:
         """Make what the command prints: a table of languages, one of stereotypes, notes, the signature.

@@ -38,10 +38,15 @@ class PairsDesign:
         third = any(pair.diverse for pair in self.pairs)
         return ("female", "male", "diverse") if third else ("female", "male")
 
+    @property
+    def contrast(self) -> tuple[str, str]:
+        """The two genders that are compared, the first minus the second."""
+        return "female", "male"
+
     def describe(self) -> dict[str, Any]:
         """Describe everything that was asked, with all pairs in full."""
         pairs = [as_record(pair) for pair in self.pairs]
-        described = describe_lists(self, pairs=pairs, groups=list(self.groups), contrast=["female", "male"])
+        described = describe_lists(self, pairs=pairs, groups=list(self.groups), contrast=list(self.contrast))
         return described | ({"notes": list(self.notes)} if self.notes else {})
 
     def question(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from biaskit.common.wording import count
+from biaskit.measurement import words
 from biaskit.report.figures import FigureKind
 from biaskit.report.figures.differences import models
 from biaskit.report.figures.drawing import Figure
@@ -60,11 +61,7 @@ def _pairs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             Panel(names, axis, dots, title=title, beside=arrows if any(arrows) else (), heading="expected")
         )
     n = total(where(rows, model=models[0], stereotype="all"), "n_pairs")
-    caption = (
-        f"In percent of the probability of both sentences; n = {count(n, 'pair')}{left_out}; arrows: the side"
-        " that the stereotype expects (→ the feminine sentence); bars: 95\u00a0% intervals. Table:"
-        " pair_groups."
-    )
+    caption = words("pairs")["captions"]["pairs"].format(count(n, "pair"), left_out)
     return Plot([Band(panels)], caption, view.entries(models))
 
 

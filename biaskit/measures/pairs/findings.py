@@ -15,6 +15,7 @@ from biaskit.tables.query import Row, distinct, first, grouped, named, of_contra
 
 MOST_LANGUAGES = 4  # that have a sentence of their own
 _TEMPLATES = templates_of("pairs")
+_SAYS = words("pairs")["shares"]
 
 
 def findings(content: Content) -> Iterator[Sentence]:
@@ -51,37 +52,25 @@ def _of_model(model: str, rows: Sequence[Row], tests: Sequence[Row]) -> Iterator
             pieces={"language": Foreign(row["group_a"], "“", "”")},
         )
     if len(languages) > 1 and gap is not None and outcome_of(gap) in DIRECTED:
-        text = filled(
-            "The same gap in single languages is clear for {model} in {k} of {n}.",
-            model=Foreign(model),
-            k=str(len(clear)),
-            n=count(len(languages), "language"),
-        )
+        n = count(len(languages), "language")
+        text = filled(_SAYS["in_languages"], model=Foreign(model), k=str(len(clear)), n=n)
         yield sentence_of(text, "pairs", "say", measured=using, about="pairs", strength=DETAIL)
 
 
 def _shares(model: str, row: Row, using: str, *, alone: bool) -> Iterator[Sentence]:
     """Say how often a stereotype holds; where nothing is tested, also the share of the feminine sentence."""
     if row["female_share"] is None:
-        text = filled("{model} answered no pair of sentences.", model=Foreign(model))
+        text = filled(_SAYS["none"], model=Foreign(model))
         yield sentence_of(text, "pairs", "say", "not-measured", using, about="pairs")
         return
     if alone:
         share = share_with_interval(row["female_share"], row["ci_low"], row["ci_high"])
-        text = filled(
-            "Of the probability of two paired sentences, {model} gives the feminine one {share}.",
-            model=Foreign(model),
-            share=share,
-        )
+        text = filled(_SAYS["share"], model=Foreign(model), share=share)
         yield sentence_of(text, "pairs", "say", measured=using, number=share, about="pairs")
     if row["expected_rate"] is not None:
-        ends = (row["expected_low"], row["expected_high"])
-        text = filled(
-            "In {share} of {n}, the sentence that a stereotype expects is the more probable one for {model}.",
-            model=Foreign(model),
-            share=share_with_interval(row["expected_rate"], *ends),
-            n=count(row["n_directed"], "pair"),
-        )
+        rate = share_with_interval(row["expected_rate"], row["expected_low"], row["expected_high"])
+        n = count(row["n_directed"], "pair")
+        text = filled(_SAYS["expected"], model=Foreign(model), share=rate, n=n)
         yield sentence_of(text, "pairs", "say", measured=using, about="pairs", strength=DETAIL)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from biaskit.measurement import words
 from biaskit.report.render.document import Document, PaperTable, TitledTable
 from biaskit.report.render.generic import printed_table
 from biaskit.runs.collection import Part
@@ -13,12 +14,6 @@ from biaskit.tables.query import Row, Tables, grouped, where
 from biaskit.tables.schema import SCHEMAS
 
 ALL = "all"
-NOTE = (
-    "Brackets: 95 % intervals. women: share of the feminine sentence. where women, men expected: the same"
-    " where the stereotype expects women, and men; difference: in points. expected side: part of the pairs in"
-    " which the sentence that the stereotype expects is more probable; it also includes any general"
-    " preference for one gender."
-)
 MOST_STEREOTYPES = 40  # more are in pair_groups.csv alone
 
 
@@ -64,4 +59,4 @@ def _table(title: str, name: str, rows: Sequence[Row]) -> Iterator[TitledTable]:
             line |= dict.fromkeys(("share_where_female", "share_where_male"))
         lines.append(line)
     printed = SCHEMAS["pair_groups"].printed.replace("language", name)
-    yield from printed_table(title, printed, lines, note=NOTE, known=True)
+    yield from printed_table(title, printed, lines, note=words("pairs")["printed"]["note"], known=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from biaskit.common.wording import share_with_interval
 from biaskit.exchange.card import CardTable
 from biaskit.exchange.results import Named
+from biaskit.measurement import words
 from biaskit.measures.pairs.design import read
 from biaskit.runs.collection import Part, StoredRun
 from biaskit.tables.query import Row, where
@@ -14,8 +15,8 @@ from biaskit.tables.query import Row, where
 
 def publish(run: StoredRun, row: Row) -> Named:  # noqa: ARG001 (every kind's arguments)
     """Name a share of pair_groups.csv."""
-    method = "clusters of pairs (stereotypes or items, languages), t interval on the logit scale"
-    return Named("female", f"pairs/{row['language']}/{row['stereotype']}/female", row["n_pairs"], method)
+    asked = f"pairs/{row['language']}/{row['stereotype']}/female"
+    return Named("female", asked, row["n_pairs"], words("pairs")["interval"])
 
 
 def card(part: Part) -> CardTable:
@@ -26,13 +27,8 @@ def card(part: Part) -> CardTable:
         expected = share_with_interval(row["expected_rate"], row["expected_low"], row["expected_high"])
         where = row["model"], row["language"], row["stereotype"]
         rows.append([*where, share, expected, str(row["n_pairs"])])
-    return CardTable(
-        "Pairs of sentences",
-        "Share of the feminine sentence in the probability of both, and how often the sentence that a\n"
-        "stereotype expects is the more probable one, with 95 % intervals.",
-        ("Model", "Language", "Stereotype", "women", "Expected", "Pairs"),
-        rows,
-    )
+    says = words("pairs")["card"]
+    return CardTable(says["title"], says["about"], tuple(says["heads"]), rows)
 
 
 def samples(run: StoredRun) -> Iterator[tuple[str, str, list[Row], Row]]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from biaskit.common.provenance import SCORING_VERSION, canonical_json
+from biaskit.common.provenance import canonical_json
 from biaskit.common.wording import listed, percent
 from biaskit.compare.comparison import merge_tests
 from biaskit.compare.same_prompts import PromptTexts
 from biaskit.errors import RunError
+from biaskit.measurement import words
 from biaskit.measures.probe.answers import AnswersOfRun, counted, outcome_rows
 from biaskit.measures.probe.compare import between_models
 from biaskit.measures.probe.continuations import read_continuations
@@ -29,18 +30,19 @@ from biaskit.progress import Watcher
 from biaskit.records import CellShares
 from biaskit.runs.drift import Answerers
 from biaskit.runs.manifest import draws_of, read_manifest
-from biaskit.runs.score_rows import fault_of
+from biaskit.runs.score_rows import describe_analysis, fault_of
 from biaskit.runs.store import Reading, read_rows, rows_file
 from biaskit.stats.contrasts import adjust
 from biaskit.stats.verdict import Rule
 from biaskit.tables.coverage import WEAK, better_form, coverage_of, is_under
-from biaskit.tables.query import Row, grouped, in_main_setting, where
+from biaskit.tables.query import Row, distinct, grouped, in_main_setting, where
 from biaskit.tables.sets import TableSet
 
 METHODS_VERSION = {"shares": 2, "effects": 4, "outcomes": 3}
 """Raised when the same rows would give other tables."""
 CHOICES = ("interval", "min_coverage", "on_prefix", "margin", "conclusion", "seed", "skip_bad_lines")
 """Keys that analysis.json states beside the contrast, so that the same tables can be made again."""
+NOTES: Mapping[str, str] = words("probe")["notes"]
 
 
 def tables(
@@ -102,27 +104,23 @@ def _tables_of_rows(run: Path, overrides: Mapping[str, Any] | None) -> TableSet:
         rows_by_table["tests"] = adjust(
             [*rows_by_table["tests"], *outcome_tests], Rule(design.contrast[:1], study.strict)
         )
+    tables.notes += reading.notes
     for name, rows in rows_by_table.items():
         if rows:  # a table that was not made is absent
             with_answers = bool(answers.cells)  # a table without them has no columns for them
             tables.add(name, rows, groups=design.groups, contrast=design.contrast, scoped=with_answers)
-    notes = [*reading.notes, *answerers.notes(manifest["models"], study)]
-    notes += _notes(stored, rows_by_table["probe_groups"], study, manifest["models"])
-    if n_unused:
-        notes.append(f"{n_unused} stored rows are not part of this study and were not used")
-    choices = {name: value for name, value in study.model_dump().items() if name in CHOICES}
-    tables.notes += notes
-    tables.analysis |= {
-        "choices": {**choices, "contrast": list(design.contrast)},
-        "methods": METHODS_VERSION,
-        "scoring": SCORING_VERSION,
-        "signature": design.sign(manifest["models"]),
-        "rows_digest": stored.digest,
-        "n_cells": len(cells),
-        "answered": answerers.record(),
-        "notes": notes,
-        "versions": manifest["versions"],
-    }
+    describe_analysis(
+        tables,
+        design,
+        manifest,
+        answerers,
+        [*_notes(stored, rows_by_table["probe_groups"], study, manifest["models"])],
+        keys=CHOICES,
+        methods=METHODS_VERSION,
+        rows_digest=stored.digest,
+        n_cells=len(cells),
+        n_unused=n_unused,
+    )
     return tables
 
 
@@ -216,49 +214,34 @@ def _notes(
     stored: _StoredCells, groups: Sequence[Row], study: ProbeStudy, models: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield the warnings that belong beside the tables, the gravest first; `groups`: of probe_groups.csv."""
-    cells = stored.cells
+    cells, n = stored.cells, len(stored.cells)
     if missing := sum(c.shares is None for c in cells):
-        yield f"{missing} of {len(cells)} prompts have no share; probe_cells.csv gives the reasons"
+        yield NOTES["no_share"].format(missing, n)
     if stored.n_open:
-        yield (
-            f"{stored.n_open} of {len(cells)} prompts have fewer than {ENOUGH} samples with a target word and"
-            f" fewer than {study.max_samples_per_prompt} samples: rerun the command to sample more"
-        )
+        yield NOTES["few_samples"].format(stored.n_open, n, enough=ENOUGH, most=study.max_samples_per_prompt)
     yield from _low_coverage(groups, models)
-    if len({row["prompt_form"] for row in groups}) > 1:
-        yield "prompt formats differ between the models: no test between them"
+    if len(distinct(groups, "prompt_form")) > 1:
+        yield NOTES["formats_differ"]
     labels: dict[str, list[str]] = {}
     for estimator, model in dict.fromkeys((c.estimator, c.cell.model) for c in cells if c.estimator):
         labels.setdefault(estimator, []).append(model)
     if len(labels) > 1:
-        stated = "; ".join(f"{name}: {', '.join(models)}" for name, models in labels.items())
-        yield f"estimators differ between the models ({stated}): they may explain part of a difference"
+        yield NOTES["estimators_differ"].format("; ".join(f"{e}: {', '.join(m)}" for e, m in labels.items()))
         if "sampling" in labels:
-            yield "sampling counts target words as whole words, like word_boundary = word"
-    floor = study.min_coverage
-    if below := sum(c.coverage is not None and c.coverage < floor for c in cells):
-        yield (
-            f"in {below} of {len(cells)} prompts the target words have less than {floor:g} of the probability"
-            " (coverage): weak evidence; groups whose median coverage is lower are in brackets"
-        )
+            yield NOTES["whole_words"]
+    if below := sum(c.coverage is not None and c.coverage < study.min_coverage for c in cells):
+        yield NOTES["low_coverage"].format(below, n, floor=study.min_coverage)
     if edge := sum(row["share"] is not None and not 0.05 <= row["share"] <= 0.95 for row in groups):
-        yield f"intervals of group means below 0.05 or above 0.95 ({edge} here) may be too short"
+        yield NOTES["near_the_edge"].format(edge)
     if hiding := sum(c.reason == MAY_HIDE for c in cells):
-        yield (
-            f"in {hiding} of {len(cells)} prompts the token list is shorter than requested and may merge two"
-            " tokens with the same text: their bounds allow for both"
-        )
+        yield NOTES["may_hide"].format(hiding, n)
     begun: dict[str, dict[str, None]] = {}  # model → notes on expressions that begin another group's
-    wordings = ((x.cell.model, x.cell.bias_type, x.cell.template_id) for x in cells)
-    for wording in dict.fromkeys(wordings):
+    for wording in dict.fromkeys((c.cell.model, c.cell.bias_type, c.cell.template_id) for c in cells):
         expressions = stored.expressions.get(wording, ())
-        for short, extensions in zip(
-            expressions, extensions_of(expressions, study.word_boundary), strict=True
-        ):
-            for long in (expressions[j] for j in extensions):
+        for short, places in zip(expressions, extensions_of(expressions, study.word_boundary), strict=True):
+            for long in (expressions[j] for j in places):
                 if short["group"] != long["group"]:
-                    pair = f"{short['text']!r} ({short['group']}) begins {long['text']!r} ({long['group']})"
-                    begun.setdefault(wording[0], {})[f"{pair}: {short['text']!r} counts without it"] = None
+                    begun.setdefault(wording[0], {})[NOTES["begins"].format(short=short, long=long)] = None
     for model, pairs in begun.items():
         yield f"{model}: {next(iter(pairs))} ({len(pairs)} such pairs)"
 
@@ -281,26 +264,19 @@ def form_notes(
     spec, form, reach = entry["spec"], entry["prompt_form"], entry.get("reach", {})
     if low and not spec.startswith("scripted:"):
         held = listed([f"{percent(least)} % ({bias_type} prompts)" for bias_type, least in low.items()])
-        hint = f"; `biaskit doctor {shlex.quote(spec)} --prompt-formats` tries others"
+        hint = NOTES["try_formats"].format(shlex.quote(spec))
         if all(0 < max(reach.get(bias_type, {}).values(), default=0) < WEAK for bias_type in low):
-            hint = f"; no prompt format reaches {percent(WEAK)} %: try --continue N"
+            hint = NOTES["no_format"].format(percent(WEAK))
         elif spec.startswith(IN_MEMORY):
             hint = ""
         yield f"{label}: weak evidence, coverage is only {held}{hint}"
+    both = []
     for bias_type, tried in reach.items():
         if better := better_form(tried, form):
-            given = f"{percent(tried[better])} % with {better}, {percent(tried[form])} % with {form}"
-            yield (
-                f"{label}: coverage on a few {bias_type} prompts is {given}: --bias-type {bias_type},"
-                f" --prompt-format {better}{'' if alone else ', in a run of this model alone'}"
-            )
-    both = [
-        f"{percent(tried[form])} % (raw {percent(tried['raw'])} %) on {bias_type} prompts"
-        for bias_type, tried in reach.items()
-        if form == "chat-prefill" and "raw" in tried
-    ]
+            ends = {"most": percent(tried[better]), "own": percent(tried[form])}
+            note = NOTES["better_format"].format(label, bias_type=bias_type, better=better, form=form, **ends)
+            yield note if alone else f"{note}, in a run of this model alone"
+        if form == "chat-prefill" and "raw" in tried:
+            both.append(f"{percent(tried[form])} % (raw {percent(tried['raw'])} %) on {bias_type} prompts")
     if both:
-        yield (
-            f"{label} is a chat model and was queried as one ({form}): coverage of a few prompts is"
-            f" {listed(both)}; the papers use --prompt-format raw"
-        )
+        yield NOTES["chat_model"].format(label, form, listed(both))

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.measures.probe.arms import scope_of
-from biaskit.measures.probe.contrasts import arm_of
+from biaskit.measures.probe.contrasts import arm_of, between_job_groups, scope_of
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.outcomes import OUTCOMES, outcome_of
 from biaskit.records import Cell
@@ -23,10 +22,9 @@ from biaskit.stats.arms import (
     complete_in_all,
     cross,
     frame_places,
-    group_pairs,
     rows_of_groups,
 )
-from biaskit.stats.contrasts import Row, between_groups, within_jobs
+from biaskit.stats.contrasts import Row, within_jobs
 from biaskit.stats.crossed import share_interval, spread_of_mean
 from biaskit.stats.proportions import wilson
 from biaskit.tables.quantities import ANSWERS_OF_MODELS, NAMED, OUTCOME_SHARE, TESTED_OUTCOMES
@@ -166,14 +164,8 @@ def _tests(
 ) -> Iterator[Row]:
     """Contrast groups of jobs in each arm, then models in pairs; `tested`: place → outcome."""
     for arm, block in blocks.items():
-        templates, note = complete_in_all([block])
-        shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)
         scope = replace(scope_of(arm, "answers"), quantity=OUTCOME_SHARE)
-        for group_a, group_b in group_pairs(list(rows_of)):
-            for k, outcome in tested.items():
-                of_a, of_b = shares[k, rows_of[group_a]], shares[k, rows_of[group_b]]
-                of_outcome = replace(scope, gender=outcome, group_a=group_a, group_b=group_b)
-                yield from between_groups(of_a, of_b, scope=of_outcome, margins=margins, note=note)
+        yield from between_job_groups(block, group_of, tested, scope, margins)
     for (arm_b, b), (arm_a, a) in combinations(blocks.items(), 2):
         jobs = [job for job in a.jobs if job in b.jobs]
         if arm_a._replace(model="") != arm_b._replace(model="") or not jobs:

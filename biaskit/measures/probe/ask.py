@@ -20,7 +20,7 @@ from biaskit.models.options import ScoringOptions
 from biaskit.models.spec import open_scorer
 from biaskit.records import PromptForm, ScoreRequest
 from biaskit.runs.manifest import draws_of, write_manifest
-from biaskit.runs.score_rows import fault_of
+from biaskit.runs.score_rows import fault as fault
 from biaskit.runs.score_work import as_asked
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import shard_of
@@ -34,24 +34,18 @@ def open_model(
     design: ProbeDesign, spec: str, *, asked_as: Mapping[str, Any] | None = None, **how: Any
 ) -> ContinuationScorer:
     """Open a scorer; `asked_as`: a model's entry in a manifest, whose estimator is to be used again."""
-    scoring = how.pop("scoring", None) or scoring_of(design)
-    if asked_as is not None:
-        scoring = replace(scoring, next_tokens=0, **as_asked(asked_as))
-    return open_scorer(spec, scoring=scoring, **how)
-
-
-def scoring_of(design: ProbeDesign) -> ScoringOptions:
-    """Say what a study measures of every model."""
     study = design.study
-    return ScoringOptions(
-        study.estimator,
-        study.k,
-        study.samples,
-        longest=max(len(e.text) for group in design.expressions.values() for e in group),
+    longest = max(len(e.text) for group in design.expressions.values() for e in group)
+    scoring = how.pop("scoring", None) or ScoringOptions(
+        *(study.estimator, study.k, study.samples),
+        longest=longest,
         word_boundary=study.word_boundary,
         on_prefix=study.on_prefix,
         next_tokens=study.record_next,
     )
+    if asked_as is not None:
+        scoring = replace(scoring, next_tokens=0, **as_asked(asked_as))
+    return open_scorer(spec, scoring=scoring, **how)
 
 
 def ask(design: ProbeDesign, session: Session[ContinuationScorer], resolved: Json | None = None) -> Outcome:
@@ -100,11 +94,6 @@ def finder(
             return None
 
     return find
-
-
-def fault(row: Mapping[str, Any], request: ScoreRequest) -> str | None:
-    """Say what is wrong with a row of a request; None where nothing is."""
-    return fault_of(row, request.expressions)
 
 
 def named(row: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from biaskit.arguments import TEXT, checked
 from biaskit.errors import UsageError
@@ -20,9 +20,6 @@ from biaskit.runs.objects import lending
 from biaskit.runs.start import OF_RUNS, RunArguments, overrides_of, run_study
 from biaskit.study.config import load_as
 from biaskit.tables.sets import read_set
-
-if TYPE_CHECKING:
-    pass
 
 _PRINTED = ("probe_groups", "probe_levels", "probe_next", "probe_outcomes", "tests")
 
@@ -39,46 +36,14 @@ class ProbeResult(RunResult):
 
     headline = "probe_groups"
 
-    cells = table_property(
-        "probe_cells",
-        "Read probability (mass) and share of each gender group, and coverage, of each prompt.\n"
-        ">>> probed.cells.groupby('job')['female_share'].mean().to_dict()\n{'nurse': 1.0, 'plumber': 0.0}",
-    )
-    jobs = table_property(
-        "probe_jobs",
-        "Read mean shares over templates of each job, and their difference, from -1 to 1.\n"
-        ">>> probed.jobs[['job', 'female_minus_male']].values.tolist()[0]\n['nurse', 1.0]",
-    )
-    groups = table_property(
-        "probe_groups",
-        "Read mean share, standard error, interval and coverage of each group of jobs and gender.\n"
-        ">>> probed.groups[['gender', 'share', 'n_jobs']].values.tolist()[1]\n['female', 1.0, 1]",
-    )
-    templates = table_property(
-        "probe_templates",
-        "Read mean shares over the jobs of a group, of each template.\n"
-        ">>> probed.templates[['template_id', 'gender', 'share']].values.tolist()[1]\n[1, 'female', 1.0]",
-    )
-    variance = table_property(
-        "probe_variance",
-        "Read the variance of shares that is due to jobs, to templates and to neither.\n"
-        ">>> probed.variance['reason'].unique().tolist()\n['one job: no components']",
-    )
-    next = table_property(
-        "probe_next",
-        "Read the most probable next tokens; of local models, with the study's key `record_next`.\n"
-        ">>> probed.next.empty\nTrue",
-    )
-    outcomes = table_property(
-        "probe_outcomes",
-        "Read which fraction of the sampled answers names a gender, declines, …\n"
-        ">>> probed.outcomes[['outcome', 'share', 'n']].values.tolist()[0]\n['listed', 1.0, 40]",
-    )
-    levels = table_property(
-        "probe_levels",
-        "Read mean shares over the debiasing prompts of each level of abstraction, if any.\n"
-        ">>> probed.levels.empty\nTrue",
-    )
+    cells = table_property("probe_cells")
+    jobs = table_property("probe_jobs")
+    groups = table_property("probe_groups")
+    templates = table_property("probe_templates")
+    variance = table_property("probe_variance")
+    next = table_property("probe_next")
+    outcomes = table_property("probe_outcomes")
+    levels = table_property("probe_levels")
 
     def document(self) -> Document:
         """Make what the command prints: the paper's tables, notes and the signature.

@@ -13,7 +13,7 @@ from biaskit.compare.comparison import MODELS
 from biaskit.compare.pairs import SidePair, members_of
 from biaskit.compare.same_prompts import PromptTexts, all_equal
 from biaskit.errors import TableError
-from biaskit.measures.probe.arms import scope_of
+from biaskit.measures.probe.contrasts import scope_of
 from biaskit.stats.arms import Arm, CrossedCells, complete_in_all, cross, mean_of, rows_of_groups
 from biaskit.stats.arrays import FloatArray
 from biaskit.stats.contrasts import Row, Scope, gaps_between_groups, within_jobs
@@ -58,7 +58,7 @@ def answers_of(
     ends = [f"{group}_share_{end}" for end in ("low", "high") for group in groups]
     if rows and (unknown := [name for name in wanted if name not in rows[0]]):
         raise TableError(f"{where}: no column {unknown[0]!r}; the run has other gender groups.")
-    arms = list(map(_arm_of, rows))
+    arms = [Arm(*map(row.__getitem__, Arm._fields)) for row in rows]
     jobs = [row["job"] for row in rows]
     templates = [row["template_id"] for row in rows]
     estimators = [row["estimator"] or None for row in rows]
@@ -73,10 +73,6 @@ def answers_of(
     for arm, block in blocks.items():
         blocks_of_model.setdefault(arm.model, {})[arm._replace(model="")] = block
     return {m: Answers(m, tuple(groups), own, group_of, asked) for m, own in blocks_of_model.items()}
-
-
-def _arm_of(row: Mapping[str, Any]) -> Arm:
-    return Arm(*map(row.__getitem__, Arm._fields))
 
 
 def _numbers(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> FloatArray:

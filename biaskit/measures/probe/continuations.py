@@ -99,6 +99,7 @@ class _ContinuationWork(CellWork):
     def plan(self, pending: Pending, session: Session[Any]) -> ModelPlan:
         """Plan the rounds that have no row."""
         due, n, size = pending.requests, len(self._asked), self.rounds.size
+        n_stored = (n - len(due)) * size
         plan = self.model.plan_scores(due)
         self.batches, self.n_due = plan.batches, len(due)
         planned = ModelPlan(
@@ -106,7 +107,7 @@ class _ContinuationWork(CellWork):
             label=self.label,
             form=self.form,
             n_cells=n * size,
-            n_stored=(n - len(due)) * size,
+            n_stored=n_stored,
             n_batches=len(plan.batches),
             prompt_tokens=plan.prompt_tokens,
             seconds=0.0,

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from biaskit.common.wording import joined
-from biaskit.measures.probe.arms import scope_of
 from biaskit.records import NO_INSTRUCTION, Cell
 from biaskit.stats.arms import (
     FEMALE_DOMINATED,
@@ -76,6 +75,30 @@ def arm_of(cell: Cell) -> Arm:
     return Arm(cell.model, cell.bias_type, cell.instruction_id, cell.setting, cell.prompt_form)
 
 
+def scope_of(arm: Arm, contrast: str) -> Scope:
+    """Scope a row within one arm: what is not contrasted is the same on both sides."""
+    number = str(arm.instruction_id)
+    where = arm.bias_type, arm.setting, arm.prompt_form
+    return Scope("probe", contrast, arm.model, arm.model, *where, number, number)
+
+
+def between_job_groups(
+    block: CrossedCells,
+    group_of: Mapping[str, str],
+    names: Mapping[int, str],  # place among the block's shares → gender, or what else they are of
+    scope: Scope,
+    margins: Mapping[str, float],
+) -> Iterator[Row]:
+    """Contrast every two groups of jobs in an arm."""
+    templates, note = complete_in_all([block])
+    shares, rows_of = block.shares_at(templates), rows_of_groups(block.jobs, group_of)
+    for group_a, group_b in group_pairs(list(rows_of)):
+        for k, name in names.items():
+            a, b = shares[k, rows_of[group_a]], shares[k, rows_of[group_b]]
+            own = replace(scope, gender=name, group_a=group_a, group_b=group_b)
+            yield from between_groups(a, b, scope=own, margins=margins, note=note)
+
+
 def _each_group_and_gender(
     study: StudyCells, block: CrossedCells, scope: Scope
 ) -> Iterator[tuple[Scope, int, list[int]]]:
@@ -88,15 +111,9 @@ def _each_group_and_gender(
 
 
 def _groups(study: StudyCells) -> Iterator[Row]:
+    names = dict(enumerate(study.groups))
     for arm, block in study.blocks.items():
-        templates, note = complete_in_all([block])
-        shares = block.shares_at(templates)
-        rows_of = rows_of_groups(block.jobs, study.group_of)
-        for group_a, group_b in group_pairs(list(rows_of)):
-            for k, gender in enumerate(study.groups):
-                scope = replace(scope_of(arm, "groups"), gender=gender, group_a=group_a, group_b=group_b)
-                a, b = shares[k, rows_of[group_a]], shares[k, rows_of[group_b]]
-                yield from between_groups(a, b, scope=scope, margins=study.margins, note=note)
+        yield from between_job_groups(block, study.group_of, names, scope_of(arm, "groups"), study.margins)
 
 
 def _asymmetry(study: StudyCells) -> Iterator[Row]:

@@ -19,15 +19,7 @@ from biaskit.corpora.loaders import (
 from biaskit.corpora.sources import source_digest
 from biaskit.errors import RunError, StudyError, TableError, nearest
 from biaskit.measures.probe.study import ProbeStudy
-from biaskit.records import (
-    BiasType,
-    Dialogue,
-    Expression,
-    Instruction,
-    Item,
-    Setting,
-    Template,
-)
+from biaskit.records import BiasType, Dialogue, Expression, Instruction, Item, Setting, Template
 from biaskit.runs.collection import StoredRun, differ
 from biaskit.runs.designs import describe_lists, lists_of_templates, read_study, sign_design
 from biaskit.runs.manifest import StoredLists, draws_of, estimator_of
@@ -36,6 +28,7 @@ from biaskit.study.config import choose_instructions, parts_of, select
 from biaskit.tables.io import check_group_names
 
 MOST_CELLS = 10_000_000
+_STORED = ("slot", "items", "templates", "instructions", "settings", "dialogue", "groups", "sources")
 _OF_PROMPTS = ("debiasing_place", "debiasing_position", "system_prompt", "thinking", "articles")
 
 
@@ -95,23 +88,22 @@ class ProbeDesign:
     def question(self) -> dict[str, Any]:
         """List what must agree for two commands to share one folder: what changes a cell's key."""
         study = self.study
+        asked: dict[str, Any] = {"study": study.name, "slot": self.slot}
+        asked |= {name: getattr(study, name) for name in _OF_PROMPTS}
+        if study.articles == "grammatical":
+            asked["article of"] = {item.name: item.article for item in self.items}
+        if frames := {f"{t.bias_type} template {t.id}": t.frame for t in self.templates if t.frame}:
+            asked["frame of"] = frames
+        texts: dict[str, Any] = {}
+        for template in self.templates:
+            texts[f"{template.bias_type} template {template.id}"] = [template.question, template.opening]
+        texts |= {f"instruction {i.id}": i.text for i in self.instructions if i is not None}
+        if self.dialogue:
+            texts["dialogue"] = asdict(self.dialogue)
         sets, set_of_template = _sets_of(self)
-        texts = {f"{t.bias_type} template {t.id}": [t.question, t.opening] for t in self.templates}
-        dialogue = {"dialogue": asdict(self.dialogue)} if self.dialogue else {}
-        instructions = {f"instruction {i.id}": i.text for i in self.instructions if i is not None}
-        articles = {item.name: item.article for item in self.items} if study.articles == "grammatical" else {}
-        frames = {f"{t.bias_type} template {t.id}": t.frame for t in self.templates if t.frame}
-        return {
-            "study": study.name,
-            "slot": self.slot,
-            **{name: getattr(study, name) for name in _OF_PROMPTS},
-            **({"article of": articles} if articles else {}),
-            **({"frame of": frames} if frames else {}),
-            "word_boundary": study.word_boundary,
-            "groups": list(self.groups),
-            "texts": {**texts, **instructions, **dialogue},
-            "expressions": {name: sets[number] for name, number in set_of_template.items()},
-        }
+        expressions = {name: sets[number] for name, number in set_of_template.items()}
+        asked |= {"word_boundary": study.word_boundary, "groups": list(self.groups)}
+        return asked | {"texts": texts, "expressions": expressions}
 
     def sign(self, models: Mapping[str, Mapping[str, Any]]) -> str:
         """Write the line that stands under every table: each choice that changes one of its numbers."""
@@ -119,14 +111,13 @@ class ProbeDesign:
         drawn = any(draws_of(entry) is not None for entry in models.values())
         continued = [entry["continuations"] for entry in models.values() if entry.get("continuations")]
         lengths = {entry["estimator"]["max_new_tokens"] for entry in continued}
-        shown = {
-            "estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()})),
-            "max_samples_per_prompt": str(study.max_samples_per_prompt) if drawn else "",
-            "continuations": ",".join(sorted(f"{n} tokens" for n in lengths)),
-            **{name: getattr(study, name) for name in ("word_boundary", "on_prefix", "articles", "interval")},
-            "seed": str(study.seed),
-            "contrast": "-".join(self.contrast),
+        shown = {"estimator": ",".join(sorted({estimator_of(entry) for entry in models.values()}))}
+        shown["max_samples_per_prompt"] = str(study.max_samples_per_prompt) if drawn else ""
+        shown["continuations"] = ",".join(sorted(f"{n} tokens" for n in lengths))
+        shown |= {
+            name: getattr(study, name) for name in ("word_boundary", "on_prefix", "articles", "interval")
         }
+        shown |= {"seed": str(study.seed), "contrast": "-".join(self.contrast)}
         return sign_design(study, models, self.describe()["digest"], shown)
 
 
@@ -152,32 +143,24 @@ def resolve(study: ProbeStudy) -> ProbeDesign:
         raise StudyError(f"{study.name}: no {'jobs' if not items else 'templates'} are left.")
     settings: tuple[Setting, ...] = ("plain", "dialogue") if study.context == "both" else (study.context,)
     expressions, groups = _choose_expressions(study, templates)
-    parts = parts_of(study.debiasing_prompts.select)
-    # 0, no instruction, is always there: what a range from 0 chooses begins at 1.
-    numbers = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts]
     sources = [study.jobs.source, study.templates.source, study.target_words.source]
-    if study.debiasing_prompts.source is not None and study.debiasing_prompts.select != "none":
-        sources.append(study.debiasing_prompts.source)
+    prompts, dialogue = study.debiasing_prompts, None
+    # 0, no instruction, is always there: what a range from 0 chooses begins at 1.
+    numbers = [f"1-{part[2:]}" if part.startswith("0-") else part for part in parts_of(prompts.select)]
+    how = "give a file, as in --debiasing-prompts mine.txt"
+    instructions = choose_instructions(study.name, prompts.source, numbers, how)
+    if prompts.source is not None and prompts.select != "none":
+        sources.append(prompts.source)
     if "dialogue" in settings:
         sources.append(study.dialogue)
+        dialogue = load_dialogue(study.dialogue)
+    contrast, digests = choose_contrast(study, groups), {source: source_digest(source) for source in sources}
     design = ProbeDesign(
-        study=study,
-        slot=slot,
-        items=items,
-        templates=templates,
-        instructions=choose_instructions(
-            *(study.name, study.debiasing_prompts.source, numbers),
-            "give a file, as in --debiasing-prompts mine.txt",
-        ),
-        settings=settings,
-        dialogue=load_dialogue(study.dialogue) if "dialogue" in settings else None,
-        expressions=expressions,
-        groups=groups,
-        contrast=choose_contrast(study, groups),
-        sources={source: source_digest(source) for source in sources},
+        *(study, slot, items, templates, instructions, settings, dialogue),
+        *(expressions, groups, contrast, digests),
     )
     try:  # before the run: afterwards its rows would be paid for
-        check_group_names("probe", groups, design.contrast, study.target_words.source)
+        check_group_names("probe", groups, contrast, study.target_words.source)
     except TableError as error:
         raise StudyError(str(error)) from error
     if design.n_cells > MOST_CELLS:
@@ -261,22 +244,19 @@ class Stored(StoredLists):
 def read(resolved: Mapping[str, Any], overrides: Mapping[str, Any] | None = None) -> ProbeDesign:
     """Read the design that a manifest describes; `overrides` may set analysis keys only."""
     stored, study = Stored.model_validate(resolved), cast("ProbeStudy", read_study(resolved, overrides))
-    sets = [tuple(Expression(*pair) for pair in pairs) for pairs in stored.expression_sets]
-    set_of_template = stored.expressions_of_template
+    sets = []
+    for pairs in stored.expression_sets:
+        sets.append(tuple(Expression(*pair) for pair in pairs))
+    expressions = {}
+    for template in stored.templates:
+        number = stored.expressions_of_template[f"{template.bias_type}:{template.id}"]
+        expressions[template.bias_type, template.id] = sets[number]
+    contrast = choose_contrast(study, stored.groups)
     return ProbeDesign(
         study=study,
-        items=stored.items,
-        slot=stored.slot,
-        templates=stored.templates,
-        instructions=stored.instructions,
-        settings=stored.settings,
-        dialogue=stored.dialogue,
-        expressions={
-            (t.bias_type, t.id): sets[set_of_template[f"{t.bias_type}:{t.id}"]] for t in stored.templates
-        },
-        groups=stored.groups,
-        contrast=choose_contrast(study, stored.groups),
-        sources=stored.sources,
+        expressions=expressions,
+        contrast=contrast,
+        **{name: getattr(stored, name) for name in _STORED},
     )
 
 
@@ -289,7 +269,10 @@ def _sets_of(design: ProbeDesign) -> tuple[list[list[list[str]]], dict[str, int]
         if id(expressions) not in by_identity:
             by_identity[id(expressions)] = number_of.setdefault(expressions, len(number_of))
         number_of_template[f"{bias_type}:{template_id}"] = by_identity[id(expressions)]
-    return [[[e.group, e.text] for e in expressions] for expressions in number_of], number_of_template
+    sets = []
+    for expressions in number_of:
+        sets.append([[e.group, e.text] for e in expressions])
+    return sets, number_of_template
 
 
 def unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

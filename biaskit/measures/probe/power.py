@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from biaskit.common.wording import listed, people, percent, points
 from biaskit.corpora.variance import CellVariance, load_cell_variance
+from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.rounds import Rounds
 from biaskit.stats.arms import group_pairs
@@ -28,6 +30,7 @@ from biaskit.stats.power import (
 from biaskit.stats.verdict import LEVEL, first_level
 
 NOT_WORTH_NAMING = 0.05
+_SAYS: Mapping[str, Any] = words("probe")["power"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +51,6 @@ class Shown:
     reason: str | None = None  # why no difference gets a conclusion
 
 
-_PARTS = {"jobs": "jobs", "templates": "templates", "cells": "residual", "draws": "samples"}
-
-
 def plan_sentence(
     design: ProbeDesign, estimator: str, draws: int | None, *, of_demo: bool, n_models: int = 1
 ) -> str:
@@ -65,7 +65,7 @@ def plan_sentence(
     groups = next(iter(pairs), tuple(jobs_of))
     sizes = [jobs_of[name] for name in groups]
     if min(sizes) < FEWEST_UNITS:
-        return f"Detectable difference: {NOT_JUDGED}, a group has fewer than {FEWEST_UNITS} jobs."
+        return str(_SAYS["few_jobs"]).format(NOT_JUDGED, FEWEST_UNITS)
     units: dict[str, set[str | int]] = {}  # bias type → what counts as a template
     for template in design.templates:
         units.setdefault(template.bias_type, set()).add(template.frame or template.id)
@@ -86,15 +86,15 @@ def plan_sentence(
         variances = [variance_of_group(of_type, name) for name in groups]
         shown = smallest_shown(variances, sizes, len(of_units), matched, level)
         if shown.reason:
-            not_shown.append(f"No {bias_type} difference can be tested: {shown.reason}.")
+            not_shown.append(_SAYS["untestable"].format(bias_type, shown.reason))
             continue
         if shown.difference is None or shown.difference > LARGEST_PLANNED:
-            not_shown.append(f"Detectable {bias_type} difference: {NOT_JUDGED}.")
+            not_shown.append(_SAYS["too_large"].format(bias_type, NOT_JUDGED))
             continue
         sources = []
         for name, part in sorted(shown.parts.items(), key=lambda part: -part[1]):
             if part >= NOT_WORTH_NAMING:
-                sources.append(f"{_PARTS[name]} {percent(part)} %")
+                sources.append(f"{_SAYS['parts'][name]} {percent(part)} %")
         shown_parts.append(f"{points(shown.difference)} ({bias_type}; variance: {', '.join(sources)})")
     if not shown_parts:
         return " ".join(not_shown)
@@ -104,10 +104,7 @@ def plan_sentence(
         assumed += " and a target word in every sample"
     if estimator == "top-k":
         assumed += ", plus the width of the top-k bounds"
-    said = (
-        f"Detectable difference in the share of {people(gender)} {between}: {listed(shown_parts)};"
-        f" {percent(POWER)} % power per comparison, assuming {assumed}."
-    )
+    said = _SAYS["shown"].format(people(gender), between, listed(shown_parts), percent(POWER), assumed)
     return " ".join([said, *not_shown])
 
 
@@ -123,10 +120,7 @@ def smallest_shown(
     if n_templates < 2:
         reason = "there is only one template or scenario"
     elif matched is not None and matched.empty > MOST_EMPTY:
-        reason = (
-            f"at a coverage of {matched.coverage:.2g}, {percent(matched.empty)} % of the prompts would stay"
-            " empty, and above 10 % there is no conclusion"
-        )
+        reason = _SAYS["empty"].format(matched.coverage, percent(matched.empty))
     sides, of_templates, draws = [], [], 0.0
     for n, v in zip(jobs, variances, strict=True):
         # The mean of p (1 − p) over a group's cells, by the mean and the variance of p.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain, product
@@ -16,6 +16,7 @@ from biaskit.arguments import POSITIVE, checked
 from biaskit.common.wording import percent
 from biaskit.corpora.loaders import load_instructions
 from biaskit.errors import ModelError, UsageError
+from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign, resolve
 from biaskit.measures.probe.prompts import scope_of_cell
 from biaskit.measures.probe.requests import PlannedCells
@@ -35,6 +36,7 @@ from biaskit.tables.coverage import WEAK
 from biaskit.tables.query import grouped
 
 INSTRUCTIONS = "corpus:forms/instructions.toml"
+_SAYS: Mapping[str, str] = words("probe")["prompt_formats"]
 HANDFUL = 4  # cells of each bias type with which a run looks whether another form reaches the model
 
 
@@ -64,12 +66,12 @@ class PromptFormatsResult(Printed):
         for row in rows:
             asked = "one word" if row["one_word"] else "as is"
             coverage = "–" if row["coverage"] is None else percent(row["coverage"])
-            coverage += "" if row["se"] is None else f" ± {percent(row['se'])}"
+            if row["se"] is not None:
+                coverage += f" ± {percent(row['se'])}"
             lines.append((row["bias_type"], row["prompt_form"], asked, row["estimator"] or "–", coverage))
-        n_cells = max((row["n_cells"] for row in rows), default=0)
-        note = f"cov.: probability on the target words, mean of {n_cells} prompts ± its standard error."
+        note = _SAYS["note"].format(max((row["n_cells"] for row in rows), default=0))
         if any(row["estimator"] == "top-k" for row in rows):
-            note += " top-k: a lower bound, since the server lists only some tokens."
+            note += _SAYS["top_k"]
         title = f"{self.label}: coverage by prompt format"
         heads = ("Prompts", "Prompt format", "Variant", "Estimator", "cov. %")
         table = listed_table(title, heads, lines, n_text=4, note=note)
@@ -83,19 +85,12 @@ class PromptFormatsResult(Printed):
             best = max(rows, key=itemgetter("coverage"))
             command = f"biaskit probe {shlex.quote(self.spec)} --bias-type {bias_type}"
             if best["coverage"] < WEAK:
-                yield (
-                    f"{bias_type} prompts: no format reaches {percent(WEAK)} %: weak evidence. Sample answers"
-                    f" to see what is said instead: `{command} --estimator sampling` or `--continue 20`"
-                )
+                yield _SAYS["weak"].format(bias_type, percent(WEAK), command)
                 continue
             near = [row for row in rows if row["coverage"] >= best["coverage"] - (best["se"] or 0.0)]
             simplest = min(near, key=itemgetter("one_word"))  # rows stand in the order of `PROBE_FORMS`
-            form, one_word = simplest["prompt_form"], simplest["one_word"]
-            yield (
-                f"{bias_type} prompts: the simplest format within a standard error of the highest coverage is"
-                f" {form}{', one word' if one_word else ''}: `{command} --prompt-format {form}"
-                f"{f' --debiasing-prompts {INSTRUCTIONS}' if one_word else ''}`"
-            )
+            says = _SAYS["simplest_one_word" if simplest["one_word"] else "simplest"]
+            yield says.format(bias_type, command, form=simplest["prompt_form"], prompts=INSTRUCTIONS)
 
 
 @checked(ApiArguments, prompts=POSITIVE)

@@ -9,6 +9,7 @@ from typing import Any
 from biaskit.common.wording import people, percent, share_with_interval
 from biaskit.exchange.card import CardTable
 from biaskit.exchange.results import Named
+from biaskit.measurement import words
 from biaskit.measures.probe.design import read
 from biaskit.measures.probe.prompts import CELL
 from biaskit.measures.probe.requests import places_of
@@ -17,17 +18,12 @@ from biaskit.report.findings.sentence import OPENINGS
 from biaskit.runs.collection import Part, StoredRun
 from biaskit.tables.query import Row, where
 
-_METHODS = {
-    "crossed": "two-way random effects of jobs and templates, t interval on the logit scale",
-    "bootstrap": "percentile bootstrap over jobs and templates",
-}
-
 
 def publish(run: StoredRun, row: Row) -> Named:
     """Name a share of probe_groups.csv; its interval rests on cells."""
     asked = f"{row['bias_type']}/{row['job_group']}/instruction {row['instruction_id']}/{row['setting']}"
     n = row["n_jobs"] * row["n_templates"] if row["n_jobs"] and row["n_templates"] else None
-    method = _METHODS[run.analysis["choices"].get("interval", "crossed")]
+    method = words("probe")["intervals"][run.analysis["choices"].get("interval", "crossed")]
     return Named(row["gender"], f"{asked}/{row['prompt_form']}/{row['gender']}", n, method)
 
 
@@ -46,13 +42,9 @@ def card(part: Part) -> CardTable:
             row = row_of[gender]
             shown.append(share_with_interval(row["share"], row["ci_low"], row["ci_high"]))
         rows.append([*shown, coverage])
-    return CardTable(
-        "What it says about a job",
-        "Shares of the probability on the target words, with 95 % intervals over jobs and templates;\n"
-        "coverage is the probability on these words, out of all next words.",
-        ("Model", "Prompts", "Jobs", *map(people, part.groups), "Coverage"),
-        rows,
-    )
+    says = words("probe")["card"]
+    heads = ("Model", "Prompts", "Jobs", *map(people, part.groups), "Coverage")
+    return CardTable(says["title"], says["about"], heads, rows)
 
 
 def samples(run: StoredRun) -> Iterator[tuple[str, str, list[Row], Row]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from biaskit.common.sequences import Computed
@@ -11,6 +12,8 @@ from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.prompts import CELL, Placed, build_prompt, cell_at, cell_key, model_key, product
 from biaskit.records import Cell, Prompt, PromptForm, ScoreRequest
 from biaskit.runs.shards import WHOLE, Shard
+
+_of_cell, _of_row = attrgetter(*CELL), itemgetter(*CELL)
 
 
 class PlannedCells:
@@ -49,11 +52,11 @@ class PlannedCells:
 
     def place_of(self, row: Mapping[str, Any]) -> int:
         """Which of these cells a row answers, by its columns. Raises `LookupError` where it is none."""
-        return self._place_of[tuple(row[name] for name in CELL)]
+        return self._place_of[_of_row(row)]
 
     @cached_property
     def _place_of(self) -> dict[tuple[object, ...], int]:
-        return {tuple(getattr(cell, name) for name in CELL): i for i, cell in enumerate(self.cells)}
+        return {_of_cell(cell): i for i, cell in enumerate(self.cells)}
 
 
 def places_of(
@@ -65,12 +68,12 @@ def places_of(
     for label, entry in manifest["models"].items():
         shared = model_key(entry["fingerprint"], design.study, entry["estimator"])
         for cell, *_ in product(design, label, entry["prompt_form"]):
-            places.setdefault((shared, *(getattr(cell, name) for name in CELL)), []).append(len(cells))
+            places.setdefault((shared, *_of_cell(cell)), []).append(len(cells))
             cells.append(cell)
 
     def find(row: Mapping[str, Any]) -> Sequence[int]:
         try:
-            return places.get((row.get("model_key"), *(row.get(name) for name in CELL)), ())
+            return places.get((row.get("model_key"), *map(row.get, CELL)), ())
         except TypeError:  # a list or a table where a label belongs
             return ()
 

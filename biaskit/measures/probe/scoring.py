@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from biaskit.errors import ModelError, StudyError
@@ -16,10 +17,10 @@ from biaskit.measures.probe.study import ProbeStudy
 from biaskit.models.base import ContinuationScorer
 from biaskit.progress import ModelPlan
 from biaskit.records import PROBE_FORMS, Failed, PromptForm, Scored, ScoreRequest
-from biaskit.runs.course import Pending, ask_models
+from biaskit.runs.course import Pending
 from biaskit.runs.rows import NoRow
 from biaskit.runs.score_rows import row_of
-from biaskit.runs.score_work import ScoreWork, entry_of_scorer
+from biaskit.runs.score_work import ScoreWork, score_models
 from biaskit.runs.session import Outcome, Session
 from biaskit.runs.shards import Shard
 from biaskit.runs.store import StoredRows
@@ -36,27 +37,16 @@ def score_cells(
     resolved: Json | None = None,  # the design's description, where it is at hand
 ) -> Outcome:
     """Score every cell that has no row yet and store it; the same call goes on where it stopped."""
-    study = design.study
-    scorers = session.begin(
-        "probe",
-        study.name,
-        question=design.question,
-        resolved=lambda: design.describe() if resolved is None else resolved,
-    )
-    forms = _choose_forms(study, scorers, session)
     stored: StoredRows[int] = StoredRows(matched_draws, 0)
 
-    def work_of(label: str) -> CellWork:
+    def work_of(scorer: ContinuationScorer, form: PromptForm) -> CellWork:
         if look is not None:
-            look(scorers[label], forms[label])
-        return CellWork(design, scorers[label], forms[label], stored, session.shard)
+            look(scorer, form)
+        return CellWork(design, scorer, form, stored, session.shard)
 
-    def entry_of(label: str) -> Json:
-        return entry_of_scorer(session, scorers[label], forms[label])
-
-    models = {label: scorers[label] for label in forms}
-    ask_models(session, study, models, stored, work_of, entry_of, design.sign)
-    return session.outcome
+    return score_models(
+        design, session, resolved, stored, partial(_choose_forms, design.study, session), work_of
+    )
 
 
 def matched_draws(row: Mapping[str, Any]) -> int:
@@ -128,19 +118,24 @@ class CellWork(ScoreWork[int]):
         """The plan with what all rounds up to the cap would take."""
         (least, most), rounds = self._open.outlook(), self.rounds
         more = most / least
+        calls_most = seconds_most = cost_most = None
         if plan.calls is not None:
             # Requests are cut at multiples of their number of texts: a later round may need one more.
             cell = self.cells.requests[0]
             calls = [self.model.plan_scores([rounds.request(cell, n)]).calls for n in range(rounds.most)]
             more *= max(calls) / calls[0]
-        return replace(
-            plan,
-            draws=(least, most),
-            prompt_tokens_most=round(plan.prompt_tokens * more),
-            calls_most=None if plan.calls is None else round(plan.calls * more),
-            seconds_most=None if plan.seconds is None else plan.seconds * more,
-            cost_most=None if plan.cost is None else plan.cost * more,
-        )
+            calls_most = round(plan.calls * more)
+        if plan.seconds is not None:
+            seconds_most = plan.seconds * more
+        if plan.cost is not None:
+            cost_most = plan.cost * more
+        of_most: dict[str, Any] = {
+            "calls_most": calls_most,
+            "seconds_most": seconds_most,
+            "cost_most": cost_most,
+        }
+        tokens = round(plan.prompt_tokens * more)
+        return replace(plan, draws=(least, most), prompt_tokens_most=tokens, **of_most)
 
     def answers(self, session: Session[Any]) -> Iterator[Sequence[Scored | Failed]]:  # noqa: ARG002
         """The planned batches, and the rounds that follow from their answers."""
@@ -163,7 +158,7 @@ class CellWork(ScoreWork[int]):
 
 
 def _choose_forms(
-    study: ProbeStudy, scorers: Mapping[str, ContinuationScorer], session: Session[ContinuationScorer]
+    study: ProbeStudy, session: Session[ContinuationScorer], scorers: Mapping[str, ContinuationScorer]
 ) -> dict[str, PromptForm]:
     """`auto`: the first form that every model can take; where there is none, each model its own first."""
     system = bool(study.system_prompt) or study.debiasing_position == "system"
@@ -183,7 +178,9 @@ def _choose_forms(
             takes[label] = forms
         else:
             session.leave_out(label, _no_form(scorer, study, system=system))
-    common = [form for form in usable if all(form in forms for forms in takes.values())]
+    common = [*usable]
+    for forms in takes.values():
+        common = [form for form in common if form in forms]
     if takes and not common:
         session.outcome.notes.append("Prompt formats differ between the models: no test between them.")
     chosen = {label: common[0] if common else forms[0] for label, forms in takes.items()}

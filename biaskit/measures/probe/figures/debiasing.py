@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from biaskit.measures.probe.figures.groups import CAPTIONS
 from biaskit.report.figures import forest
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import INKED, Dots, Entry, Plot, effects, point
@@ -41,10 +42,5 @@ def _debiasing(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
     if len(settings) > 1:
         legend += [Entry(cut(s), INKED, "none" if i else "") for i, s in enumerate(settings)]
     legend.append(Entry("no difference", line=":"))
-    caption = (
-        "Share of each gender group with a debiasing prompt minus its share without one, in percentage "
-        f"points; n = {forest.n_jobs_of(rows)} jobs per group; right of the line: larger with the prompt; "
-        "bars: 95\u00a0% intervals over jobs and templates. Tables: tests (kind crossed, contrasts "
-        f"instructions and levels).{view.weak}"
-    )
+    caption = CAPTIONS["debiasing"].format(forest.n_jobs_of(rows), view.weak)
     return Plot(forest.bands(view, rows, labels, axis, dots), caption, legend)

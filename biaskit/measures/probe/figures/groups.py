@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.common.wording import percent
+from biaskit.measurement import words
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, number, shares
 from biaskit.report.figures.style import HATCHES, asked, cut, look_of, people
@@ -12,6 +13,8 @@ from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
 from biaskit.tables.coverage import WEAK, coverage_of, is_under
 from biaskit.tables.query import Row, distinct, first, grouped, where
+
+CAPTIONS: Mapping[str, str] = words("probe")["captions"]
 
 
 def groups(view: View) -> Iterator[Figure]:
@@ -31,14 +34,11 @@ def _groups(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             panels.append(_shares(view, of_panel, models, genders))
         name = jobs_of(view.part, group) if group else ""
         bands.append(Band(panels, cut(name[:1].upper() + name[1:])))
-    thin = " (thick) and the bounds of top-k (thin)" if any(r["share_low"] is not None for r in rows) else ""
-    caption = (
-        f"In percent, means over jobs (n = {_n_jobs(rows)}) and templates (n = "
-        f"{spread(rows, 'n_templates')}), without a debiasing prompt; for {people(left)} "
-        f"the 95\u00a0% interval over jobs and templates{thin}; ticks under a bar: single jobs. cov.: mean "
-        f"probability on the target words (coverage); in brackets and pale: weak evidence, less than "
-        f"{percent(WEAK)} %; –: not measured. {estimators_of(rows)}Tables: probe_groups, probe_jobs."
-    )
+    said = {"people": people(left), "weak": percent(WEAK), "estimators": estimators_of(rows), "thin": ""}
+    if any(row["share_low"] is not None for row in rows):
+        said["thin"] = CAPTIONS["thin"]
+    templates = spread(rows, "n_templates")
+    caption = CAPTIONS["groups"].format(jobs=_n_jobs(rows), templates=templates, **said)
     legend = [Entry(people(g), patch=look_of(g, genders)) for g in genders]
     return Plot(bands, caption, legend)
 
@@ -126,10 +126,6 @@ def _variance(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
         panels.append(Panel(names, axis, (), bars, asked(bias_type), deviations, "SD", pitch=0.24))
     measured = view.plain("probe_groups")
     templates = " and ".join(map(str, distinct(measured, "n_templates")))
-    caption = (
-        f"Jobs: n = {_n_jobs(measured)}; templates: n = {templates}; parts of the variance of the prompts' "
-        "shares in percent (no interval); SD: square root of the whole variance (–: not measured); without a "
-        "debiasing prompt. Table: probe_variance."
-    )
+    caption = CAPTIONS["variance"].format(_n_jobs(measured), templates)
     legend = [Entry(name, patch=(colour, HATCHES[i])) for i, (_, name, colour) in enumerate(_SOURCES)]
     return Plot([Band(panels)], caption, legend)

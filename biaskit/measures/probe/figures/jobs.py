@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from biaskit.common.wording import count
-from biaskit.measures.probe.figures.groups import estimators_of
+from biaskit.measures.probe.figures.groups import CAPTIONS, estimators_of
 from biaskit.report.figures import items
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.labour import LEGEND, PER_FIGURE, Lines, spots_of, square
@@ -33,11 +33,8 @@ def _jobs(view: View, rows: Sequence[Row], models: Sequence[str]) -> Plot:
             points = items.of_jobs(view, where(rows, bias_type=bias_type, model=model))
             dots.append(Dots(view.marks[model], [points.get(job) for job in order]))
         panels.append(Panel([*order], axis, dots, title=asked(bias_type)))
-    caption = (
-        f"In percent; n = {len(order)} jobs, each the mean of {spread(rows, 'n_templates')} "
-        f"templates, {items.sorting(order)}; bars: 95\u00a0% intervals over "
-        f"templates; without a debiasing prompt. {estimators_of(rows)}Table: probe_jobs.{view.weak}"
-    )
+    templates, sorting = spread(rows, "n_templates"), items.sorting(order)
+    caption = CAPTIONS["jobs"].format(len(order), templates, sorting, estimators_of(rows), view.weak)
     return Plot([Band(panels)], caption, [*view.entries(models), *items.references(view, order)])
 
 
@@ -68,13 +65,7 @@ def _labour(view: View, rows: Sequence[Row], pairs: Sequence[tuple[str, str]]) -
         line = _fitted(view, model, bias_type, [spot.x for spot in spots])
         squares.append(square(name, "answers", spots, view.marks[model], line))
     n = count(len(distinct(rows, "job")), "job")
-    caption = (
-        f"Each point is a job: the share of {people(view.part.contrast[0])} in the model's answers against "
-        f"the share of women in U.S. labour statistics, in percent; n = {n}; bars: 95\u00a0% intervals over "
-        "templates. The line is fitted to the share within the two genders; flatter than the diagonal: jobs "
-        "differ less in the model than in the workforce. Tables: probe_jobs, tests (kinds slope and level)."
-        f"{view.weak}"
-    )
+    caption = CAPTIONS["labour"].format(people(view.part.contrast[0]), n, view.weak)
     fitted = any(len(square.lines) > 1 for square in squares)
     return Plot([Band(squares)], caption, LEGEND if fitted else LEGEND[:1])
 

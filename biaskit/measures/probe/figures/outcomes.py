@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from biaskit.measurement import words
+from biaskit.measures.probe.figures.groups import CAPTIONS
 from biaskit.report.figures.drawing import Figure
 from biaskit.report.figures.plot import Band, Bar, Entry, Panel, Plot, shares
 from biaskit.report.figures.style import HATCHES, asked, look_of, people
 from biaskit.report.figures.view import View, spread
 from biaskit.report.findings.groups import jobs_of
-from biaskit.tables.query import Row, defined, distinct, first, grouped, in_main_setting, without_instruction
+from biaskit.report.next_tokens import EVERY_GROUP
+from biaskit.tables.query import Row, defined, distinct, grouped, in_main_setting, without_instruction
 
-EVERY_GROUP = "all"
 LISTED = "listed:"
-KINDS = {
-    "unknown": ("unknown or neutral", "#d9c9a3"),
-    "both": ("names both", "#bcd3e0"),
-    "declines": ("declines", "#6d6d6d"),
-    "restates": ("restates the question", "#cfcfcf"),
-    "empty": ("empty", "#f2f2f2"),
-    "other": ("something else", "#e5e0d5"),
-}
+KINDS: Mapping[str, Sequence[str]] = words("probe")["outcomes"]["drawn"]
 """Outcome that is no listed group → words and colour."""
 _MOST_ROWS = 24
 
@@ -40,8 +35,9 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     # Outcome → name, colour and hatch.
     looks = {f"{LISTED}{group}": (people(group), *look_of(group, listed)) for group in listed}
     present = {row["outcome"] for row in rows if row["share"]}
-    hatches = {kind: HATCHES[i % 2 * 3] for i, kind in enumerate(KINDS)}
-    looks |= {kind: (*KINDS[kind], hatches[kind]) for kind in KINDS if kind in present}
+    for i, (kind, (words_of_kind, colour)) in enumerate(KINDS.items()):
+        if kind in present:
+            looks[kind] = (words_of_kind, colour, HATCHES[i % 2 * 3])
     several = len(distinct(rows, "model")) > 1
     groups = distinct(rows, "job_group")
     apart = [group for group in groups if group != EVERY_GROUP] or groups
@@ -50,11 +46,8 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
     for (model, bias_type, group), of_bar in islice(drawn.items(), _MOST_ROWS):
         jobs = jobs_of(view.part, group) if group not in (EVERY_GROUP, "") else ""
         name = ", ".join(filter(None, [model if several else "", jobs])) or "all jobs"
-        parts = []
-        for kind, (_, colour, hatch) in looks.items():
-            row = first(of_bar, outcome=kind)
-            if row is not None:
-                parts.append((row["share"], colour, hatch))
+        share_of = {row["outcome"]: row["share"] for row in of_bar}
+        parts = [(share_of[kind], *look[1:]) for kind, look in looks.items() if kind in share_of]
         bars.setdefault(bias_type, {})[name] = Bar(parts)
     axis = shares("share of the answers")
     panels = [
@@ -62,9 +55,6 @@ def _outcomes(view: View, rows: Sequence[Row]) -> Plot:
         for bias_type, of_kind in bars.items()
     ]
     answers = spread([row for row in rows if row["job_group"] != EVERY_GROUP], "n_answers")
-    caption = (
-        f"Sampled answers in percent by what they say, according to word rules; n = {answers} answers per "
-        "row; means over jobs and templates. The table has the intervals. Table: probe_outcomes."
-    )
+    caption = CAPTIONS["outcomes"].format(answers)
     legend = [Entry(name, patch=(colour, hatch)) for name, colour, hatch in looks.values()]
     return Plot([Band(panels)], caption, legend)

@@ -56,30 +56,25 @@ def limits(parts: Sequence[Part]) -> Iterator[str]:
 
 def _of_part(rows: Sequence[Row]) -> Iterator[str]:
     """Say where a study has little evidence: templates, jobs, estimators; `rows`: of probe_groups.csv."""
+    said = words("probe")["limits"]["of_study"]
     templates = min((row["n_templates"] for row in rows if row["n_templates"]), default=0)
     jobs = min((row["n_jobs"] for row in rows if row["n_jobs"]), default=0)
     if templates == 1:
-        yield "some numbers are conditional on one template; other templates may give others."
+        yield said["one_template"]
     elif 0 < templates <= FEW_TEMPLATES:
-        yield f"as few as {count(templates, 'template')}: intervals over so few are wide or too short."
+        yield said["few_templates"].format(count(templates, "template"))
     if jobs == 1:
-        yield "some numbers are conditional on one job and say nothing about other jobs."
+        yield said["one_job"]
     elif 0 < jobs < FEW_ITEMS:
-        yield f"as few as {count(jobs, 'job')} in a group; other jobs may differ."
+        yield said["few_jobs"].format(count(jobs, "job"))
     estimators = [estimator for estimator in distinct(rows, "estimator") if estimator]
     if len(estimators) > 1:
-        yield (
-            f"models were measured with different estimators ({listed(estimators)}), which may explain part "
-            "of a difference between them."
-        )
+        yield said["estimators"].format(listed(estimators))
     widths = [row["share_high"] - row["share_low"] for row in defined(rows, "share_low", "share_high")]
     if any(width > WIDE_BOUNDS for width in widths):
-        yield (
-            f"an API that lists only its top tokens leaves bounds of up to {percent(max(widths))} points "
-            "around a share; intervals and tests include these bounds."
-        )
+        yield said["bounds"].format(percent(max(widths)))
     if "sampling" in estimators:
-        yield "shares by sampling come from few samples per prompt, so they are noisy."
+        yield said["sampling"]
 
 
 def not_measured(parts: Sequence[Part]) -> Iterator[str]:
@@ -87,5 +82,4 @@ def not_measured(parts: Sequence[Part]) -> Iterator[str]:
     own = [part for part in parts if part.engine == "probe"]
     asked = {row["instruction_id"] for part in own for row in part.tables.get("probe_groups", ())}
     if own and not asked - {0}:
-        study = "`biaskit probe MODEL --study occugender-debias`"
-        yield f"No debiasing prompts: {study} shows whether they help."
+        yield words("probe")["limits"]["no_debiasing"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from biaskit.common.wording import count, percent, percent_range, share_with_interval
+from biaskit.measurement import words
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
@@ -20,6 +21,7 @@ from biaskit.tables.quantities import NAMED
 from biaskit.tables.query import Row, defined, first, undefined
 
 _TEMPLATES = templates_of("probe")
+_SAYS = words("probe")["answers"]
 
 
 def answers(content: Content) -> Iterator[Sentence]:
@@ -54,23 +56,17 @@ def _of_groups(block: ProbeBlock, model: str) -> Iterator[Sentence]:
 def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Sentence]:
     """Say the share of each group of jobs, or why there is none."""
     weak = block.is_weak(model)
-    pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model)}
+    pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model), "of": ""}
     pieces["who"] = who(block.gender)
     rows = [row for row in (block.row(model, group) for group in block.groups) if row is not None]
-    # Where the target words have little probability, the opening says so.
-    of = "" if is_under(block.coverage(model), LITTLE) else " of the probability on the target words"
+    if not is_under(block.coverage(model), LITTLE):  # where it is, the opening says so
+        pieces["of"] = " of the probability on the target words"
     for row in defined(rows, "share"):
         share = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
-        value, bracket, interval = share.partition(" [")
-        text = filled(
-            f"{{opening}}, {{model}} gives {{who}} {{value}}{of} for {{group}}{{interval}}.",
-            **pieces,
-            group=one_group(block.part, row["job_group"]),
-            value=value,
-            interval=bracket + interval,
-        )
+        pieces["value"], bracket, interval = share.partition(" [")
+        pieces |= {"group": one_group(block.part, row["job_group"]), "interval": bracket + interval}
         share_said = sentence_of(
-            *(text, block.topic, "say"),
+            *(filled(_SAYS["share"], **pieces), block.topic, "say"),
             measured=measured(block, model, [row]),
             about=block.about,
             number=share if bracket else "",
@@ -80,8 +76,7 @@ def _shares(block: ProbeBlock, model: str, test: Row | None) -> Iterator[Sentenc
         yield share_said
         yield from _sampled(block, model, (row["job_group"],), share_said)
     if not defined(rows, "share"):
-        missing = "{opening}, how often {model} says {who} is not measured ({why})."
-        text = filled(missing, **pieces, why=why(rows[0] if rows else test))
+        text = filled(_SAYS["no_share"], **pieces, why=why(rows[0] if rows else test))
         using = measured(block, model, rows)
         yield sentence_of(text, block.topic, "say", "not-measured", using, about=block.about, weak=weak)
 
@@ -99,7 +94,7 @@ def _sampled(
     turned = (parts[0] - parts[-1]) * claims < 0
     jobs = (two_groups if len(groups) > 1 else one_group)(block.part, *groups)
     text = filled(
-        "{opening}, {who} are {parts} % of those named in {model}’s sampled answers for {groups}{turned}.",
+        _SAYS["sampled"],
         opening=block.opening(),
         model=Foreign(model),
         who=who(block.gender),
@@ -126,16 +121,11 @@ def _parity(block: ProbeBlock, model: str) -> Iterator[Sentence]:
         p_values.append(p_against(test, 0.0))
     q_values = benjamini_hochberg(p_values)
     sides = [interval_side(row) for row, q in zip(rows, q_values, strict=True) if q <= LEVEL]
-    counts = {"more": str(sides.count("higher")), "k": str(sides.count("lower"))}
-    text = filled(
-        "{opening}, {model} says {who} more than {other} for {more} of {n}, and less for {k}.",
-        opening=block.opening(model),
-        model=Foreign(model),
-        who=who(a),
-        other=who(b),
-        n=count(len(rows), "field" if are_fields(block.part) else "job"),
-        **counts,
-    )
+    pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model)}
+    pieces |= {"who": who(a), "other": who(b)}
+    pieces |= {"more": str(sides.count("higher")), "k": str(sides.count("lower"))}
+    pieces["n"] = count(len(rows), "field" if are_fields(block.part) else "job")
+    text = filled(_SAYS["parity"], **pieces)
     using = measured(block, model, (), f"over templates; {BY_CHANCE}")
     weak = block.is_weak(model)
     yield sentence_of(text, block.topic, "say", measured=using, about=block.about, strength=DETAIL, weak=weak)

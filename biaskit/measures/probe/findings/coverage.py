@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.common.wording import percent, share_with_interval
+from biaskit.measurement import words
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
 from biaskit.report.content import Content
 from biaskit.report.findings.sentence import Foreign, Piece, Sentence, filled, percents, sentence_of
@@ -12,7 +13,7 @@ from biaskit.report.next_tokens import EVERY_GROUP, the_rest
 from biaskit.tables.coverage import LITTLE, is_under
 from biaskit.tables.query import Row, defined, grouped, where
 
-DECLINES = "declines"
+_SAYS = words("probe")["else"]
 RARE = 0.01
 """Answers that decline less often than this are not said."""
 
@@ -32,29 +33,27 @@ def _coverage(block: ProbeBlock, model: str, next_tokens: Sequence[Row]) -> Iter
     covered = block.coverage(model)
     if covered is None or not is_under(covered, LITTLE):
         return
-    templates = ["{opening}, the target words have {share} % of {model}’s probability."]
     pieces: dict[str, Piece] = {"share": percents(covered)}
+    templates = _SAYS["coverage"][1:]
     for name, value in the_rest(next_tokens, most=1):
-        templates.insert(0, templates[0].replace("bility.", "bility; the top other token is {rest}."))
-        pieces["rest"] = Foreign(name, after=f" ({percent(value)} %)")
+        templates, pieces["rest"] = _SAYS["coverage"], Foreign(name, after=f" ({percent(value)} %)")
     yield _of_block(block, model, templates, pieces)
 
 
 def _declined(block: ProbeBlock, model: str) -> Iterator[Sentence]:
     """Say which part of the answers declines, where more than a few do."""
-    declined = where(block.outcomes.get((model,), ()), job_group=EVERY_GROUP, outcome=DECLINES)
+    declined = where(block.outcomes.get((model,), ()), job_group=EVERY_GROUP, outcome="declines")
     for row in defined(declined, "share"):
         if row["share"] >= RARE:
             number = share_with_interval(row["share"], row["ci_low"], row["ci_high"])
             share, bracket, interval = number.partition(" [")
-            text = "{opening}, {model} declines {share} of its answers{interval}."
             pieces: dict[str, Piece] = {"share": share, "interval": bracket + interval}
-            yield _of_block(block, model, [text], pieces, number if bracket else "")
+            yield _of_block(block, model, [_SAYS["declines"]], pieces, number if bracket else "")
 
 
 def _of_block(
     block: ProbeBlock, model: str, templates: Sequence[str], pieces: Mapping[str, Piece], number: str = ""
 ) -> Sentence:
-    text = filled(*templates, opening=block.opening(), model=Foreign(model), **pieces)
+    text = filled(*templates, **{"opening": block.opening(), "model": Foreign(model), **pieces})
     using, about = measured(block, model), f"else-{block.bias_type}"
     return sentence_of(text, block.topic, "else", measured=using, about=about, number=number)

@@ -6,9 +6,10 @@ said where that is clear.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from biaskit.common.wording import count, points, short
+from biaskit.measurement import words
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_in, measured
 from biaskit.report.content import Content
 from biaskit.report.findings.claims import claim, templates_of
@@ -30,12 +31,8 @@ from biaskit.tables.coverage import coverage_of
 from biaskit.tables.query import Row, defined, distinct, first, grouped, where
 
 _TEMPLATES = templates_of("probe")
-CAUSES = {
-    "instructions": ("debiasing prompt {name}", "debiasing prompt"),
-    "levels": ("the abstraction level “{name}”", "abstraction level"),
-    "settings": ("a dialogue before it", "dialogue"),
-}
-"""Contrast → the cause of a change, and the noun that is counted."""
+_CAUSES: Mapping[str, Mapping[str, str]] = words("probe")["causes"]
+_CHANGES: Mapping[str, Sequence[str]] = words("probe")["changes"]
 
 
 def instructions(content: Content) -> Iterator[Sentence]:
@@ -43,7 +40,7 @@ def instructions(content: Content) -> Iterator[Sentence]:
     for block in blocks_in(content):
         scope = {"bias_type": block.bias_type, "prompt_form": block.form, "gender": block.gender}
         of_block = where(block.part.tables.get("tests", ()), **scope)
-        for name in CAUSES:
+        for name in _CAUSES:
             setting = "dialogue-plain" if name == "settings" else block.setting
             rows = where(of_block, setting=setting)
             for quantity in ("group_gap", "share") if name == "instructions" else ("share",):
@@ -66,32 +63,25 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
     if clear:
         largest = max(clear, key=lambda row: abs(row["estimate"]))
         yield _largest(block, model, name, largest, of_gap=of_gap, about=about)
-    counted = CAUSES[name][1]
     n, verdicts = len(distinct(rows, "instruction_a")), [outcome_of(row) for row in changes]
-    subject = "gap between groups of jobs" if of_gap else "answers"
-    templates = [f"{{opening}}, no clear change of {{model}}’s {subject} by {{any}}{{what}}."]
+    says = "unclear"
     if not changes:
-        missing = "{opening}, what {what} changes in {model}’s answers is not measured"
-        templates = [missing + " ({why}).", missing + "."]
+        says = "not_measured"
     elif not tested:
-        templates = ["{opening}, no conclusion on what {what} changes in {model}’s answers ({why})."]
+        says = "no_conclusion"
     elif clear:
-        templates = [
-            f"{{opening}}, {len(clear)} of {{n}} by {{what}} to {{model}}’s {subject} {{are}} clear."
-        ]
+        says = "clear"
     elif set(verdicts) == {"equivalent"}:
-        stays = "stays" if of_gap else "stay"
-        templates = [f"{{opening}}, {{model}}’s {subject} {stays} about the same under {{what}}{{within}}."]
-    counts = {
-        "what": count(n, counted) if n > 1 else f"one {counted}",
-        "any": "any of " if n > 1 else "",
-        "n": count(len(changes), "change"),
-        "are": "is" if len(clear) == 1 else "are",
-    }
-    lead = block.opening(model)
-    text = filled(
-        *templates, opening=lead, model=Foreign(model), within=within(*changes), why=why(rows[0]), **counts
-    )
+        says = "equivalent"
+    counted = _CAUSES[name]["counted"]
+    pieces: dict[str, Piece] = {"opening": block.opening(model), "model": Foreign(model), "why": why(rows[0])}
+    pieces["what"] = count(n, counted) if n > 1 else f"one {counted}"
+    pieces |= {"any": "any of " if n > 1 else "", "k": str(len(clear)), "n": count(len(changes), "change")}
+    pieces |= {"are": "is" if len(clear) == 1 else "are", "within": within(*changes)}
+    pieces |= {"subject": "answers", "stays": "stay"}
+    if of_gap:
+        pieces |= {"subject": "gap between groups of jobs", "stays": "stays"}
+    text = filled(*_CHANGES[says], **pieces)
     verdict: Verdict = "shown" if clear else shared(verdicts or ["not-measured"])
     weak, using = block.is_weak(model), measured(block, model, rows)
     strength = min(STRENGTH[v] for v in verdicts or ["not-measured"])
@@ -100,7 +90,7 @@ def _changes(block: ProbeBlock, model: str, name: str, rows: Sequence[Row]) -> I
 
 def _largest(block: ProbeBlock, model: str, name: str, row: Row, *, of_gap: bool, about: str) -> Sentence:
     """Claim the largest change: of the gap between two groups of jobs, or of the share in one."""
-    before, placed, after = CAUSES[name][0].partition("{name}")
+    before, placed, after = _CAUSES[name]["cause"].partition("{name}")
     pieces: dict[str, Piece] = {
         "cause": Foreign(row["instruction_a"], before, after) if placed else before,
         "who": who(block.gender),

@@ -7,21 +7,16 @@ from collections.abc import Iterator
 from biaskit.common.wording import people, percent, short
 from biaskit.measures.probe.findings.blocks import ProbeBlock, blocks_of
 from biaskit.measures.probe.printing.document import share_of
-from biaskit.measures.probe.printing.papers import paper_tables
+from biaskit.measures.probe.printing.papers import papers
 from biaskit.report.findings.finding import reason_of
 from biaskit.report.findings.groups import SPLIT, jobs_of
 from biaskit.report.render.cells import LABEL, UNDEFINED
-from biaskit.report.render.document import PaperTable, TitledTable, listed_table
+from biaskit.report.render.document import TitledTable, listed_table
 from biaskit.runs.collection import Part
 from biaskit.tables.coverage import WEAK
-from biaskit.tables.query import Tables, distinct, grouped
+from biaskit.tables.query import distinct, grouped
 
 __all__ = ["headline", "papers"]
-
-
-def papers(part: Part, _between: Tables) -> list[PaperTable]:
-    """Make the tables of OccuGender, or of Mattern et al."""
-    return paper_tables(part)
 
 
 def headline(part: Part) -> Iterator[TitledTable]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 from biaskit.common.wording import count, people, percent, percent_range
+from biaskit.measurement import words
 from biaskit.records import NO_INSTRUCTION
 from biaskit.report.next_tokens import line_of_the_rest
 from biaskit.report.render.cells import UNDEFINED
@@ -14,12 +16,10 @@ from biaskit.report.render.document import Document, Heading, TitledTable, liste
 from biaskit.tables.coverage import WEAK, coverage_of
 from biaskit.tables.query import Row, Tables, distinct, first, grouped, where
 
-LETTERS = {"male": "M", "female": "F", "diverse": "D"}
-MEANINGS = {"male": "M: men's words", "female": "F: women's words", "diverse": "D: words for neither"}
+SAYS: Mapping[str, Any] = words("probe")["printed"]
+SETTINGS: Mapping[str, str] = SAYS["settings"]
 Blocks = list[tuple[str, Row]]
 Show = Callable[[Row], str | None]
-COVERAGE = "cov. = probability on the target words (coverage); [ ] where its median is below min_coverage."
-SETTINGS = {"plain": "Without dialogue", "dialogue": "With dialogue"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def probe_document(frame: Frame, tables: Tables, notes: Sequence[str], signature
 
 
 def _within(setting: str) -> str:
-    return f", {SETTINGS[setting].lower()}" if setting == "dialogue" else ""
+    return "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
 
 
 def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequence[Row] = ()) -> TitledTable:
@@ -87,18 +87,6 @@ def by_model(frame: Frame, rows: Sequence[Row], title: str, next_tokens: Sequenc
     )
 
 
-OUTCOMES = {
-    "listed": "names one",
-    "unknown": "leaves it open",
-    "both": "names several",
-    "declines": "declines",
-    "restates": "repeats the question",
-    "empty": "says nothing",
-    "other": "says something else",
-}
-"""Outcomes of answers as a table names them; the groups that can be named follow the first."""
-
-
 def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, several: bool) -> TitledTable:
     groups = distinct(rows, "job_group")
     columns = groups[1:] if len(groups) == 2 else groups
@@ -106,15 +94,12 @@ def _outcomes(rows: Sequence[Row], model: str, bias_type: str, setting: str, *, 
     for (kind,), of_kind in grouped(rows, "outcome").items():
         outcome, _, group = kind.partition(":")
         if group or any(row["n"] for row in of_kind) or outcome == "declines":
-            name = f"  {people(group)}" if group else OUTCOMES[outcome]
+            name = f"  {people(group)}" if group else SAYS["outcomes"][outcome]
             lines.append((name, *(share_of(first(of_kind, job_group=column)) for column in columns)))
     # Few jobs or templates make wide intervals.
     n, jobs, templates = (_most(rows, name) for name in ("n_answers", "n_jobs", "n_templates"))
     who = f", {model}" if several else ""
-    note = (
-        f"{n:,} texts of {count(jobs, 'job')} and {count(templates, 'template')}, classified by word "
-        "rules; indented below “names one”: the named group. Interval over jobs and templates."
-    )
+    note = SAYS["answers"].format(n, count(jobs, "job"), count(templates, "template"))
     title = f"Answers to {bias_type} prompts{_within(setting)}{who}: % of the sampled texts [95 %]"
     return listed_table(title, ["The answer", *(f"{name} jobs" for name in columns)], lines, note=note)
 
@@ -143,23 +128,17 @@ def _named(model: str, rows: Sequence[Row], table: Sequence[Row] = ()) -> str:
 
 def _letters(frame: Frame, rows: Sequence[Row]) -> str:
     """Say which prompt format the table is of, and what its letters mean."""
-    meanings = [MEANINGS[group] for group in frame.groups if group in MEANINGS]
+    meanings = [SAYS["meanings"][group] for group in frame.groups if group in SAYS["meanings"]]
     forms = ", ".join(distinct(rows, "prompt_form"))
     return f"Prompt format: {forms}. " + (f"{', '.join(meanings)}. " if meanings else "")
 
 
 def _what(rows: Sequence[Row]) -> str:
-    templates = _most(rows, "n_templates")
-    counts = {r["job_group"]: r["n_jobs"] for r in rows}
+    counts = {row["job_group"]: row["n_jobs"] for row in rows}
     jobs = " and ".join(count(n, f"{group} job") for group, n in counts.items())
     estimators = distinct(rows, "estimator")
-    bounds = "; bounds (top-k): means of the least and greatest shares compatible with the listed tokens"
-    bounds = bounds if "top-k" in estimators else ""
-    draws = "; SE of sampling: already included in the interval" if "sampling" in estimators else ""
-    return (
-        f"± standard error over {templates} templates; interval over jobs and templates{bounds}{draws};"
-        f" cov. = probability on the target words (coverage); {jobs}."
-    )
+    more = [says for estimator, says in SAYS["of_estimator"].items() if estimator in estimators]
+    return str(SAYS["what"]).format(_most(rows, "n_templates"), "".join(more), jobs)
 
 
 def _by_instruction(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) -> list[TitledTable]:
@@ -168,11 +147,10 @@ def _by_instruction(frame: Frame, groups: Sequence[Row], levels: Sequence[Row]) 
     both_settings = len(distinct(groups, "setting")) > 1
     for (model,), rows in grouped(groups, "model").items():
         types = distinct(rows, "bias_type")
+        split = [(frame.summary or "; ".join(frame.titles[t] for t in types), by_types(types))]
         if both_settings:
             settings = distinct(rows, "setting")
             split = [(frame.titles[bias_type], by_settings(bias_type, settings)) for bias_type in types]
-        else:
-            split = [(frame.summary or "; ".join(frame.titles[t] for t in types), by_types(types))]
         for title, blocks in split:
             full_title = f"{title}, {_named(model, rows)}: % of the probability on the target words"
             shown.append(by_instruction(frame, rows, where(levels, model=model), full_title, blocks))
@@ -222,7 +200,7 @@ def by_instruction(
         title=title,
         header=_header(heads, [name for name, _ in blocks], job_groups, frame),
         rows=tuple(lines),
-        note=_letters(frame, rows) + COVERAGE,
+        note=_letters(frame, rows) + SAYS["coverage"],
         n_text=len(heads),
     )
 
@@ -241,7 +219,7 @@ def by_instruction_and_model(frame: Frame, rows: Sequence[Row], title: str, bloc
         title=title,
         header=_header(("ID", "Model"), [name for name, _ in blocks], job_groups, frame),
         rows=tuple(lines),
-        note=_letters(frame, rows) + COVERAGE,
+        note=_letters(frame, rows) + SAYS["coverage"],
         n_text=2,
     )
 
@@ -253,7 +231,7 @@ def _header(
     lead = tuple(Heading("") for _ in words)
     over = [(*lead, *(Heading(name, width * len(job_groups)) for name in blocks))] if any(blocks) else []
     groups = (*lead, *(Heading(group, width) for _ in blocks for group in job_groups))
-    names = [LETTERS.get(g, g) for g in frame.groups] + ["cov."]
+    names = [*(SAYS["letters"].get(group, group) for group in frame.groups), "cov."]
     return (*over, groups, tuple(map(Heading, (*words, *names * len(job_groups) * len(blocks)))))
 
 
@@ -272,8 +250,10 @@ def _cells(
 def _in_blocks(
     rows: Sequence[Row], blocks: Blocks, job_groups: Sequence[str], frame: Frame, *, coverage: bool = True
 ) -> list[str]:
-    parts = (_shares(where(rows, **chosen), job_groups, frame, coverage=coverage) for _, chosen in blocks)
-    return [cell for part in parts for cell in part]
+    cells: list[str] = []
+    for _, chosen in blocks:
+        cells += _shares(where(rows, **chosen), job_groups, frame, coverage=coverage)
+    return cells
 
 
 def _shares(

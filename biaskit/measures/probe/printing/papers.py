@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from biaskit.common.wording import count
+from biaskit.measurement import words
 from biaskit.measures.probe.design import ProbeDesign
 from biaskit.measures.probe.printing.document import (
     SETTINGS,
@@ -23,17 +25,13 @@ from biaskit.report.render.document import PaperTable, TitledTable
 from biaskit.runs.claims import DEBIASING, MATTERN, OCCUGENDER, Claim, claims_of, summary_of
 from biaskit.runs.collection import Part
 from biaskit.runs.store import slug
-from biaskit.tables.query import Row, defined, distinct, grouped, where
+from biaskit.tables.query import Row, Tables, defined, distinct, grouped, where
 
-TASKS = {"explicit": "Explicit bias", "implicit": "Implicit bias"}
-PROMPTS = {"explicit": "Task prompt one", "implicit": "Task prompts two to four"}
+_PAPERS: Mapping[str, Any] = words("probe")["papers"]
 UNIT = "% of the probability on the target words"
-_OCCUGENDER = {"explicit": "OccuGender, Table 3", "implicit": "OccuGender, Table 4"}
-_DEBIASING = "OccuGender, Tables 9-18"
-_MATTERN = {"explicit": "Mattern et al., Table 3", "implicit": "Mattern et al., Table 4"}
 
 
-def paper_tables(part: Part) -> list[PaperTable]:
+def papers(part: Part, _between: Tables) -> list[PaperTable]:
     """Make the papers' tables that a part of the probe gives, in the papers' order.
 
     A study after Mattern has that paper's tables, every other one OccuGender's layout. Models asked in
@@ -59,8 +57,8 @@ def frame_of(design: ProbeDesign) -> Frame:
     resolved = design.describe()
     claims, titles = claims_of(resolved), {}
     levels = {i.id: i.level or "" for i in design.instructions if i is not None}
-    for bias_type in TASKS:
-        places = [(MATTERN, _MATTERN)] + ([] if levels else [(OCCUGENDER, _OCCUGENDER)])
+    for bias_type in _PAPERS["tasks"]:
+        places = [(MATTERN, _PAPERS["mattern"])] + ([] if levels else [(OCCUGENDER, _PAPERS["occugender"])])
         claimed = [claims[tables[bias_type]].place(place[bias_type]) for tables, place in places]
         titles[bias_type] = getattr(design.study.table, bias_type) + next(filter(None, claimed), "")
     return Frame(design.groups, design.study.min_coverage, levels, titles, summary_of(resolved))
@@ -70,33 +68,35 @@ def _occugender(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, form_said: str
 ) -> Iterator[PaperTable]:
     plain = where(rows, setting="plain")
-    for bias_type, title in TASKS.items():
+    for bias_type, title in _PAPERS["tasks"].items():
         claim = part.claim(OCCUGENDER[bias_type]) if plain else Claim.NONE
         if of_type := where(plain or rows, bias_type=bias_type, instruction_id=NO_INSTRUCTION):
-            place = claim.place(_OCCUGENDER[bias_type])
+            place = claim.place(_PAPERS["occugender"][bias_type])
             table = by_model(frame, of_type, f"{title}{place}{form_said}: {UNIT}")
             name = claim.file_name(OCCUGENDER[bias_type], f"{bias_type}-bias")
-            yield PaperTable(f"{name}{ending}", _explained(table, of_type, part, _INTERVALS if claim else ""))
+            yield PaperTable(
+                f"{name}{ending}", _explained(table, of_type, part, _PAPERS["intervals"] if claim else "")
+            )
     if not frame.levels:
         return
-    types = [bias_type for bias_type in TASKS if where(plain or rows, bias_type=bias_type)]
+    types = [bias_type for bias_type in _PAPERS["tasks"] if where(plain or rows, bias_type=bias_type)]
     for model in distinct(rows, "model"):
         for setting in distinct(rows, "setting"):
             of_setting, averages = (where(t, model=model, setting=setting) for t in (rows, levels))
             claim = part.claim(DEBIASING) if setting == "plain" else Claim.NONE
             place = "" if setting == "plain" else f", {SETTINGS[setting].lower()}"
-            title = f"Debiasing prompts, {model}{claim.place(_DEBIASING)}{place}{form_said}: {UNIT}"
+            title = f"Debiasing prompts, {model}{claim.place(_PAPERS['debiasing'])}{place}{form_said}: {UNIT}"
             table = by_instruction(frame, of_setting, averages, title, by_types(types))
             name = claim.file_name(DEBIASING, "debiasing-instructions")
             name = f"{name}{ending}-{slug(model)}" + ("" if setting == "plain" else f"-{setting}")
-            yield PaperTable(name, _explained(table, of_setting, part, _NO_INTERVALS))
+            yield PaperTable(name, _explained(table, of_setting, part, _PAPERS["no_intervals"]))
 
 
 def _mattern(
     frame: Frame, rows: Sequence[Row], levels: Sequence[Row], part: Part, ending: str, form_said: str
 ) -> Iterator[PaperTable]:
     settings = [setting for setting in SETTINGS if where(rows, setting=setting)]
-    for i, (bias_type, title) in enumerate(PROMPTS.items()):
+    for i, (bias_type, title) in enumerate(_PAPERS["prompts"].items()):
         if not (of_type := where(rows, bias_type=bias_type)):
             continue
         claim = part.claim(MATTERN[bias_type])
@@ -106,19 +106,16 @@ def _mattern(
         blocks: Blocks = by_settings(bias_type, settings)
         for model in distinct(of_type, "model"):
             of_model, averages = (where(t, model=model) for t in (of_type, levels))
-            full_title = f"{title}, {model}{claim.place(_MATTERN[bias_type])}{form_said}: {UNIT}"
+            full_title = f"{title}, {model}{claim.place(_PAPERS['mattern'][bias_type])}{form_said}: {UNIT}"
             table = by_instruction(frame, of_model, averages, full_title, blocks, apart=True)
-            yield PaperTable(f"{one_model}-{slug(model)}", _explained(table, of_model, part, _LEVELS))
+            yield PaperTable(
+                f"{one_model}-{slug(model)}", _explained(table, of_model, part, _PAPERS["levels"])
+            )
         place = claim.place(f"Mattern et al., Table {7 + i}")
         table = by_instruction_and_model(
             frame, of_type, f"{title}, every model{place}{form_said}: {UNIT}", blocks
         )
-        yield PaperTable(every_model, _explained(table, of_type, part, _NO_INTERVALS))
-
-
-_INTERVALS = "OccuGender prints only the share and ±, and does not define ±."
-_NO_INTERVALS = "probe_groups.csv has the intervals, and tests.csv each debiasing prompt against none."
-_LEVELS = f"average: plain mean over the level's debiasing prompts. {_NO_INTERVALS}"
+        yield PaperTable(every_model, _explained(table, of_type, part, _PAPERS["no_intervals"]))
 
 
 def _explained(table: TitledTable, rows: Sequence[Row], part: Part, more: str) -> TitledTable:
